@@ -1,0 +1,38 @@
+// Time as a thing that is handed in. The daemon gets the system's clock, tests get one that they move by hand; nothing
+// else in src/ may ask for the time or set a timer.
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Monotonic milliseconds; only differences mean anything. */
+  now(): number;
+  /** Wall time, for time stamps that people and other programs read. Never for measuring. */
+  wallTime(): Date;
+  /** Runs once after the delay. */
+  after(delayMs: number, run: () => void): Timer;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wallTime: () => new Date(),
+  after(delayMs, run) {
+    const handle = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
+
+/** Resolves after the delay, or at once when the signal fires. */
+export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const finish = () => {
+      timer.cancel();
+      signal?.removeEventListener('abort', finish);
+      resolve();
+    };
+    const timer = clock.after(delayMs, finish);
+    signal?.addEventListener('abort', finish, { once: true });
+  });
+}

@@ -1,0 +1,20 @@
+// The log of the process: one JSON line an entry on the stream that is handed in. Constant lower-case messages, facts in
+// fields; info when a decision changed the world, debug when it did not, error when someone must act.
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+export type Log = Logger;
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export function createLog(options: { level: LogLevel; destination?: DestinationStream }): Log {
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  // Synchronous on purpose: a line that explains an exit must be out before the exit.
+  return pino(settings, options.destination ?? pino.destination({ fd: 1, sync: true }));
+}
+
+export const silentLog: Log = pino({ level: 'silent' });

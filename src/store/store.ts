@@ -1,0 +1,53 @@
+// Revisions, history, compare-and-swap and a watch hub, shaped like etcd so that SQLite, memory and later etcd stand behind
+// one interface. In: keys and JSON text. Out: records with revisions. Must never know HTTP or what a Kubernetes object is.
+
+export interface StoredRecord {
+  key: string;
+  /** JSON text; the store never looks inside. */
+  value: string;
+  createRevision: number;
+  revision: number;
+}
+
+export interface StoreEvent {
+  type: 'put' | 'delete';
+  key: string;
+  /** Revision of this change; one write is one revision. */
+  revision: number;
+  /** The new value; for a delete the last one. */
+  value: string;
+  /** The value before, undefined when the key was new. Selector watches need it. */
+  previous: string | undefined;
+  createRevision: number;
+}
+
+export type WriteResult =
+  | { ok: true; revision: number; createRevision: number }
+  /** The expectation did not hold; `current` is what is there now, in one round trip. */
+  | { ok: false; current: StoredRecord | undefined; revision: number };
+
+export type ListResult =
+  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  | { kind: 'compacted'; compactedRevision: number }
+  | { kind: 'futureRevision'; currentRevision: number };
+
+export interface StoreWatch {
+  /** In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. */
+  events(): AsyncIterable<StoreEvent[]>;
+  close(): void;
+  readonly ended: 'open' | 'closed' | 'overflow';
+}
+
+export interface Store {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  currentRevision(): Promise<number>;
+  get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }>;
+  /** Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. */
+  list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
+  /** `expect` 0 = must not exist, n = must be at revision n, undefined = whatever. `value` undefined deletes. */
+  write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
+  /** Everything after `afterRevision`. */
+  watch(prefix: string, afterRevision: number): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }>;
+  compact(upToRevision: number): Promise<void>;
+}

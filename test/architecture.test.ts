@@ -1,0 +1,83 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { floors, violations } from './architecture.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function sources(folder: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const entry of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+    if (/\.(ts|mjs)$/.test(entry)) files.set(`${folder}/${entry}`, readFileSync(join(root, folder, entry), 'utf8'));
+  }
+  return files;
+}
+
+describe('the house', () => {
+  it('keeps its laws', () => {
+    expect(violations(sources('src'))).toEqual([]);
+  });
+
+  it('is described: ARCHITECTURE.md names every room', () => {
+    const map = existsSync(join(root, 'ARCHITECTURE.md')) ? readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8') : '';
+    const rooms = [...sources('src').keys()]
+      .map((file) => file.split('/'))
+      .filter((parts) => parts.length > 2)
+      .map((parts) => parts[1] as string);
+    expect([...new Set(rooms)].filter((room) => !map.includes(`${room}/`))).toEqual([]);
+  });
+});
+
+describe('the laws can be broken', () => {
+  const cases: { law: string; files: Record<string, string>; says: RegExp }[] = [
+    {
+      law: 'upward import',
+      files: { 'src/object/a.ts': "// A.\nimport '../sync/b.ts';", 'src/sync/b.ts': '// B.' },
+      says: /only from lower floors/,
+    },
+    {
+      law: 'sideways import',
+      files: { 'src/cluster/a.ts': "// A.\nimport type { B } from '../queue/b.ts';" },
+      says: /only from lower floors/,
+    },
+    { law: 'unknown room', files: { 'src/misc/a.ts': '// A.' }, says: /there is no room "misc"/ },
+    {
+      law: 'front door imported',
+      files: { 'src/cli/a.ts': "// A.\nimport '../main.ts';" },
+      says: /nobody imports the front door/,
+    },
+    {
+      law: 'leaf with imports',
+      files: { 'src/log.ts': "// A.\nimport './object/object.ts';" },
+      says: /a leaf imports nothing/,
+    },
+    {
+      law: 'cycle',
+      files: { 'src/sync/a.ts': "// A.\nimport './b.ts';", 'src/sync/b.ts': "// B.\nimport './a.ts';" },
+      says: /import cycle/,
+    },
+    {
+      law: 'process outside main',
+      files: { 'src/sync/a.ts': '// A.\nprocess.exit(1);' },
+      says: /process\.\* appears in main\.ts only/,
+    },
+    { law: 'own timer', files: { 'src/sync/a.ts': '// A.\nsetTimeout(run, 5);' }, says: /time comes from the Clock/ },
+    {
+      law: 'own randomness',
+      files: { 'src/sync/a.ts': '// A.\nconst r = Math.random();' },
+      says: /randomness is passed in/,
+    },
+    { law: 'default export', files: { 'src/sync/a.ts': '// A.\nexport default 1;' }, says: /no default exports/ },
+    { law: 'no opening sentence', files: { 'src/sync/a.ts': 'const a = 1;' }, says: /opens with a sentence/ },
+    { law: 'too long', files: { 'src/sync/a.ts': `// A.\n${'\n'.repeat(400)}` }, says: /split at 400/ },
+    { law: 'drawer', files: { 'src/sync/utils.ts': '// A.' }, says: /no utils/ },
+  ];
+  it.each(cases)('$law', ({ files, says }) => {
+    expect(violations(new Map(Object.entries(files))).join('\n')).toMatch(says);
+  });
+
+  it('floors name ten rooms and the one to come', () => {
+    expect(Object.keys(floors)).toHaveLength(11);
+  });
+});
