@@ -1,0 +1,77 @@
+// What is wrong with one field of an object, in the words of the Kubernetes API: a validation returns a list of these, with
+// every problem in it, and a Status of reason Invalid carries them as causes.
+
+export type FieldErrorType =
+  | 'FieldValueNotFound'
+  | 'FieldValueRequired'
+  | 'FieldValueDuplicate'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid';
+
+export interface FieldError {
+  type: FieldErrorType;
+  /** `metadata.labels`, `subsets[0].addresses[1].ip`. */
+  path: string;
+  /** Without the path. */
+  message: string;
+}
+
+/** Path and message in one line, as a status message quotes it. */
+export function fieldErrorText(error: FieldError): string {
+  return `${error.path}: ${error.message}`;
+}
+
+export function invalidValue(path: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueInvalid', path, message: withDetail(`Invalid value: ${shown(value)}`, detail) };
+}
+
+export function typeInvalid(path: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueTypeInvalid', path, message: withDetail(`Invalid value: ${shown(value)}`, detail) };
+}
+
+export function requiredValue(path: string, detail = ''): FieldError {
+  return { type: 'FieldValueRequired', path, message: withDetail('Required value', detail) };
+}
+
+export function duplicateValue(path: string, value: unknown): FieldError {
+  return { type: 'FieldValueDuplicate', path, message: `Duplicate value: ${shown(value)}` };
+}
+
+export function notFoundValue(path: string, value: unknown): FieldError {
+  return { type: 'FieldValueNotFound', path, message: `Not found: ${shown(value)}` };
+}
+
+export function forbiddenField(path: string, detail: string): FieldError {
+  return { type: 'FieldValueForbidden', path, message: withDetail('Forbidden', detail) };
+}
+
+export function unsupportedValue(path: string, value: unknown, supported: readonly string[]): FieldError {
+  const detail = supported.length === 0 ? '' : `supported values: ${supported.map(quoted).join(', ')}`;
+  return { type: 'FieldValueNotSupported', path, message: withDetail(`Unsupported value: ${shown(value)}`, detail) };
+}
+
+export function tooLong(path: string, maxBytes: number): FieldError {
+  return { type: 'FieldValueTooLong', path, message: `Too long: may not be more than ${maxBytes} bytes` };
+}
+
+export function tooMany(path: string, actual: number, max: number): FieldError {
+  return { type: 'FieldValueTooMany', path, message: `Too many: ${actual}: must have at most ${max} items` };
+}
+
+/** A string between double quotes, as Go's %q writes it for everything that occurs in names and values. */
+export function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return quoted(value);
+  return value === undefined ? 'null' : JSON.stringify(value);
+}
+
+function withDetail(text: string, detail: string): string {
+  return detail === '' ? text : `${text}: ${detail}`;
+}

@@ -1,0 +1,85 @@
+// Field selectors: `metadata.name=x,metadata.namespace!=y`. Which fields may be asked for is the caller's to say; here is
+// the grammar, with backslash escapes in values, and the matching.
+
+export interface FieldRequirement {
+  field: string;
+  operator: 'equals' | 'notEquals';
+  value: string;
+}
+
+export interface FieldSelector {
+  readonly requirements: readonly FieldRequirement[];
+}
+
+export type FieldSelectorResult = { ok: true; selector: FieldSelector } | { ok: false; message: string };
+
+export const everyFieldSet: FieldSelector = { requirements: [] };
+
+export function parseFieldSelector(text: string): FieldSelectorResult {
+  const requirements: FieldRequirement[] = [];
+  for (const term of splitTerms(text)) {
+    if (term === '') continue;
+    const sign = /!=|==|=/.exec(term);
+    if (sign === null) return { ok: false, message: `invalid selector: '${text}'; can't understand '${term}'` };
+    const value = unescapeValue(term.slice(sign.index + sign[0].length));
+    if (!value.ok) return value;
+    const operator = sign[0] === '!=' ? 'notEquals' : 'equals';
+    requirements.push({ field: term.slice(0, sign.index), operator, value: value.text });
+  }
+  return { ok: true, selector: { requirements } };
+}
+
+/** `lookup` gives the text of a field, the empty string for one that is not set. */
+export function matchesFields(selector: FieldSelector, lookup: (field: string) => string): boolean {
+  return selector.requirements.every(
+    ({ field, operator, value }) => (lookup(field) === value) === (operator === 'equals'),
+  );
+}
+
+/** The value that the field must have, when the selector says exactly one: lets a list by name be a get. */
+export function exactValue(selector: FieldSelector, field: string): string | undefined {
+  return selector.requirements.find((required) => required.field === field && required.operator === 'equals')?.value;
+}
+
+export function fieldSelectorText(selector: FieldSelector): string {
+  return selector.requirements
+    .map(({ field, operator, value }) => `${field}${operator === 'equals' ? '=' : '!='}${escapeValue(value)}`)
+    .join(',');
+}
+
+function escapeValue(value: string): string {
+  return value.replace(/[\\,=]/g, '\\$&');
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === ',') {
+      terms.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+function unescapeValue(text: string): { ok: true; text: string } | { ok: false; message: string } {
+  let value = '';
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string;
+    if (char === '\\') {
+      const escaped = text[++at];
+      if (escaped !== '\\' && escaped !== ',' && escaped !== '=') {
+        return { ok: false, message: `invalid field selector: invalid escape sequence: \\${escaped ?? ''}` };
+      }
+      value += escaped;
+    } else if (char === ',' || char === '=') {
+      return { ok: false, message: `invalid field selector: unescaped character in value: ${char.charCodeAt(0)}` };
+    } else {
+      value += char;
+    }
+  }
+  return { ok: true, text: value };
+}

@@ -1,0 +1,48 @@
+// JSON values and the three things every patch needs of them: a private copy, equality and safe own members. Values come
+// from JSON.parse or from literals, so an object may have an own member called __proto__; it is data like any other.
+
+export type Json = null | boolean | number | string | Json[] | JsonObject;
+export type JsonObject = { [member: string]: Json };
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The member, never anything inherited. */
+export function memberOf(object: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Plain assignment to __proto__ would change the prototype instead of making a member. */
+export function setMember(object: JsonObject, name: string, value: Json): void {
+  if (name === '__proto__') {
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    object[name] = value;
+  }
+}
+
+export function copyJson<T extends Json>(value: T): T;
+export function copyJson(value: Json): Json {
+  if (Array.isArray(value)) return value.map((item) => copyJson(item));
+  if (!isJsonObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    // JSON has no undefined; a value that was built in code may.
+    if (member !== undefined) setMember(copy, name, copyJson(member));
+  }
+  return copy;
+}
+
+/** Order of members does not count, order of items does. */
+export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => equalJson(item, b[index]));
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => Object.hasOwn(b, name) && equalJson(a[name], b[name]));
+}

@@ -1,0 +1,19 @@
+// Cuts the text of a label selector into words and symbols. Never fails: whatever does not fit is a token that the parser
+// refuses with its text.
+
+export interface Token {
+  kind: 'word' | 'symbol' | 'end';
+  text: string;
+}
+
+/** `==` before `=`: the longest symbol wins. */
+const tokenPattern = /[ \t\r\n]+|(==|!=|[=!(),<>])|([^ \t\r\n=!(),<>]+)/gy;
+
+export function selectorTokens(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (const match of text.matchAll(tokenPattern)) {
+    if (match[1] !== undefined) tokens.push({ kind: 'symbol', text: match[1] });
+    else if (match[2] !== undefined) tokens.push({ kind: 'word', text: match[2] });
+  }
+  return tokens;
+}

@@ -1,0 +1,20 @@
+// Faults of a store: what a caller cannot decide on and must not swallow. Everything expected is a value in store.ts.
+
+export type StoreFaultCode =
+  | 'STORE_NOT_OPEN'
+  | 'STORE_OVERLOADED'
+  | 'STORE_OPEN_FAILED'
+  | 'STORE_LOCKED'
+  | 'STORE_CORRUPT'
+  | 'STORE_WRITE_FAILED'
+  | 'STORE_WORKER_GONE';
+
+export class StoreFault extends Error {
+  readonly code: StoreFaultCode;
+
+  constructor(code: StoreFaultCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreFault';
+    this.code = code;
+  }
+}

@@ -1,0 +1,222 @@
+// Every version of every key that can still be read: the newest ones, and those of the history window. Each version points
+// at the one before it, and the log holds the window in revision order, so that reading the past, replaying events and
+// forgetting are all walks along links. Nothing here waits, keeps time or tells anybody.
+import { compareKeys } from './key-order.ts';
+import { SortedEntries } from './sorted-entries.ts';
+import type { ListResult, StoredRecord, StoreEvent, WriteResult } from './store.ts';
+
+export interface Version {
+  readonly key: string;
+  readonly revision: number;
+  /** Undefined when this version is a delete. Handed to readers as it is: nobody may change it. */
+  readonly record: StoredRecord | undefined;
+  /** What was there before, as far as it can still be read. */
+  before: Version | undefined;
+  /** Monotonic time of the write, for the age of the history. */
+  readonly atMs: number;
+}
+
+export type Verdict = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
+
+interface Entry {
+  key: string;
+  newest: Version;
+}
+
+/** Up to this many are counted one by one; beyond it `remaining` counts keys and may be off by what changed meanwhile. */
+const exactRemainingLimit = 1000;
+
+/** The emptied front of the log array is cut off once it is this long and more than half of it. */
+const logTrimLength = 1024;
+
+/** What a write comes to when `newest` is what stands there now. Changes nothing. */
+export function decide(
+  newest: Version | undefined,
+  write: { key: string; expect: number | undefined; value: string | undefined },
+  stamp: { revision: number; atMs: number },
+): Verdict {
+  const current = newest?.record;
+  const holds = write.expect === undefined || write.expect === (current?.revision ?? 0);
+  if (!holds || (write.value === undefined && current === undefined)) {
+    return { kind: 'refuse', result: { ok: false, current, revision: stamp.revision - 1 } };
+  }
+  const record =
+    write.value === undefined
+      ? undefined
+      : {
+          key: write.key,
+          value: write.value,
+          createRevision: current?.createRevision ?? stamp.revision,
+          revision: stamp.revision,
+        };
+  return {
+    kind: 'write',
+    version: { key: write.key, revision: stamp.revision, record, before: newest, atMs: stamp.atMs },
+  };
+}
+
+export function createRevisionOf(version: Version): number {
+  return (version.record ?? version.before?.record)?.createRevision ?? version.revision;
+}
+
+export function eventOf(version: Version): StoreEvent {
+  const previous = version.before?.record?.value;
+  return {
+    type: version.record === undefined ? 'delete' : 'put',
+    key: version.key,
+    revision: version.revision,
+    value: version.record?.value ?? previous ?? '',
+    previous,
+    createRevision: createRevisionOf(version),
+  };
+}
+
+export class Timeline {
+  #entries = new Map<string, Entry>();
+  #sorted = new SortedEntries<Entry>();
+  /** Versions of revisions compacted+1 … current, without a gap, from `#logStart` on. */
+  #log: Version[] = [];
+  #logStart = 0;
+  #compacted = 0;
+  #revision = 0;
+  #logChars = 0;
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Nothing older than this can be read; this one can. */
+  get compactedRevision(): number {
+    return this.#compacted;
+  }
+
+  /** The history window as it is now. */
+  get window(): { count: number; chars: number } {
+    return { count: this.#log.length - this.#logStart, chars: this.#logChars };
+  }
+
+  /** The newest version, a delete included. */
+  newest(key: string): Version | undefined {
+    return this.#entries.get(key)?.newest;
+  }
+
+  apply(version: Version): void {
+    if (version.revision !== this.#revision + 1) {
+      throw new Error(`Cannot apply revision ${version.revision}: expected ${this.#revision + 1}`);
+    }
+    this.#revision = version.revision;
+    this.#put(version);
+    this.#log.push(version);
+    this.#logChars += version.record?.value.length ?? 0;
+  }
+
+  /** For a store that comes back: what stood at the compacted revision. Before any apply(). */
+  restore(base: { versions: Iterable<Version>; compactedRevision: number }): void {
+    for (const version of base.versions) this.#put(version);
+    this.#compacted = base.compactedRevision;
+    this.#revision = base.compactedRevision;
+  }
+
+  list(prefix: string, options: { atRevision?: number; afterKey?: string; limit?: number }): ListResult {
+    const atRevision = options.atRevision ?? this.#revision;
+    if (atRevision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
+    if (atRevision < this.#compacted) return { kind: 'compacted', compactedRevision: this.#compacted };
+    const limit = options.limit === undefined || options.limit <= 0 ? Number.POSITIVE_INFINITY : options.limit;
+    const records: StoredRecord[] = [];
+    let hasMore = false;
+    this.#sorted.walk(startOf(prefix, options.afterKey), (entry) => {
+      if (!entry.key.startsWith(prefix)) return false;
+      const record = recordAt(entry.newest, atRevision);
+      if (record === undefined) return true;
+      if (records.length === limit) {
+        hasMore = true;
+        return false;
+      }
+      records.push(record);
+      return true;
+    });
+    const last = records.at(-1);
+    const remaining = hasMore && last !== undefined ? this.#remaining(prefix, last.key, atRevision) : 0;
+    return { kind: 'page', records, revision: atRevision, hasMore, remaining };
+  }
+
+  /** The caller has made sure that `revision` is not compacted. */
+  eventsAfter(revision: number, prefix: string): StoreEvent[] {
+    const events: StoreEvent[] = [];
+    const from = this.#logStart + Math.max(0, revision - this.#compacted);
+    for (let at = from; at < this.#log.length; at++) {
+      const version = this.#log[at] as Version;
+      if (version.key.startsWith(prefix)) events.push(eventOf(version));
+    }
+    return events;
+  }
+
+  /** The newest revision of the window that was written before `atMs`; times never decrease along the log. */
+  newestRevisionBefore(atMs: number): number | undefined {
+    let low = this.#logStart;
+    let high = this.#log.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#log[middle] as Version).atMs < atMs) low = middle + 1;
+      else high = middle;
+    }
+    return low === this.#logStart ? undefined : (this.#log[low - 1] as Version).revision;
+  }
+
+  /** Forgets what only readers below `upToRevision` could see; returns the revisions of the versions that are gone. */
+  compact(upToRevision: number): number[] {
+    const target = Math.min(upToRevision, this.#revision);
+    const gone: number[] = [];
+    for (; this.#compacted < target; this.#compacted++) {
+      const version = this.#log[this.#logStart] as Version;
+      this.#logStart++;
+      this.#logChars -= version.record?.value.length ?? 0;
+      if (version.before !== undefined) gone.push(version.before.revision);
+      version.before = undefined;
+      if (version.record === undefined && this.#entries.get(version.key)?.newest === version) {
+        this.#entries.delete(version.key);
+        this.#sorted.remove(version.key);
+        gone.push(version.revision);
+      }
+    }
+    if (this.#logStart > logTrimLength && this.#logStart * 2 > this.#log.length) {
+      this.#log = this.#log.slice(this.#logStart);
+      this.#logStart = 0;
+    }
+    return gone;
+  }
+
+  #put(version: Version): void {
+    const entry = this.#entries.get(version.key);
+    if (entry !== undefined) {
+      entry.newest = version;
+      return;
+    }
+    const created = { key: version.key, newest: version };
+    this.#entries.set(version.key, created);
+    this.#sorted.insert(created);
+  }
+
+  #remaining(prefix: string, lastKey: string, atRevision: number): number {
+    const keys = this.#sorted.countAfter(lastKey, prefix);
+    if (keys > exactRemainingLimit) return keys;
+    let count = 0;
+    this.#sorted.walk({ key: lastKey, exclusive: true }, (entry) => {
+      if (!entry.key.startsWith(prefix)) return false;
+      if (recordAt(entry.newest, atRevision) !== undefined) count++;
+      return true;
+    });
+    return count;
+  }
+}
+
+function startOf(prefix: string, afterKey: string | undefined): { key: string; exclusive: boolean } {
+  if (afterKey === undefined || compareKeys(afterKey, prefix) < 0) return { key: prefix, exclusive: false };
+  return { key: afterKey, exclusive: true };
+}
+
+function recordAt(newest: Version, revision: number): StoredRecord | undefined {
+  let version: Version | undefined = newest;
+  while (version !== undefined && version.revision > revision) version = version.before;
+  return version?.record;
+}

@@ -1,0 +1,126 @@
+// Fan-out of committed changes to watches. A watch subscribes first, is then given the history it asked for, and skips live
+// changes that the history already held: order instead of locks. A reader that falls behind is cut off, never waited for.
+// Events are shared by reference and encoded by nobody here.
+import type { StoreEvent, StoreWatch } from './store.ts';
+
+/**
+ * How many changes may wait for one reader. Several seconds of the fastest writer; what a reader that is further behind
+ * needs is a new list, and replaying would cost it more than that.
+ */
+export const defaultWatchBacklog = 10_000;
+
+export class WatchHub {
+  #watchesByPrefix = new Map<string, Set<HubWatch>>();
+  #backlogLimit: number;
+
+  constructor(options: { backlogLimit?: number } = {}) {
+    this.#backlogLimit = options.backlogLimit ?? defaultWatchBacklog;
+  }
+
+  get watchCount(): number {
+    let count = 0;
+    for (const watches of this.#watchesByPrefix.values()) count += watches.size;
+    return count;
+  }
+
+  subscribe(prefix: string, afterRevision: number): HubWatch {
+    const watches = this.#watchesByPrefix.get(prefix) ?? new Set<HubWatch>();
+    this.#watchesByPrefix.set(prefix, watches);
+    const watch = new HubWatch({
+      afterRevision,
+      backlogLimit: this.#backlogLimit,
+      left: (gone) => {
+        watches.delete(gone);
+        if (watches.size === 0 && this.#watchesByPrefix.get(prefix) === watches) this.#watchesByPrefix.delete(prefix);
+      },
+    });
+    watches.add(watch);
+    return watch;
+  }
+
+  /** In revision order, every change once. */
+  publish(event: StoreEvent): void {
+    for (const [prefix, watches] of this.#watchesByPrefix) {
+      if (!event.key.startsWith(prefix)) continue;
+      for (const watch of watches) watch.offer(event);
+    }
+  }
+
+  closeAll(): void {
+    for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.close();
+  }
+}
+
+export class HubWatch implements StoreWatch {
+  #ended: StoreWatch['ended'] = 'open';
+  #afterRevision: number;
+  #backlog: StoreEvent[] = [];
+  /** Of the backlog, what came as history: it was asked for in one piece and does not count as falling behind. */
+  #historyLength = 0;
+  #backlogLimit: number;
+  #left: (watch: HubWatch) => void;
+  #wake: (() => void) | undefined;
+
+  constructor(options: { afterRevision: number; backlogLimit: number; left: (watch: HubWatch) => void }) {
+    this.#afterRevision = options.afterRevision;
+    this.#backlogLimit = options.backlogLimit;
+    this.#left = options.left;
+  }
+
+  get ended(): StoreWatch['ended'] {
+    return this.#ended;
+  }
+
+  /** What happened between the asked revision and the subscription; before any live change is offered. */
+  replay(events: StoreEvent[]): void {
+    this.#backlog = events;
+    this.#historyLength = events.length;
+    this.#afterRevision = Math.max(this.#afterRevision, events.at(-1)?.revision ?? 0);
+  }
+
+  offer(event: StoreEvent): void {
+    if (this.#ended !== 'open' || event.revision <= this.#afterRevision) return;
+    this.#afterRevision = event.revision;
+    if (this.#backlog.length - this.#historyLength >= this.#backlogLimit) {
+      this.#end('overflow');
+      return;
+    }
+    this.#backlog.push(event);
+    this.#wake?.();
+  }
+
+  close(): void {
+    if (this.#ended === 'open') this.#end('closed');
+  }
+
+  async *events(): AsyncGenerator<StoreEvent[], void, undefined> {
+    try {
+      for (;;) {
+        if (this.#backlog.length > 0) {
+          const batch = this.#backlog;
+          this.#backlog = [];
+          this.#historyLength = 0;
+          yield batch;
+        } else if (this.#ended === 'open') {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          this.#wake = undefined;
+        } else {
+          return;
+        }
+      }
+    } finally {
+      // A reader that breaks out of its loop has no way to say so but this.
+      this.close();
+    }
+  }
+
+  #end(how: 'closed' | 'overflow'): void {
+    this.#ended = how;
+    this.#backlog = [];
+    this.#historyLength = 0;
+    this.#left(this);
+    this.#wake?.();
+  }
+}
