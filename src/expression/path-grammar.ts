@@ -1,0 +1,210 @@
+// From the text of a path to its segments, or to one fault that says where, what and how to write it instead. The grammar
+// is vCluster's, with single quotes as quotes too; whatever other path languages offer is refused by its name, because
+// vCluster would read it as an odd key that silently matches nothing.
+
+/** One step down: a named key (an index is a key too, its container decides) or every element. */
+export type Segment = { kind: 'key'; key: string } | { kind: 'every' };
+
+export interface PathFault {
+  kind: 'fault';
+  /** 1-based, in the text as it was written. */
+  column: number;
+  message: string;
+  fix: string;
+}
+
+export type Segments = { kind: 'ok'; segments: Segment[] } | PathFault;
+
+/** Longer than any path into a Kubernetes object; keeps faults and status lines readable. */
+const maxPathLength = 1_024;
+/** The sandbox refuses results that nest deeper, so no path needs more. */
+const maxSegments = 64;
+
+/** Keys that lead from data to the machinery of JavaScript. */
+const machineryKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Text between separators: what it says, which part of it stood outside quotes, and where it began. */
+interface Piece {
+  content: string;
+  unquoted: string;
+  isQuoted: boolean;
+  start: number;
+  end: number;
+}
+
+type Scanned<T> = T | PathFault;
+
+export function parseSegments(written: string): Segments {
+  const text = written.trimEnd();
+  const start = text.length - text.trimStart().length;
+  const foreign = foreignRoot(text, start);
+  if (foreign !== undefined) return foreign;
+  const segments: Segment[] = [];
+  let at = start;
+  while (at < text.length) {
+    const step = text[at] === '[' ? scanBracket(text, at) : scanPlain(text, at);
+    if ('kind' in step) return step;
+    if (step.segment !== undefined) segments.push(step.segment);
+    at = step.next;
+    if (segments.length > maxSegments) {
+      return fault(at - 1, `path goes more than ${maxSegments} levels down`, 'address a field nearer to the root');
+    }
+  }
+  if (segments.length === 0 && start < text.length) {
+    return fault(start, 'path names no key', 'write "" for the whole object');
+  }
+  return { kind: 'ok', segments };
+}
+
+/** What other languages put at the front. */
+function foreignRoot(text: string, start: number): PathFault | undefined {
+  const rest = text.slice(start);
+  if (text.length > maxPathLength) {
+    return fault(
+      maxPathLength,
+      `path is longer than ${maxPathLength} characters`,
+      'address a field nearer to the root',
+    );
+  }
+  if (/^\$(?=$|[.[])/.test(rest)) {
+    const bare = rest.slice(1).replace(/^\./, '');
+    return fault(start, 'path starts with "$", the root of JSONPath; paths start at the object', `write "${bare}"`);
+  }
+  if (rest.startsWith('/')) {
+    const keys = rest
+      .slice(1)
+      .split('/')
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+    return fault(start, 'path is a JSON Pointer; levels are separated by dots', `write "${pathText(keys)}"`);
+  }
+  if (rest.startsWith('{')) {
+    const bare = rest.replace(/^\{\.?/, '').replace(/\}$/, '');
+    return fault(start, "path stands in kubectl's braces", `write "${bare}"`);
+  }
+  return undefined;
+}
+
+function scanPlain(text: string, from: number): Scanned<{ segment?: Segment; next: number }> {
+  let start = from;
+  if (text[from] === '.') {
+    if (text[from + 1] === '.') {
+      return fault(from, 'recursive descent ".." is not part of the path language', 'name every level, or "*" for all');
+    }
+    start = from + 1;
+    if (start >= text.length || text[start] === '[') return { next: start };
+  }
+  const piece = scanPiece(text, start, '.[]');
+  if ('kind' in piece) return piece;
+  if (text[piece.end] === ']') return fault(piece.end, '"]" closes nothing', 'open it with "[", or quote the key');
+  const segment = segmentOf(piece, { inBrackets: false });
+  return 'column' in segment ? segment : { segment, next: piece.end };
+}
+
+function scanBracket(text: string, from: number): Scanned<{ segment?: Segment; next: number }> {
+  const piece = scanPiece(text, from + 1, '[]');
+  if ('kind' in piece) return piece;
+  if (piece.end >= text.length) return fault(from, '"[" is not closed', 'add "]"');
+  const filter = foreignInBrackets(piece);
+  if (filter !== undefined) return filter;
+  if (text[piece.end] === '[') return fault(piece.end, '"[" inside brackets', 'quote the key: ["a[b"]');
+  const segment = segmentOf(piece, { inBrackets: true });
+  return 'column' in segment ? segment : { segment, next: piece.end + 1 };
+}
+
+/** Reads up to one of the stops; quotes are taken off and what they hold is literal. There is no escape character. */
+function scanPiece(text: string, from: number, stops: string): Scanned<Piece> {
+  const piece: Piece = { content: '', unquoted: '', isQuoted: false, start: from, end: from };
+  let at = from;
+  while (at < text.length && !stops.includes(text[at] as string)) {
+    const mark = text[at] as string;
+    if (mark !== '"' && mark !== "'") {
+      piece.content += mark;
+      piece.unquoted += mark;
+      at++;
+      continue;
+    }
+    const close = text.indexOf(mark, at + 1);
+    if (close < 0) {
+      const other = mark === '"' ? "'" : '"';
+      return fault(at, `quote ${mark} is not closed`, `add ${mark}; a key that holds ${mark} goes between ${other}`);
+    }
+    piece.content += text.slice(at + 1, close);
+    piece.isQuoted = true;
+    at = close + 1;
+  }
+  piece.end = at;
+  return piece;
+}
+
+function foreignInBrackets(piece: Piece): PathFault | undefined {
+  const { unquoted, start } = piece;
+  if (/^\s*[?(@]/.test(unquoted) || unquoted.includes('=')) {
+    const fix = 'use "[*]" and decide in the expression, by context.virtualObject and context.path';
+    return fault(start, 'filter in brackets; paths select by key, index or "*"', fix);
+  }
+  if (!piece.isQuoted && /^\s*-?\d*\s*:\s*-?\d*\s*(:\s*-?\d*\s*)?$/.test(unquoted)) {
+    return fault(start, 'slice in brackets; paths select one index or "*"', 'use "[*]", or one entry for each index');
+  }
+  if (unquoted.includes(',')) {
+    return fault(start, 'union in brackets; paths select one key, one index or "*"', 'use one entry for each key');
+  }
+  return undefined;
+}
+
+function segmentOf(piece: Piece, where: { inBrackets: boolean }): Segment | PathFault {
+  const { content, unquoted, isQuoted, start } = piece;
+  if (!isQuoted && content === '*') return { kind: 'every' };
+  if (content === '') {
+    return fault(start, where.inBrackets ? 'nothing between brackets' : 'empty key', 'name the key, or "*" for all');
+  }
+  if (!isQuoted && /^-\d+$/.test(content)) {
+    return fault(start, `negative index ${content}; elements are counted from 0`, 'use an index from 0 on, or "[*]"');
+  }
+  if (unquoted.includes('*')) {
+    return fault(start, '"*" inside a key; it stands alone and means every element', 'use "*" alone, or quote the key');
+  }
+  if (unquoted.includes('\\')) {
+    return fault(start, 'backslash in a key; nothing is escaped by it', 'quote the key: ["example.com/key"]');
+  }
+  if (where.inBrackets && isQuoted && unquoted.trim() === '' && unquoted !== '') {
+    return fault(start, 'blank beside the quotes in brackets; it would be part of the key', 'take the blank out');
+  }
+  if (machineryKeys.has(content)) {
+    return fault(start, `key "${content}" is reserved by JavaScript`, 'address another field');
+  }
+  return { kind: 'key', key: content };
+}
+
+function fault(index: number, message: string, fix: string): PathFault {
+  return { kind: 'fault', column: index + 1, message, fix };
+}
+
+/** The concrete text of keys and indexes, which parses back to the same: `subsets.0.addresses.1.ip`. */
+export function pathText(keys: readonly (string | number)[]): string {
+  let text = '';
+  for (let at = 0; at < keys.length; at++) {
+    const key = keys[at] as string | number;
+    const piece = typeof key === 'number' ? String(key) : keyText(key);
+    text = at === 0 ? piece : `${text}.${piece}`;
+  }
+  return text;
+}
+
+const plainKey = /^[^.[\]"'*\\\s$/{-][^.[\]"'*\\\s]*$/;
+
+function keyText(key: string): string {
+  if (plainKey.test(key)) return key;
+  if (!key.includes('"')) return `"${key}"`;
+  if (!key.includes("'")) return `'${key}'`;
+  // Quoted pieces join, so a key with both kinds of quote is written in turns.
+  return key
+    .split(/("+)/)
+    .filter((part) => part !== '')
+    .map((part) => (part.startsWith('"') ? `'${part}'` : `"${part}"`))
+    .join('');
+}
+
+/** As pathText, with `*` where the path takes every element. */
+export function segmentsText(segments: readonly Segment[]): string {
+  return segments.map((segment) => (segment.kind === 'every' ? '*' : keyText(segment.key))).join('.');
+}

@@ -1,0 +1,165 @@
+// Compiles a path into a walk over an object. In: the text of a path. Out: for an object, every matched place as parent,
+// key and value, arrays in order and maps by sorted key; and the way to write results back. Not found is no match, never
+// an error. jsonpath-plus reads each path a second time, without evaluation, as a check on our own reading.
+import { JSONPath } from 'jsonpath-plus';
+import { type PathFault, parseSegments, pathText, type Segment, segmentsText } from './path-grammar.ts';
+
+export type JsonMap = Record<string, unknown>;
+
+/** Places in one object, column by column: a thousand matches are five arrays and not a thousand objects. */
+export interface Matches {
+  /** The object itself when the path is empty: results replace it top-level key by top-level key. */
+  whole: JsonMap | undefined;
+  parents: (JsonMap | unknown[])[];
+  keys: (string | number)[];
+  values: unknown[];
+  /** Places among them that do not exist yet; their value is null. Only filled with createMissing. */
+  missing: Set<number> | undefined;
+  /** Concrete paths; only filled with withPaths. */
+  paths: string[] | undefined;
+}
+
+export interface MatchOptions {
+  /** Also match the last key where its map lacks it. */
+  createMissing?: boolean;
+  withPaths?: boolean;
+}
+
+export interface CompiledPath {
+  /** As written, without the blanks around it. */
+  text: string;
+  /** The one spelling that equivalent paths share. */
+  canonical: string;
+  segments: readonly Segment[];
+  match(root: JsonMap, options?: MatchOptions): Matches;
+}
+
+export type ParsedPath = { kind: 'ok'; path: CompiledPath } | PathFault;
+
+export function parsePath(text: string): ParsedPath {
+  const parsed = parseSegments(text);
+  if (parsed.kind === 'fault') return parsed;
+  const { segments } = parsed;
+  if (!isReadAlike(segments)) {
+    return { kind: 'fault', column: 1, message: 'path can be read in two ways', fix: 'quote its keys' };
+  }
+  const walk = compile(segments);
+  const path: CompiledPath = {
+    text: text.trim(),
+    canonical: segmentsText(segments),
+    segments,
+    match: (root, options = {}) => collect(walk, root, options),
+  };
+  return { kind: 'ok', path };
+}
+
+/** Characters that jsonpath-plus gives a meaning of its own even between quotes. */
+const ambiguousInJsonPath = /['"`,;#%()^~@$*?\\[\]:]|\.\./;
+
+/** The second reading. Texts come from the configuration only: the parser's cache never forgets one. */
+function isReadAlike(segments: readonly Segment[]): boolean {
+  if (segments.some((segment) => segment.kind === 'key' && ambiguousInJsonPath.test(segment.key))) return true;
+  const text = segments.map((segment) => (segment.kind === 'every' ? '[*]' : `['${segment.key}']`)).join('');
+  const tokens = JSONPath.toPathArray(`$${text}`).slice(1);
+  const isSame = (token: string, segment: Segment | undefined) =>
+    token === (segment?.kind === 'every' ? '*' : segment?.key);
+  return tokens.length === segments.length && tokens.every((token, at) => isSame(token, segments[at]));
+}
+
+interface Sink extends Matches {
+  createMissing: boolean;
+  trail: (string | number)[] | undefined;
+}
+
+type Walk = (node: unknown, sink: Sink) => void;
+
+function collect(walk: Walk | undefined, root: JsonMap, options: MatchOptions): Matches {
+  const withPaths = options.withPaths === true;
+  const sink: Sink = {
+    whole: walk === undefined ? root : undefined,
+    parents: [],
+    keys: [],
+    values: walk === undefined ? [root] : [],
+    missing: undefined,
+    paths: withPaths ? (walk === undefined ? [''] : []) : undefined,
+    createMissing: options.createMissing === true,
+    trail: withPaths ? [] : undefined,
+  };
+  walk?.(root, sink);
+  return sink;
+}
+
+/** Builds the walk from its end; undefined for the empty path. */
+function compile(segments: readonly Segment[]): Walk | undefined {
+  let walk: Walk | undefined;
+  for (const segment of [...segments].reverse()) {
+    if (walk === undefined) walk = segment.kind === 'every' ? everyElement(take) : lastKey(segment.key);
+    else walk = segment.kind === 'every' ? everyElement(descend(walk)) : oneKey(segment.key, descend(walk));
+  }
+  return walk;
+}
+
+type Visit = (container: JsonMap | unknown[], key: string | number, value: unknown, sink: Sink) => void;
+
+const take: Visit = (container, key, value, sink) => {
+  sink.parents.push(container);
+  sink.keys.push(key);
+  sink.values.push(value);
+  if (sink.paths !== undefined && sink.trail !== undefined) {
+    sink.trail.push(key);
+    sink.paths.push(pathText(sink.trail));
+    sink.trail.pop();
+  }
+};
+
+function descend(next: Walk): Visit {
+  return (_container, key, value, sink) => {
+    if (typeof value !== 'object' || value === null) return;
+    if (sink.trail === undefined) return next(value, sink);
+    sink.trail.push(key);
+    next(value, sink);
+    sink.trail.pop();
+  };
+}
+
+function everyElement(visit: Visit): Walk {
+  return (node, sink) => {
+    if (Array.isArray(node)) {
+      for (let index = 0; index < node.length; index++) visit(node, index, node[index], sink);
+      return;
+    }
+    const map = node as JsonMap;
+    for (const key of Object.keys(map).sort()) {
+      // JSON can carry such a key; an assignment to it would not stay an assignment.
+      if (key !== '__proto__' && map[key] !== undefined) visit(map, key, map[key], sink);
+    }
+  };
+}
+
+/** Beyond it an index could not be told from a neighbour, and no array is that long. */
+const arrayIndex = /^(?:0|[1-9]\d{0,9})$/;
+
+function oneKey(key: string, visit: Visit): Walk {
+  const index = arrayIndex.test(key) ? Number(key) : -1;
+  return (node, sink) => {
+    if (Array.isArray(node)) {
+      if (index >= 0 && index < node.length) visit(node, index, node[index], sink);
+      return;
+    }
+    const map = node as JsonMap;
+    const value = map[key];
+    if (value !== undefined && Object.hasOwn(map, key)) visit(map, key, value, sink);
+  };
+}
+
+function lastKey(key: string): Walk {
+  const takeExisting = oneKey(key, take);
+  return (node, sink) => {
+    const before = sink.values.length;
+    takeExisting(node, sink);
+    if (!sink.createMissing || sink.values.length > before || Array.isArray(node)) return;
+    sink.missing ??= new Set();
+    sink.missing.add(sink.values.length);
+    take(node as JsonMap, key, null, sink);
+  };
+}

@@ -1,0 +1,56 @@
+// Writes the results of a patch back to the places that its path matched: a value replaces, null deletes. Array elements
+// go after all places were written, so that no index moves under a later one.
+import type { JsonMap, Matches } from './path.ts';
+
+export type Written = { kind: 'written'; changes: number } | { kind: 'fault'; message: string };
+
+/** Results stand in the order of matches.values and belong to the object from here on: nobody else may hold them. */
+export function writeResults(matches: Matches, results: readonly unknown[]): Written {
+  if (matches.whole !== undefined) return writeWhole(matches.whole, results[0]);
+  const emptied = new Map<unknown[], Set<number>>();
+  let changes = 0;
+  for (let at = 0; at < matches.values.length; at++) {
+    const result = results[at] ?? null;
+    const parent = matches.parents[at] as JsonMap | unknown[];
+    if (result !== null) {
+      if (result !== matches.values[at]) changes++;
+      (parent as JsonMap)[matches.keys[at] as string] = result;
+      continue;
+    }
+    if (matches.missing?.has(at)) continue;
+    changes++;
+    if (!Array.isArray(parent)) {
+      delete parent[matches.keys[at] as string];
+      continue;
+    }
+    const indexes = emptied.get(parent) ?? new Set();
+    emptied.set(parent, indexes.add(matches.keys[at] as number));
+  }
+  for (const [array, indexes] of emptied) takeOut(array, indexes);
+  return { kind: 'written', changes };
+}
+
+function takeOut(array: unknown[], indexes: ReadonlySet<number>): void {
+  let kept = 0;
+  for (let at = 0; at < array.length; at++) {
+    if (!indexes.has(at)) array[kept++] = array[at];
+  }
+  array.length = kept;
+}
+
+/** Keys that the result leaves out stay, as in vCluster; null as the whole result changes nothing. */
+function writeWhole(root: JsonMap, result: unknown): Written {
+  if (result === null || result === undefined) return { kind: 'written', changes: 0 };
+  if (typeof result !== 'object' || Array.isArray(result)) {
+    const found = Array.isArray(result) ? 'an array' : `a ${typeof result}`;
+    return { kind: 'fault', message: `replace the whole object: wanted an object as result, got ${found}` };
+  }
+  let changes = 0;
+  for (const [key, value] of Object.entries(result)) {
+    if (key === '__proto__') continue;
+    changes++;
+    if (value === null || value === undefined) delete root[key];
+    else root[key] = value;
+  }
+  return { kind: 'written', changes };
+}
