@@ -43,11 +43,18 @@ export interface Store {
   stop(): Promise<void>;
   currentRevision(): Promise<number>;
   get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }>;
-  /** Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. */
+  /**
+   * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand and
+   * an estimate beyond. Records are shared: nobody may change one.
+   */
   list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
-  /** `expect` 0 = must not exist, n = must be at revision n, undefined = whatever. `value` undefined deletes. */
+  /**
+   * `expect` 0 = must not exist, n = must be at revision n, undefined = whatever. `value` undefined deletes; to delete what
+   * is not there is refused, `current` undefined. When this resolves with ok, the write is as durable as this store gets.
+   */
   write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
-  /** Everything after `afterRevision`. */
+  /** Everything after `afterRevision`, which may lie in the future. Events are shared: nobody may change one. */
   watch(prefix: string, afterRevision: number): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }>;
+  /** Forgets what is older; the revision itself can still be read. Stores also do so by themselves: history-limits.ts. */
   compact(upToRevision: number): Promise<void>;
 }

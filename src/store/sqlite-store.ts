@@ -1,0 +1,265 @@
+// The store that survives: everything readable stands in memory as in the memory store, every write is on disk before it is
+// visible or acknowledged. Writes that arrive while the disk is busy share the next commit. One batch is under way at a time:
+// a verdict may rest on the writes queued before it, so when a batch fails everything behind it fails too.
+import type { Clock, Timer } from '../clock.ts';
+import { StoreFault } from './errors.ts';
+import { ageCheckIntervalMs, defaultHistoryLimits, dueByAge, dueBySize, type HistoryLimits } from './history-limits.ts';
+import { LogReplay } from './log-replay.ts';
+import type { LogRow } from './sqlite-messages.ts';
+import { SqliteThread } from './sqlite-thread.ts';
+import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
+import { createRevisionOf, decide, eventOf, Timeline, type Version } from './timeline.ts';
+import { WatchHub } from './watch-hub.ts';
+
+export interface SqliteStoreOptions {
+  clock: Clock;
+  path: string;
+  /** FULL (default): an acknowledged write survives a power loss. NORMAL: it survives the process, not the power. */
+  synchronous?: 'FULL' | 'NORMAL';
+  history?: Partial<HistoryLimits>;
+  watchBacklog?: number;
+  /** Where the code of the database thread is; a bundle passes the place of its own copy. */
+  workerUrl?: URL;
+  /** How long another process that is just ending may hold the file. */
+  lockTimeoutMs?: number;
+}
+
+/** Bounds how long one commit, and with it everybody behind it, can take. */
+const maxBatchWrites = 1000;
+const maxBatchChars = 8 * 1024 * 1024;
+/** More writers than this at once is a bug or an attack; each holds its value in memory. */
+const maxQueuedWrites = 65_536;
+/** Deletes in one transaction: about two milliseconds between two commits. */
+const forgetsPerMessage = 500;
+const defaultLockTimeoutMs = 5000;
+
+interface QueuedWrite {
+  /** Undefined for a refusal that must wait because it rests on a queued write. */
+  version: Version | undefined;
+  result: WriteResult;
+  resolve: (result: WriteResult) => void;
+  reject: (fault: unknown) => void;
+}
+
+export class SqliteStore implements Store {
+  #clock: Clock;
+  #limits: HistoryLimits;
+  #thread: SqliteThread;
+  #hub: WatchHub;
+  #timeline = new Timeline();
+  #state: 'new' | 'opening' | 'open' | 'stopping' | 'stopped' = 'new';
+  #queue: QueuedWrite[] = [];
+  #isCommitting = false;
+  /** Newest queued version of a key that is not on disk yet. */
+  #unsaved = new Map<string, Version>();
+  #lastAssigned = 0;
+  #forgettable: number[] = [];
+  #forgetting: Promise<void> | undefined;
+  #drained: (() => void) | undefined;
+  #ageTimer: Timer | undefined;
+
+  constructor(options: SqliteStoreOptions) {
+    this.#clock = options.clock;
+    this.#limits = { ...defaultHistoryLimits, ...options.history };
+    this.#hub = new WatchHub(options.watchBacklog === undefined ? {} : { backlogLimit: options.watchBacklog });
+    this.#thread = new SqliteThread({
+      url: options.workerUrl ?? new URL('./sqlite-worker.ts', import.meta.url),
+      data: {
+        path: options.path,
+        synchronous: options.synchronous ?? 'FULL',
+        lockTimeoutMs: options.lockTimeoutMs ?? defaultLockTimeoutMs,
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#state = 'opening';
+    const sinceWall = this.#clock.now() - this.#clock.wallTime().getTime();
+    const replay = new LogReplay((writtenAtMs) => Math.min(writtenAtMs + sinceWall, this.#clock.now()));
+    try {
+      await this.#thread.start(replay);
+      replay.finish();
+    } catch (error) {
+      this.#state = 'stopped';
+      await this.#thread.stop();
+      throw error;
+    }
+    this.#timeline = replay.timeline;
+    this.#lastAssigned = replay.timeline.revision;
+    this.#state = 'open';
+    if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
+    this.#trim();
+    this.#scheduleAgeCheck();
+  }
+
+  /** What is queued is still written; then the file is closed. */
+  async stop(): Promise<void> {
+    if (this.#state !== 'open') return;
+    this.#state = 'stopping';
+    this.#ageTimer?.cancel();
+    this.#hub.closeAll();
+    if (this.#isCommitting) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve;
+      });
+    }
+    await this.#forgetting;
+    await this.#thread.stop();
+    this.#state = 'stopped';
+  }
+
+  get watchCount(): number {
+    return this.#hub.watchCount;
+  }
+
+  async currentRevision(): Promise<number> {
+    return this.#timeline.revision;
+  }
+
+  async get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }> {
+    this.#mustBeOpen('read');
+    return { record: this.#timeline.newest(key)?.record, revision: this.#timeline.revision };
+  }
+
+  async list(
+    prefix: string,
+    options: { atRevision?: number; afterKey?: string; limit?: number } = {},
+  ): Promise<ListResult> {
+    this.#mustBeOpen('list');
+    return this.#timeline.list(prefix, options);
+  }
+
+  async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
+    this.#mustBeOpen('write');
+    if (this.#queue.length >= maxQueuedWrites) {
+      throw new StoreFault('STORE_OVERLOADED', `Cannot write: ${this.#queue.length} writes are waiting for the disk`);
+    }
+    const unsaved = this.#unsaved.get(key);
+    const stamp = { revision: this.#lastAssigned + 1, atMs: this.#clock.now() };
+    const verdict = decide(unsaved ?? this.#timeline.newest(key), { key, ...change }, stamp);
+    if (verdict.kind === 'refuse') {
+      // A refusal shows what is there; a client must not see what may still be lost.
+      if (unsaved === undefined) return { ...verdict.result, revision: this.#timeline.revision };
+      return this.#enqueue(undefined, verdict.result);
+    }
+    this.#lastAssigned = stamp.revision;
+    this.#unsaved.set(key, verdict.version);
+    const createRevision = createRevisionOf(verdict.version);
+    return this.#enqueue(verdict.version, { ok: true, revision: stamp.revision, createRevision });
+  }
+
+  async watch(
+    prefix: string,
+    afterRevision: number,
+  ): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }> {
+    this.#mustBeOpen('watch');
+    const { compactedRevision } = this.#timeline;
+    if (afterRevision < compactedRevision) return { kind: 'compacted', compactedRevision };
+    const watch = this.#hub.subscribe(prefix, afterRevision);
+    watch.replay(this.#timeline.eventsAfter(afterRevision, prefix));
+    return watch;
+  }
+
+  async compact(upToRevision: number): Promise<void> {
+    this.#mustBeOpen('compact');
+    this.#forget(this.#timeline.compact(upToRevision));
+    await this.#forgetting;
+  }
+
+  #enqueue(version: Version | undefined, result: WriteResult): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ version, result, resolve, reject });
+      if (!this.#isCommitting) {
+        this.#isCommitting = true;
+        // A turn later: writers of the same turn share the first commit already.
+        queueMicrotask(() => void this.#commitQueue());
+      }
+    });
+  }
+
+  /** Runs while there is something queued; the only place that makes writes visible. */
+  async #commitQueue(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch();
+      const rows = this.#rowsOf(batch);
+      try {
+        if (rows.length > 0) await this.#thread.commit(rows);
+      } catch (fault) {
+        this.#failAll([...batch, ...this.#queue], fault);
+        continue;
+      }
+      for (const { version } of batch) if (version !== undefined) this.#makeVisible(version);
+      for (const { resolve, result } of batch) resolve(result);
+      this.#trim();
+    }
+    this.#isCommitting = false;
+    this.#drained?.();
+  }
+
+  #takeBatch(): QueuedWrite[] {
+    let count = 0;
+    let chars = 0;
+    for (const { version } of this.#queue) {
+      chars += version?.record?.value.length ?? 0;
+      if (count === maxBatchWrites || (count > 0 && chars > maxBatchChars)) break;
+      count++;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #rowsOf(batch: QueuedWrite[]): LogRow[] {
+    const writtenAtMs = this.#clock.wallTime().getTime();
+    const rows: LogRow[] = [];
+    for (const { version } of batch) {
+      if (version === undefined) continue;
+      const { revision, key, record } = version;
+      rows.push([revision, key, record?.value ?? null, createRevisionOf(version), writtenAtMs]);
+    }
+    return rows;
+  }
+
+  #makeVisible(version: Version): void {
+    if (this.#unsaved.get(version.key) === version) this.#unsaved.delete(version.key);
+    this.#timeline.apply(version);
+    this.#hub.publish(eventOf(version));
+  }
+
+  #failAll(writes: QueuedWrite[], fault: unknown): void {
+    this.#queue = [];
+    this.#unsaved.clear();
+    this.#lastAssigned = this.#timeline.revision;
+    for (const { reject } of writes) reject(fault);
+  }
+
+  #trim(): void {
+    const due = dueBySize(this.#timeline, this.#limits) ?? dueByAge(this.#timeline, this.#limits, this.#clock.now());
+    if (due !== undefined) this.#forget(this.#timeline.compact(due));
+  }
+
+  /** Deletes in small pieces, one at a time, so that writes come in between. */
+  #forget(revisions: number[]): void {
+    for (const revision of revisions) this.#forgettable.push(revision);
+    this.#forgetting ??= this.#forgetAll().finally(() => {
+      this.#forgetting = undefined;
+    });
+  }
+
+  async #forgetAll(): Promise<void> {
+    do {
+      const piece = this.#forgettable.splice(0, forgetsPerMessage);
+      // Should it fail, the rows stay behind and the next start finds them: nothing is lost but room.
+      await this.#thread.forget(piece, this.#timeline.compactedRevision).catch(() => undefined);
+    } while (this.#forgettable.length > 0);
+  }
+
+  #scheduleAgeCheck(): void {
+    this.#ageTimer = this.#clock.after(ageCheckIntervalMs(this.#limits), () => {
+      this.#trim();
+      this.#scheduleAgeCheck();
+    });
+  }
+
+  #mustBeOpen(verb: string): void {
+    if (this.#state !== 'open') throw new StoreFault('STORE_NOT_OPEN', `Cannot ${verb}: the store is ${this.#state}`);
+  }
+}

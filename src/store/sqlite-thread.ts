@@ -1,0 +1,144 @@
+// The store's end of the line to the database thread: questions with a promise each. When the thread dies, every open and
+// every later question fails, once and for all.
+import { Worker } from 'node:worker_threads';
+import { StoreFault } from './errors.ts';
+import type { FromWorker, LogRow, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+
+interface Question {
+  resolve: () => void;
+  reject: (fault: StoreFault) => void;
+}
+
+export interface LogReader {
+  opened(compactedRevision: number): void;
+  /** In revision order. */
+  rows(rows: LogRow[]): void;
+}
+
+export class SqliteThread {
+  #url: URL;
+  #data: SqliteWorkerData;
+  #worker: Worker | undefined;
+  #questions = new Map<number, Question>();
+  #nextId = 1;
+  #gone: StoreFault | undefined;
+  #exited: Promise<void> | undefined;
+  #loading: (Question & { reader: LogReader }) | undefined;
+
+  constructor(options: { url: URL; data: SqliteWorkerData }) {
+    this.#url = options.url;
+    this.#data = options.data;
+  }
+
+  /** Opens the database and hands over the whole log. Rejects when the file cannot be used. */
+  start(reader: LogReader): Promise<void> {
+    // The thread needs nothing of the environment, which may hold credentials.
+    const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store' });
+    this.#worker = worker;
+    worker.on('message', (message: FromWorker) => this.#receive(message));
+    worker.on('error', (error: Error) => this.#lose(`it threw: ${error.message}`, error));
+    this.#exited = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#lose('it ended');
+        resolve();
+      });
+    });
+    return new Promise((resolve, reject) => {
+      this.#loading = { reader, resolve, reject };
+    });
+  }
+
+  commit(rows: LogRow[]): Promise<void> {
+    return this.#ask((id) => ({ kind: 'commit', id, rows }));
+  }
+
+  forget(revisions: number[], compactedRevision: number): Promise<void> {
+    return this.#ask((id) => ({ kind: 'forget', id, revisions, compactedRevision }));
+  }
+
+  /** Closes the database after everything that was asked before. */
+  async stop(): Promise<void> {
+    this.#worker?.postMessage({ kind: 'close' } satisfies ToWorker);
+    await this.#exited;
+  }
+
+  #ask(request: (id: number) => ToWorker): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#gone !== undefined) return reject(this.#gone);
+      const id = this.#nextId++;
+      this.#questions.set(id, { resolve, reject });
+      this.#worker?.postMessage(request(id));
+    });
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.kind) {
+      case 'opened':
+        this.#load((reader) => reader.opened(message.compactedRevision));
+        return;
+      case 'rows':
+        this.#load((reader) => reader.rows(message.rows));
+        return;
+      case 'ready':
+        this.#loading?.resolve();
+        this.#loading = undefined;
+        return;
+      case 'openFailed':
+        this.#failLoading(openFault(this.#data.path, message.cause, message.message));
+        return;
+      case 'done':
+        this.#answered(message.id)?.resolve();
+        return;
+      case 'failed': {
+        const text = `Cannot write "${this.#data.path}": ${message.message}`;
+        this.#answered(message.id)?.reject(new StoreFault('STORE_WRITE_FAILED', text));
+        return;
+      }
+      default:
+        message satisfies never;
+    }
+  }
+
+  #load(take: (reader: LogReader) => void): void {
+    if (this.#loading === undefined) return;
+    try {
+      take(this.#loading.reader);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#failLoading(openFault(this.#data.path, 'corrupt', message));
+    }
+  }
+
+  #failLoading(fault: StoreFault): void {
+    this.#loading?.reject(fault);
+    this.#loading = undefined;
+  }
+
+  #answered(id: number): Question | undefined {
+    const question = this.#questions.get(id);
+    this.#questions.delete(id);
+    return question;
+  }
+
+  #lose(why: string, cause?: Error): void {
+    if (this.#gone !== undefined) return;
+    const message = `Cannot use "${this.#data.path}": the database thread is gone, ${why}`;
+    this.#gone = new StoreFault('STORE_WORKER_GONE', message, { cause });
+    for (const { reject } of this.#questions.values()) reject(this.#gone);
+    this.#questions.clear();
+    this.#failLoading(this.#gone);
+  }
+}
+
+function openFault(path: string, cause: 'locked' | 'corrupt' | 'other', message: string): StoreFault {
+  switch (cause) {
+    case 'locked':
+      return new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process holds it`);
+    case 'corrupt':
+      return new StoreFault('STORE_CORRUPT', `Cannot open "${path}": it is damaged or no store: ${message}`);
+    case 'other':
+      return new StoreFault('STORE_OPEN_FAILED', `Cannot open "${path}": ${message}`);
+    default:
+      return cause satisfies never;
+  }
+}

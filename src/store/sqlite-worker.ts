@@ -1,0 +1,161 @@
+// The thread that holds the database, so that no disk ever holds up the main loop. It decides nothing: it appends rows, one
+// transaction a message, says when they are on disk, and deletes the rows it is told to. The file is locked for this process
+// alone and readable by its owner alone: it may hold secrets. Started as a thread; imported anywhere else it does nothing.
+import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { FromWorker, LogRow, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+
+const formatVersion = 1;
+/** "Host" in ASCII: lets `file` and people tell what the file is. */
+const applicationId = 0x486f7374;
+/** Rows in one message at start; a message of this size is read by the main loop in about a millisecond. */
+const rowsPerMessage = 500;
+/** The WAL is cut back to this after a checkpoint, so that one burst does not keep the disk for ever. */
+const walSizeLimitBytes = 64 * 1024 * 1024;
+
+const schema = `
+  CREATE TABLE log (
+    revision INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    value TEXT,
+    create_revision INTEGER NOT NULL,
+    written_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE meta (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO meta VALUES ('compacted_revision', 0);
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${formatVersion};
+`;
+
+interface Statements {
+  append: StatementSync;
+  remove: StatementSync;
+  setCompacted: StatementSync;
+}
+
+function serve(port: MessagePort, data: SqliteWorkerData): void {
+  const answer = (message: FromWorker) => port.postMessage(message);
+  let database: DatabaseSync;
+  try {
+    database = open(data);
+    sendLog(database, answer);
+  } catch (error) {
+    answer({ kind: 'openFailed', ...openFailure(error) });
+    port.close();
+    return;
+  }
+  const statements: Statements = {
+    append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)'),
+    remove: database.prepare('DELETE FROM log WHERE revision = ?'),
+    setCompacted: database.prepare("UPDATE meta SET number = ? WHERE name = 'compacted_revision'"),
+  };
+  port.on('message', (message: ToWorker) => {
+    if (message.kind === 'close') {
+      database.close();
+      port.close();
+      return;
+    }
+    try {
+      inTransaction(database, () => carryOut(statements, message));
+      answer({ kind: 'done', id: message.id });
+    } catch (error) {
+      answer({ kind: 'failed', id: message.id, message: error instanceof Error ? error.message : String(error) });
+    }
+  });
+}
+
+function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' }>): void {
+  switch (message.kind) {
+    case 'commit':
+      for (const row of message.rows) statements.append.run(...row);
+      return;
+    case 'forget':
+      statements.setCompacted.run(message.compactedRevision);
+      for (const revision of message.revisions) statements.remove.run(revision);
+      return;
+    default:
+      message satisfies never;
+  }
+}
+
+function inTransaction(database: DatabaseSync, run: () => void): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    run();
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function open(data: SqliteWorkerData): DatabaseSync {
+  createPrivateFile(data.path);
+  const database = new DatabaseSync(data.path, { timeout: data.lockTimeoutMs });
+  // Exclusive before WAL: then the lock is held until close, and no shared-memory file is needed.
+  database.exec('PRAGMA locking_mode = EXCLUSIVE');
+  database.exec('PRAGMA journal_mode = WAL');
+  database.exec(`PRAGMA synchronous = ${data.synchronous}`);
+  database.exec(`PRAGMA journal_size_limit = ${walSizeLimitBytes}`);
+  inTransaction(database, () => {
+    const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+    if (version === formatVersion) return;
+    if (version !== 0) throw new Error(`expected format ${formatVersion}, found format ${version}`);
+    database.exec(schema);
+  });
+  return database;
+}
+
+/** SQLite gives its WAL the mode of the database, so the database must exist with the right one first. */
+function createPrivateFile(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+  const folder = openSync(dirname(path), 'r');
+  try {
+    // Without this a power loss may take the name of a new database away, with all that was acknowledged.
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function sendLog(database: DatabaseSync, answer: (message: FromWorker) => void): void {
+  const compacted = database.prepare("SELECT number FROM meta WHERE name = 'compacted_revision'").get()?.['number'];
+  answer({ kind: 'opened', compactedRevision: Number(compacted) });
+  const select = database.prepare(
+    'SELECT revision, key, value, create_revision, written_at_ms FROM log ORDER BY revision',
+  );
+  let rows: LogRow[] = [];
+  for (const row of select.iterate()) {
+    rows.push([
+      Number(row['revision']),
+      String(row['key']),
+      row['value'] === null ? null : String(row['value']),
+      Number(row['create_revision']),
+      Number(row['written_at_ms']),
+    ]);
+    if (rows.length === rowsPerMessage) {
+      answer({ kind: 'rows', rows });
+      rows = [];
+    }
+  }
+  answer({ kind: 'rows', rows });
+  answer({ kind: 'ready' });
+}
+
+/** Primary result codes of SQLite. */
+const sqliteBusy = 5;
+const sqliteCorrupt = 11;
+const sqliteNotADatabase = 26;
+
+function openFailure(error: unknown): { cause: 'locked' | 'corrupt' | 'other'; message: string } {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
+  if (code === sqliteBusy) return { cause: 'locked', message };
+  if (code === sqliteCorrupt || code === sqliteNotADatabase) return { cause: 'corrupt', message };
+  return { cause: 'other', message };
+}
+
+if (parentPort !== null) serve(parentPort, workerData as SqliteWorkerData);

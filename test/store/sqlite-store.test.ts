@@ -1,0 +1,253 @@
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { storeContract } from '../contract/store.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hostward-store-'));
+let fileCount = 0;
+const newPath = () => join(folder, `${fileCount++}.db`);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+// NORMAL: the contract is about meaning, not about the power cable, and each of its stores makes a file.
+storeContract('sqlite store', (settings) => new SqliteStore({ ...settings, path: newPath(), synchronous: 'NORMAL' }));
+
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.stop();
+});
+
+async function start(path: string, options: Partial<SqliteStoreOptions> = {}): Promise<SqliteStore> {
+  const store = new SqliteStore({ clock: new VirtualClock(), path, lockTimeoutMs: 0, ...options });
+  open.push(store);
+  await store.start();
+  return store;
+}
+
+describe('sqlite store, reopened', () => {
+  it('has records, revisions, history and compaction as before', async () => {
+    const path = newPath();
+    const first = await start(path);
+    await first.write('/a', { expect: 0, value: 'a1' });
+    await first.write('/b', { expect: 0, value: 'b1' });
+    await first.write('/a', { expect: 1, value: 'a2' });
+    await first.write('/b', { expect: 2, value: undefined });
+    await first.write('/c', { expect: 0, value: 'c1' });
+    await first.compact(2);
+    const world = await first.list('/');
+    const past = await first.list('/', { atRevision: 3 });
+    await first.stop();
+
+    const second = await start(path);
+    expect(await second.list('/')).toEqual(world);
+    expect(await second.list('/', { atRevision: 3 })).toEqual(past);
+    expect(await second.list('/', { atRevision: 1 })).toEqual({ kind: 'compacted', compactedRevision: 2 });
+    const watch = await second.watch('/', 2);
+    if ('kind' in watch) throw new Error('Expected a watch');
+    for await (const batch of watch.events()) {
+      expect(batch).toMatchObject([
+        { type: 'put', key: '/a', revision: 3, previous: 'a1', createRevision: 1 },
+        { type: 'delete', key: '/b', revision: 4, previous: 'b1', createRevision: 2 },
+        { type: 'put', key: '/c', revision: 5, previous: undefined },
+      ]);
+      break;
+    }
+    expect(await second.write('/b', { expect: 0, value: 'b2' })).toMatchObject({ revision: 6, createRevision: 6 });
+  });
+
+  it('uses no revision twice, even when the last change was a delete that is compacted', async () => {
+    const path = newPath();
+    const first = await start(path);
+    await first.write('/a', { expect: 0, value: 'x' });
+    await first.write('/a', { expect: 1, value: undefined });
+    await first.compact(2);
+    await first.stop();
+    expect(rowsOf(path)).toEqual([]);
+    const second = await start(path);
+    expect(await second.write('/a', { expect: 0, value: 'y' })).toMatchObject({ ok: true, revision: 3 });
+  });
+
+  it('forgets on disk what it forgets in memory, and finds what a crash left behind', async () => {
+    const path = newPath();
+    const first = await start(path);
+    for (let n = 0; n < 20; n++) await first.write('/a', { expect: undefined, value: `v${n}` });
+    await first.write('/gone', { expect: 0, value: 'x' });
+    await first.write('/gone', { expect: 21, value: undefined });
+    await first.compact(22);
+    await first.stop();
+    expect(rowsOf(path)).toEqual([20]);
+
+    // As if the process had died between the new compacted revision and the deletes.
+    const database = new DatabaseSync(path);
+    database.exec(
+      "INSERT INTO log VALUES (7, '/a', 'old', 1, 0), (21, '/gone', 'x', 21, 0), (22, '/gone', NULL, 21, 0)",
+    );
+    database.close();
+    const second = await start(path);
+    expect(await second.list('/')).toMatchObject({
+      records: [{ key: '/a', value: 'v19', revision: 20 }],
+      revision: 22,
+    });
+    await second.stop();
+    expect(rowsOf(path)).toEqual([20]);
+  });
+
+  it('counts the age of history over a restart', async () => {
+    const path = newPath();
+    const first = await start(path, { clock: new VirtualClock('2026-01-01T00:00:00Z') });
+    await first.write('/a', { expect: 0, value: 'one' });
+    await first.write('/a', { expect: 1, value: 'two' });
+    await first.stop();
+    const soon = await start(path, { clock: new VirtualClock('2026-01-01T00:01:00Z') });
+    expect(await soon.list('/', { atRevision: 1 })).toMatchObject({ kind: 'page' });
+    await soon.stop();
+    const later = await start(path, { clock: new VirtualClock('2026-01-01T01:00:00Z') });
+    expect(await later.list('/', { atRevision: 1 })).toMatchObject({ kind: 'compacted', compactedRevision: 2 });
+    expect(await later.get('/a')).toMatchObject({ record: { value: 'two' } });
+  });
+});
+
+describe('sqlite store, as a file', () => {
+  it('is readable by its owner alone, the log beside it included', async () => {
+    const path = newPath();
+    writeFileSync(path, '', { mode: 0o644 });
+    const store = await start(path);
+    await store.write('/a', { expect: 0, value: 'secret' });
+    for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('belongs to one process: a second one is told so', async () => {
+    const path = newPath();
+    await start(path);
+    await expect(start(path)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+  });
+
+  const unusable: { claim: string; make: (path: string) => void | Promise<void>; code: string; says: RegExp }[] = [
+    {
+      claim: 'a file that is no database',
+      make: (path) => writeFileSync(path, 'hello '.repeat(1000)),
+      code: 'STORE_CORRUPT',
+      says: /damaged or no store/,
+    },
+    {
+      claim: 'a later format',
+      make: (path) => formatted(path, 2),
+      code: 'STORE_OPEN_FAILED',
+      says: /expected format 1, found format 2/,
+    },
+    { claim: 'a log with a hole', make: withHole, code: 'STORE_CORRUPT', says: /expected 2/ },
+  ];
+  it.each(unusable)('refuses $claim and says why', async ({ make, code, says }) => {
+    const path = newPath();
+    await make(path);
+    await expect(start(path)).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+  });
+
+  it('refuses a folder that is not there', async () => {
+    await expect(start(join(folder, 'nowhere', 'x.db'))).rejects.toMatchObject({ code: 'STORE_OPEN_FAILED' });
+  });
+});
+
+describe('sqlite store, when things break', () => {
+  const workerUrl = new URL('./failing-worker.ts', import.meta.url);
+  const put = (store: Store, key: string) => store.write(key, { expect: undefined, value: 'x' });
+  const codeOf = (write: Promise<unknown>) =>
+    write.then(
+      () => 'written',
+      (fault: { code?: string }) => fault.code,
+    );
+
+  it('fails a batch and what was decided on top of it, keeps the world as it was, and goes on', async () => {
+    const store = await start(newPath(), { workerUrl });
+    const watch = await store.watch('/', 0);
+    if ('kind' in watch) throw new Error('Expected a watch');
+    await put(store, '/a');
+    const first = codeOf(put(store, '/fail'));
+    await Promise.resolve();
+    const behind = codeOf(put(store, '/b'));
+    const refusal = codeOf(store.write('/fail', { expect: 0, value: 'y' }));
+    expect(await Promise.all([first, behind, refusal])).toEqual(Array(3).fill('STORE_WRITE_FAILED'));
+    expect(await store.list('/')).toMatchObject({ records: [{ key: '/a' }], revision: 1 });
+    expect(await put(store, '/b')).toMatchObject({ ok: true, revision: 2 });
+    for await (const batch of watch.events()) {
+      expect(batch.map(({ key }) => key)).toEqual(['/a', '/b']);
+      break;
+    }
+  });
+
+  it('says that the thread is gone, at once and ever after, and still reads', async () => {
+    const store = await start(newPath(), { workerUrl });
+    await put(store, '/a');
+    expect(await codeOf(put(store, '/die'))).toBe('STORE_WORKER_GONE');
+    await expect(put(store, '/b')).rejects.toThrow(/thread is gone, it threw: out of memory/);
+    expect(await store.get('/a')).toMatchObject({ record: { value: 'x' } });
+  });
+
+  it('does not show a write that is not on disk, not even in a refusal', async () => {
+    const store = await start(newPath());
+    const order: string[] = [];
+    const write = put(store, '/a').then(() => order.push('written'));
+    expect(await store.get('/a')).toEqual({ record: undefined, revision: 0 });
+    const refused = store.write('/a', { expect: 0, value: 'y' }).then((result) => {
+      order.push('refused');
+      expect(result).toMatchObject({ ok: false, current: { value: 'x' }, revision: 1 });
+    });
+    await Promise.all([write, refused]);
+    expect(order).toEqual(['written', 'refused']);
+  });
+
+  it('writes what is queued before it stops', async () => {
+    const path = newPath();
+    const store = await start(path);
+    const writes = Promise.all(Array.from({ length: 100 }, (_, n) => put(store, `/${n}`)));
+    await store.stop();
+    await writes;
+    expect(rowsOf(path)).toHaveLength(100);
+  });
+
+  it('killed under load, has every write it acknowledged', async () => {
+    const path = newPath();
+    const acknowledged = new Map<string, number>();
+    const child = fork(fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), [path], { stdio: 'ignore' });
+    child.on('message', (message: { key: string; revision: number }) => {
+      acknowledged.set(message.key, message.revision);
+      if (acknowledged.size === 500) child.kill('SIGKILL');
+    });
+    await new Promise((resolve) => child.on('close', resolve));
+    const store = await start(path);
+    const list = await store.list('/');
+    if (list.kind !== 'page') throw new Error('Expected a page');
+    const found = new Map(list.records.map(({ key, revision }) => [key, revision]));
+    expect(acknowledged.size).toBeGreaterThanOrEqual(500);
+    for (const [key, revision] of acknowledged) expect(found.get(key)).toBe(revision);
+  });
+});
+
+function rowsOf(path: string): unknown[] {
+  const database = new DatabaseSync(path);
+  const revisions = database.prepare('SELECT revision FROM log ORDER BY revision').all();
+  database.close();
+  return revisions.map((row) => row['revision']);
+}
+
+function formatted(path: string, version: number): void {
+  const database = new DatabaseSync(path);
+  database.exec(`PRAGMA user_version = ${version}`);
+  database.close();
+}
+
+async function withHole(path: string): Promise<void> {
+  const store = new SqliteStore({ clock: new VirtualClock(), path });
+  await store.start();
+  for (const key of ['/a', '/b', '/c']) await store.write(key, { expect: 0, value: 'x' });
+  await store.stop();
+  const database = new DatabaseSync(path);
+  database.exec('DELETE FROM log WHERE revision = 2');
+  database.close();
+}
