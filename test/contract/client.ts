@@ -1,0 +1,139 @@
+// A plain HTTPS client for the contract: it sends what it is told and gives back what came, parsed but not interpreted.
+import { Agent, type Dispatcher } from 'undici';
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+  /** The body as JSON, or undefined when it is none. */
+  json: unknown;
+}
+
+export interface RequestOptions {
+  /** A string is sent as it is, anything else as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** null sends no Authorization header. */
+  token?: string | null;
+}
+
+export interface WatchLine {
+  type: string;
+  object: unknown;
+}
+
+/** No case waits longer than this for one answer or one event. */
+const patienceMs = 15_000;
+/** More than any case opens at once; watches hold one each. */
+const connections = 32;
+
+export class ApiClient {
+  #agent: Agent;
+  #url: string;
+  #token: string;
+
+  constructor(at: { url: string; caPem: string; token: string }) {
+    this.#url = at.url;
+    this.#token = at.token;
+    this.#agent = new Agent({
+      connections,
+      allowH2: false,
+      connect: { ca: at.caPem },
+      headersTimeout: patienceMs,
+      bodyTimeout: 0,
+    });
+  }
+
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const response = await this.#send(method, path, options);
+    const text = await response.body.text();
+    return { status: response.statusCode, headers: response.headers, text, json: parsed(text) };
+  }
+
+  /** Opens a stream; an answer other than 200 is given back whole. */
+  async watch(path: string, options: RequestOptions = {}): Promise<WatchStream | Answer> {
+    const response = await this.#send('GET', path, options);
+    if (response.statusCode === 200) return new WatchStream(response);
+    const text = await response.body.text();
+    return { status: response.statusCode, headers: response.headers, text, json: parsed(text) };
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #send(method: string, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
+    const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
+    if (options.token !== null) headers['authorization'] = `Bearer ${options.token ?? this.#token}`;
+    let body: string | undefined;
+    if (options.body !== undefined) {
+      body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
+      headers['content-type'] ??= 'application/json';
+    }
+    return this.#agent.request({
+      origin: this.#url,
+      path,
+      method: method as Dispatcher.HttpMethod,
+      headers,
+      body: body ?? null,
+    });
+  }
+}
+
+/** A watch: events are taken one by one, in order. */
+export class WatchStream {
+  readonly status = 200;
+  readonly headers: Record<string, string | string[] | undefined>;
+  #body: Dispatcher.ResponseData['body'];
+  #lines: WatchLine[] = [];
+  #ended = false;
+  #wake: (() => void) | undefined;
+
+  constructor(response: Dispatcher.ResponseData) {
+    this.headers = response.headers;
+    this.#body = response.body;
+    void this.#read();
+  }
+
+  /** The next event, or undefined when the stream ended. Throws when neither comes. */
+  async next(): Promise<WatchLine | undefined> {
+    const deadline = AbortSignal.timeout(patienceMs);
+    while (this.#lines.length === 0 && !this.#ended) {
+      if (deadline.aborted) throw new Error(`no event and no end of the watch within ${patienceMs / 1000} s`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        deadline.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    return this.#lines.shift();
+  }
+
+  close(): void {
+    this.#body.destroy();
+  }
+
+  async #read(): Promise<void> {
+    let rest = '';
+    try {
+      for await (const chunk of this.#body.setEncoding('utf8')) {
+        rest += chunk as string;
+        const lines = rest.split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) if (line !== '') this.#lines.push(JSON.parse(line) as WatchLine);
+        this.#wake?.();
+      }
+    } catch {
+      // A stream that was cut has ended; what it delivered before stays.
+    }
+    this.#ended = true;
+    this.#wake?.();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,137 @@
+// Takes out of an answer what differs from run to run, and keeps what it means: the first uid of a case is <uid 1>
+// wherever it stands, so two answers that show the same uid or resourceVersion still show the same one.
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+const timestamp = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g;
+const generated = /^[bcdfghjklmnpqrstvwxz2456789]{5}$/;
+/** The tests' own service range; a Service that asks for an address is not one of them. */
+const clusterIp = /^10\.0\.\d+\.\d+$/;
+/** A time this close to now was made by the server; cases use times of other years. */
+const recentMs = 86_400_000;
+
+export class Normaliser {
+  #uids = new Map<string, string>();
+  #versions = new Map<string, string>();
+  #namespace: string;
+  #keepManagedFields = false;
+
+  constructor(namespace: string) {
+    this.#namespace = namespace;
+  }
+
+  normalise(value: unknown, options: { managedFields: boolean }): Json {
+    this.#keepManagedFields = options.managedFields;
+    return this.#walk(value as Json);
+  }
+
+  text(text: string): string {
+    return this.#string(text);
+  }
+
+  #walk(value: Json): Json {
+    if (typeof value === 'string') return this.#string(value);
+    if (Array.isArray(value)) return value.map((item) => this.#walk(item));
+    if (value === null || typeof value !== 'object') return value;
+    const from = isTable(value) ? withoutTableNoise(value) : value;
+    if (from['kind'] === 'Status') return this.#status(from);
+    const collection = Array.isArray(from['items']) || Array.isArray(from['rows']);
+    const result: { [key: string]: Json } = {};
+    for (const [key, member] of Object.entries(from)) {
+      if (key === 'managedFields' && !this.#keepManagedFields) continue;
+      result[key] = key === 'metadata' ? this.#metadata(member, collection) : this.#member(key, member);
+    }
+    return result;
+  }
+
+  /** Several causes come in any order (a map's, on the other side), and the message repeats them. */
+  #status(status: { [key: string]: Json }): Json {
+    const result = Object.fromEntries(Object.entries(status).map(([key, value]) => [key, this.#member(key, value)]));
+    const details = result['details'] as { causes?: Json[] } | undefined;
+    if (details?.causes === undefined || details.causes.length < 2) return result;
+    details.causes.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    result['message'] = String(result['message']).replace(/ is invalid: [\s\S]*$/, ' is invalid: <the causes>');
+    return result;
+  }
+
+  #member(key: string, value: Json): Json {
+    if (key === 'message' && typeof value === 'string') return this.#message(value);
+    if (typeof value === 'string' && clusterIp.test(value)) return '<cluster ip>';
+    if (key === 'clusterIPs' && Array.isArray(value))
+      return value.map((item) =>
+        typeof item === 'string' && clusterIp.test(item) ? '<cluster ip>' : this.#walk(item),
+      );
+    return this.#walk(value);
+  }
+
+  #metadata(value: Json, collection: boolean): Json {
+    const result = this.#walk(value);
+    if (result === null || typeof result !== 'object' || Array.isArray(result)) return result;
+    const version = result['resourceVersion'];
+    if (typeof version === 'string') result['resourceVersion'] = collection ? '<of the list>' : this.#version(version);
+    if (typeof result['continue'] === 'string' && result['continue'] !== '') result['continue'] = '<continue>';
+    const { name, generateName } = result;
+    if (typeof name === 'string' && typeof generateName === 'string' && name.startsWith(generateName)) {
+      if (generated.test(name.slice(generateName.length))) result['name'] = `${generateName}<5 characters>`;
+    }
+    return result;
+  }
+
+  #version(version: string): string {
+    return named(this.#versions, version, 'rv');
+  }
+
+  #message(message: string): string {
+    const text = this.#string(message)
+      .replace(/(resource version: )\d+ \(\d+\)/g, '$1<old> (<oldest>)')
+      // Where a server keeps its objects is its own business.
+      .replace(/StorageError: invalid object, Code: 4, Key: \S+, ResourceVersion: \d+, AdditionalErrorMsg: /, '')
+      // So is the language it is written in.
+      .replace(/ in scheme "[^"]*"/g, '')
+      .replace(/(json: cannot unmarshal|json parse error:|strconv\.|converting \()[\s\S]*$/, "<the decoder's words>")
+      .replace(/(current: )\d+/g, '$1<rv>')
+      .replace(/User "[^"]*"/g, 'User "<user>"');
+    return [...this.#versions].reduce((all, [version, name]) => replaceNumber(all, version, name), text);
+  }
+
+  #string(text: string): string {
+    return text
+      .replaceAll(this.#namespace, '$ns')
+      .replace(uuid, (uid) => named(this.#uids, uid, 'uid'))
+      .replace(timestamp, (time) =>
+        Math.abs(Date.parse(time) - Date.now()) < recentMs ? (time.includes('.') ? '<micro time>' : '<time>') : time,
+      );
+  }
+}
+
+function named(names: Map<string, string>, value: string, word: string): string {
+  let name = names.get(value);
+  if (name === undefined) {
+    name = `<${word} ${names.size + 1}>`;
+    names.set(value, name);
+  }
+  return name;
+}
+
+/** Only numbers long enough not to be a count or a port of the case. */
+function replaceNumber(text: string, version: string, name: string): string {
+  return version.length < 3 ? text : text.replace(new RegExp(`\\b${version}\\b`, 'g'), name);
+}
+
+function isTable(value: { [key: string]: Json }): boolean {
+  return value['kind'] === 'Table' && Array.isArray(value['columnDefinitions']);
+}
+
+/** Ages move with the clock, and the words that explain a column are nobody's contract. */
+function withoutTableNoise(table: { [key: string]: Json }): { [key: string]: Json } {
+  const columns = (table['columnDefinitions'] as { [key: string]: Json }[]).map(({ description: _, ...rest }) => rest);
+  const moving = new Set(['Age', 'Last Seen', 'First Seen']);
+  const rows = (table['rows'] as { [key: string]: Json }[] | undefined)?.map((row) => ({
+    ...row,
+    cells: (row['cells'] as Json[]).map((cell, index) =>
+      moving.has(String(columns[index]?.['name'])) ? '<age>' : cell,
+    ),
+  }));
+  return { ...table, columnDefinitions: columns, ...(rows === undefined ? {} : { rows }) };
+}
