@@ -3,7 +3,8 @@
 import type { KubeObject } from '../object/object.ts';
 
 export type Answer =
-  | { kind: 'ok'; status: number; object: KubeObject }
+  /** `bytes` is the length of the body as it came. */
+  | { kind: 'ok'; status: number; object: KubeObject; bytes?: number }
   | { kind: 'notFound'; message: string }
   /** 409 on an update or delete: somebody else wrote first, or the uid is another one. */
   | { kind: 'conflict'; message: string }
@@ -20,6 +21,6 @@ export type Answer =
   /** 429. */
   | { kind: 'throttled'; retryAfterMs: number | undefined; message: string }
   /** 5xx, a broken connection, a time-out, an answer that is not Kubernetes'. Whether a write happened is unknown. */
-  | { kind: 'failed'; status: number | undefined; retryAfterMs: number | undefined; message: string }
+  | { kind: 'failed'; status: number | undefined; retryAfterMs: number | undefined; message: string; fix?: string }
   /** Not sent: no valid lease, or the writer was stopped. */
   | { kind: 'notSent'; reason: 'noLease' | 'stopped' };

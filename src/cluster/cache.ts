@@ -1,0 +1,192 @@
+// What a window knows: per key one packed text, its resource version in front. Packed, because ten thousand parsed
+// objects cost three times the memory of their texts. Older news of a key never replace newer ones, which is also how
+// the results of own writes stand until the watch has caught up.
+import { type Key, type KubeObject, keyOf } from '../object/object.ts';
+import { compareVersions } from './resource-version.ts';
+import type { Item } from './window.ts';
+
+/** Own deletes that the watch has not confirmed; beyond this the oldest are forgotten, at worst a key flickers. */
+const tombstoneLimit = 10_000;
+
+export type Effect = 'set' | 'removed' | 'none';
+
+export class Cache<T extends Item> {
+  #project: (object: KubeObject) => T | undefined;
+  #entries = new Map<Key, string>();
+  /** Key → resource version that an own delete has done away with. */
+  #tombstones = new Map<Key, string>();
+  /** Keys that own writes have touched since the running list began. */
+  #touched: Set<Key> | undefined;
+
+  constructor(project: (object: KubeObject) => T | undefined) {
+    this.#project = project;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  keys(): IterableIterator<Key> {
+    return this.#entries.keys();
+  }
+
+  has(key: Key): boolean {
+    return this.#entries.has(key);
+  }
+
+  get(key: Key): T | undefined {
+    const text = this.#entries.get(key);
+    return text === undefined ? undefined : unpack<T>(text);
+  }
+
+  /** News of the watch, or the result of an own write. */
+  set(object: KubeObject): Effect {
+    const item = this.#project(object);
+    const key = item === undefined ? keyOfObject(object) : keyOf(item.namespace, item.name);
+    const rv = object.metadata.resourceVersion ?? '';
+    const known = this.#entries.get(key);
+    if (known !== undefined && compareVersions(rv, versionOf(known)) <= 0) return 'none';
+    const gone = this.#tombstones.get(key);
+    if (gone !== undefined) {
+      if (compareVersions(rv, gone) <= 0) return 'none';
+      this.#tombstones.delete(key);
+    }
+    if (item === undefined) return this.#entries.delete(key) ? 'removed' : 'none';
+    const packed = pack(item);
+    this.#entries.set(key, packed);
+    return known !== undefined && sameContent(known, packed) ? 'none' : 'set';
+  }
+
+  /** A DELETED event; its version is that of the deletion. */
+  remove(object: KubeObject): Effect {
+    const key = keyOfObject(object);
+    this.#tombstones.delete(key);
+    const known = this.#entries.get(key);
+    if (known === undefined || compareVersions(object.metadata.resourceVersion ?? '', versionOf(known)) < 0)
+      return 'none';
+    this.#entries.delete(key);
+    return 'removed';
+  }
+
+  remember(object: KubeObject): void {
+    this.set(object);
+    this.#touched?.add(keyOfObject(object));
+  }
+
+  forget(key: Key, resourceVersion: string | undefined): void {
+    const known = this.#entries.get(key);
+    if (known !== undefined && resourceVersion !== undefined && compareVersions(versionOf(known), resourceVersion) > 0)
+      return;
+    const gone = resourceVersion ?? (known === undefined ? undefined : versionOf(known));
+    if (known !== undefined) this.#entries.delete(key);
+    if (gone === undefined) return;
+    this.#touched?.add(key);
+    this.#tombstones.delete(key);
+    this.#tombstones.set(key, gone);
+    if (this.#tombstones.size > tombstoneLimit) {
+      for (const oldest of this.#tombstones.keys()) {
+        this.#tombstones.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  /** Begins to gather a complete list beside what is known. */
+  gather(): Gathering<T> {
+    this.#touched = new Set();
+    return new Gathering(this.#project);
+  }
+
+  giveUpGathering(): void {
+    this.#touched = undefined;
+  }
+
+  /**
+   * Puts the list in place of what was known and gives back what was there before. Own writes finished while it was
+   * gathered may be newer than it; unless `isAuthoritative` (the server has gone back in time), they stand.
+   */
+  swap(gathered: Gathering<T>, options: { isAuthoritative: boolean }): ReadonlyMap<Key, string> {
+    const before = this.#entries;
+    const after = gathered.entries;
+    for (const key of options.isAuthoritative ? [] : (this.#touched ?? []))
+      this.#keepNewer(key, before, after, gathered.rv);
+    // A list that began after an own delete shows it; what came in between stands in #touched and was kept above.
+    for (const key of [...this.#tombstones.keys()]) {
+      if (options.isAuthoritative || this.#touched?.has(key) !== true) this.#tombstones.delete(key);
+    }
+    this.#entries = after;
+    this.#touched = undefined;
+    return before;
+  }
+
+  #keepNewer(key: Key, before: Map<Key, string>, after: Map<Key, string>, listRv: string): void {
+    const own = before.get(key);
+    const listed = after.get(key);
+    if (own !== undefined && compareVersions(versionOf(own), listed === undefined ? listRv : versionOf(listed)) > 0) {
+      after.set(key, own);
+    }
+    const gone = this.#tombstones.get(key);
+    if (
+      own === undefined &&
+      gone !== undefined &&
+      listed !== undefined &&
+      compareVersions(versionOf(listed), gone) <= 0
+    ) {
+      after.delete(key);
+    }
+  }
+
+  versionOf(key: Key): string | undefined {
+    const text = this.#entries.get(key);
+    return text === undefined ? undefined : versionOf(text);
+  }
+
+  packed(key: Key): string | undefined {
+    return this.#entries.get(key);
+  }
+}
+
+/** The side buffer of a list: nobody sees it before it is complete. */
+export class Gathering<T extends Item> {
+  readonly entries = new Map<Key, string>();
+  rv = '';
+  #project: (object: KubeObject) => T | undefined;
+
+  constructor(project: (object: KubeObject) => T | undefined) {
+    this.#project = project;
+  }
+
+  add(object: KubeObject): void {
+    const item = this.#project(object);
+    if (item !== undefined) this.entries.set(keyOf(item.namespace, item.name), pack(item));
+  }
+}
+
+export function keyOfObject(object: KubeObject): Key {
+  return keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '');
+}
+
+// `["<resource version>",{…}]`, the item's own version left empty: so that two texts tell whether content differs.
+function pack(item: Item): string {
+  const rv = item.resourceVersion;
+  item.resourceVersion = '';
+  const text = JSON.stringify([rv, item]);
+  item.resourceVersion = rv;
+  return text;
+}
+
+function unpack<T extends Item>(text: string): T {
+  const [rv, item] = JSON.parse(text) as [string, T];
+  item.resourceVersion = rv;
+  return item;
+}
+
+function versionOf(text: string): string {
+  return text.slice(2, text.indexOf('"', 2));
+}
+
+export function sameContent(a: string, b: string): boolean {
+  const fromA = a.indexOf('"', 2);
+  const fromB = b.indexOf('"', 2);
+  return a.length - fromA === b.length - fromB && a.slice(fromA) === b.slice(fromB);
+}

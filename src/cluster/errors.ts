@@ -1,0 +1,52 @@
+// What can be wrong with the way to a cluster, as values: faults are listed, each with a stable code and with what to do.
+
+/** A fault of the set-up that its user can mend. */
+export interface ClusterFault {
+  code:
+    | 'CLUSTER_KUBECONFIG_UNREADABLE'
+    | 'CLUSTER_KUBECONFIG_INVALID'
+    | 'CLUSTER_CONTEXT_MISSING'
+    | 'CLUSTER_CREDENTIALS_UNREADABLE'
+    | 'CLUSTER_NOT_IN_CLUSTER'
+    | 'CLUSTER_UNREACHABLE'
+    | 'CLUSTER_NOT_KUBERNETES'
+    | 'CLUSTER_UNAUTHORIZED'
+    | 'CLUSTER_NAMESPACE_MISSING'
+    | 'CLUSTER_PERMISSION_MISSING';
+  message: string;
+  /** What the user can do about it. */
+  fix: string;
+}
+
+/** Thrown when credentials cannot be read in mid-run; the transport turns it into a `failed` answer. */
+export class CredentialsError extends Error {
+  readonly faults: readonly ClusterFault[];
+
+  constructor(faults: readonly ClusterFault[]) {
+    super(faults.map((fault) => fault.message).join('; '));
+    this.name = 'CredentialsError';
+    this.faults = faults;
+  }
+}
+
+/** Thrown to everyone who waits for a window that was stopped. */
+export class WindowStoppedError extends Error {
+  constructor(name: string) {
+    super(`waiting for the window on ${name}: it was stopped before its list was complete`);
+    this.name = 'WindowStoppedError';
+  }
+}
+
+/** A text of foreign origin, short enough and plain enough for a message or a log line. */
+export function excerpt(text: string, limit = 200): string {
+  const plain = text.replace(/\p{Cc}+/gu, ' ').trim();
+  return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
+}
+
+/** The message of anything thrown, with the causes that networking wraps into each other. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return excerpt(String(error));
+  const inner = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : undefined;
+  const own = error.message === '' ? (inner ?? error.name) : error.message;
+  return error.cause === undefined ? excerpt(own) : excerpt(`${own}: ${messageOf(error.cause)}`);
+}

@@ -1,0 +1,17 @@
+// Resource versions: decimal numbers of any length, larger means later within one resource. Compared as text, because
+// they do not fit a double for ever.
+
+/** False for "", "0" and whatever is not a decimal number: such a thing orders nothing. */
+export function isVersion(text: unknown): text is string {
+  return typeof text === 'string' && /^[1-9][0-9]*$/.test(text);
+}
+
+/** Negative when `a` is older than `b`, 0 when equal, positive when newer. */
+export function compareVersions(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function newest(a: string, b: string): string {
+  return compareVersions(a, b) >= 0 ? a : b;
+}

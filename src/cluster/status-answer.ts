@@ -1,0 +1,97 @@
+// Turns one HTTP response into an Answer: which outcome it is, and in which words. Knows Status objects, no sockets.
+import type { KubeObject } from '../object/object.ts';
+import type { Answer } from './answer.ts';
+import { excerpt } from './errors.ts';
+
+export interface HttpResponse {
+  status: number;
+  /** What the request was, for the wording: `PATCH /api/v1/…`. */
+  what: string;
+  method: string;
+  server: string;
+  location: string | undefined;
+  retryAfterMs: number | undefined;
+  body: string;
+  bytes: number;
+}
+
+interface StatusBody {
+  reason?: string;
+  message?: string;
+  details?: { retryAfterSeconds?: number; causes?: { reason?: string; message?: string }[] };
+}
+
+export function toAnswer(response: HttpResponse): Answer {
+  const body = parse(response.body);
+  if (response.status >= 200 && response.status < 300) {
+    if (body === undefined) return failed(response, notKubernetes(response));
+    return { kind: 'ok', status: response.status, object: body, bytes: response.bytes };
+  }
+  if (response.status >= 300 && response.status < 400) return failed(response, redirected(response));
+  const status: StatusBody = body?.kind === 'Status' ? (body as StatusBody) : {};
+  if (body?.kind !== 'Status' && !isPlainRefusal(response.status)) return failed(response, notKubernetes(response));
+  return refusal(response, status);
+}
+
+function refusal(response: HttpResponse, status: StatusBody): Answer {
+  const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? response.body)}`;
+  const waitMs = response.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds);
+  switch (response.status) {
+    case 401:
+      return { kind: 'unauthorized', message };
+    case 403:
+      return { kind: 'forbidden', message, namespaceTerminating: isNamespaceTerminating(status) };
+    case 404:
+      return { kind: 'notFound', message };
+    case 409:
+      return response.method === 'POST' || status.reason === 'AlreadyExists'
+        ? { kind: 'alreadyExists', message }
+        : { kind: 'conflict', message };
+    case 410:
+      return { kind: 'gone', message };
+    case 429:
+      return { kind: 'throttled', retryAfterMs: waitMs, message };
+    default:
+      if (response.status >= 500) return { kind: 'failed', status: response.status, retryAfterMs: waitMs, message };
+      return { kind: 'refused', status: response.status, reason: status.reason ?? '', message };
+  }
+}
+
+function failed(response: HttpResponse, message: string): Answer {
+  return { kind: 'failed', status: response.status, retryAfterMs: response.retryAfterMs, message };
+}
+
+/**
+ * These also come as plain text, from the server's own filters and from proxies before it. A 404 or 410 that is not a
+ * Status is somebody else's and says nothing about the object.
+ */
+function isPlainRefusal(status: number): boolean {
+  return status === 401 || status === 403 || status === 429 || status >= 500;
+}
+
+function isNamespaceTerminating(status: StatusBody): boolean {
+  return status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false;
+}
+
+function secondsToMs(seconds: unknown): number | undefined {
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, 60_000) : undefined;
+}
+
+function redirected(response: HttpResponse): string {
+  const target = excerpt(response.location ?? 'nowhere');
+  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got a redirect (${response.status}) to "${target}"`;
+}
+
+function notKubernetes(response: HttpResponse): string {
+  const start = excerpt(response.body, 60);
+  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got status ${response.status} with a body of another make, beginning "${start}"`;
+}
+
+function parse(text: string): KubeObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as KubeObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}

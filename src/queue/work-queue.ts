@@ -1,0 +1,186 @@
+// The queue of keys that need a look. Keys come in, in any number and order; each goes out to one worker at a time, once
+// for all additions that came meanwhile, and again if one came while it was out. Failures wait longer each time. Knows
+// nothing of what a key means: not even that it names an object.
+import { type Clock, pause } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import { Delays } from './delays.ts';
+import { Lanes } from './lanes.ts';
+import { type QueueMetrics, queueMetrics } from './metrics.ts';
+
+export interface WorkQueueOptions {
+  name: string;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  /** Keys of one lane share its turn; default: all keys are one lane. */
+  laneOf?(key: string): string;
+}
+
+/** What a worker does with a key. What it throws is a bug: counted, logged, and tried again like a failure. */
+export type Handle = (key: string) => Promise<void> | void;
+
+/** The numbers of client-go, but for the ceiling: it waits a thousand seconds, which is an outage of its own. */
+const firstRetryMs = 5;
+export const lastRetryMs = 60_000;
+/** Half as long again at most, so that what failed together is not tried together. */
+const retryJitter = 0.5;
+
+export class WorkQueue {
+  #clock: Clock;
+  #random: () => number;
+  #log: Log;
+  #metrics: QueueMetrics;
+  #lanes: Lanes;
+  #delays: Delays;
+  #running = new Set<string>();
+  /** Added again while a worker has them. */
+  #dirty = new Map<string, number>();
+  #failures = new Map<string, number>();
+  #handle: Handle | undefined;
+  #concurrency = 0;
+  #state: 'open' | 'draining' | 'stopped' = 'open';
+  #watchers = new Set<() => void>();
+
+  constructor(options: WorkQueueOptions) {
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#log = options.log;
+    this.#lanes = new Lanes(options.laneOf ?? (() => ''));
+    this.#delays = new Delays(options.clock, (key) => this.add(key));
+    this.#metrics = queueMetrics(options.metrics, options.name, () => ({
+      waiting: this.waiting,
+      delayed: this.delayed,
+      running: this.running,
+      oldestSeconds: this.oldestMs / 1000,
+    }));
+  }
+
+  /** Keys that wait for a worker now. */
+  get waiting(): number {
+    return this.#lanes.size + this.#dirty.size;
+  }
+
+  get delayed(): number {
+    return this.#delays.size;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** How long the oldest waiting key has waited. */
+  get oldestMs(): number {
+    const sinceMs = this.#lanes.oldestSinceMs();
+    return sinceMs === undefined ? 0 : this.#clock.now() - sinceMs;
+  }
+
+  /** Nothing waits, nothing runs; what is delayed does not count. */
+  get isIdle(): boolean {
+    return this.waiting === 0 && this.#running.size === 0;
+  }
+
+  add(key: string): void {
+    if (this.#state !== 'open') return;
+    const nowMs = this.#clock.now();
+    this.#metrics.added();
+    if (this.#running.has(key)) {
+      if (!this.#dirty.has(key)) this.#dirty.set(key, nowMs);
+      return;
+    }
+    this.#lanes.push(key, nowMs);
+    this.#pump();
+  }
+
+  /** Later, unless it is due earlier already. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#state !== 'open') return;
+    if (delayMs <= 0) this.add(key);
+    else this.#delays.add(key, delayMs);
+  }
+
+  /** After a failure: each time the delay doubles, until `forget`. */
+  retry(key: string): void {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    this.#metrics.retried();
+    const delayMs = Math.min(lastRetryMs, firstRetryMs * 2 ** Math.min(failures, 20));
+    this.addAfter(key, delayMs * (1 + retryJitter * this.#random()));
+  }
+
+  /** Success: the next failure is the first again. What is delayed stays so. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  failures(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  /** Begins to work; once. */
+  work(concurrency: number, handle: Handle): void {
+    this.#concurrency = concurrency;
+    this.#handle = handle;
+    this.#pump();
+  }
+
+  /** Resolves when nothing waits and nothing runs. */
+  async whenIdle(): Promise<void> {
+    while (!this.isIdle) await this.#nextChange();
+  }
+
+  /** Takes no more keys, hands out none; what runs may finish within the time. True if it did. */
+  async stop(withinMs: number): Promise<boolean> {
+    if (this.#state === 'open') this.#state = 'draining';
+    this.#lanes.clear();
+    this.#delays.clear();
+    this.#dirty.clear();
+    const timeUp = new AbortController();
+    const waited = pause(this.#clock, withinMs, timeUp.signal);
+    let isLate = false;
+    void waited.then(() => (isLate = true));
+    while (this.#running.size > 0 && !isLate) await Promise.race([this.#nextChange(), waited]);
+    timeUp.abort();
+    this.#state = 'stopped';
+    this.#failures.clear();
+    return this.#running.size === 0;
+  }
+
+  #nextChange(): Promise<void> {
+    return new Promise((resolve) => this.#watchers.add(resolve));
+  }
+
+  #pump(): void {
+    while (this.#handle !== undefined && this.#state === 'open' && this.#running.size < this.#concurrency) {
+      const taken = this.#lanes.take();
+      if (taken === undefined) return;
+      this.#running.add(taken.key);
+      this.#metrics.waited((this.#clock.now() - taken.sinceMs) / 1000);
+      void this.#run(taken.key, this.#handle);
+    }
+  }
+
+  async #run(key: string, handle: Handle): Promise<void> {
+    const startMs = this.#clock.now();
+    try {
+      // In a turn of its own: a handler that finishes at once must not nest the next one into this call.
+      await Promise.resolve();
+      await handle(key);
+    } catch (error) {
+      this.#metrics.bug();
+      this.#log.error({ err: error, key }, 'worker failed');
+      this.retry(key);
+    }
+    this.#metrics.worked((this.#clock.now() - startMs) / 1000);
+    this.#running.delete(key);
+    const sinceMs = this.#dirty.get(key);
+    if (sinceMs !== undefined) {
+      this.#dirty.delete(key);
+      this.#lanes.push(key, sinceMs);
+    }
+    this.#pump();
+    for (const watcher of this.#watchers) watcher();
+    this.#watchers.clear();
+  }
+}

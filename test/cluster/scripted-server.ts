@@ -1,0 +1,195 @@
+// A small API server for one resource, with resource versions, history and bookmarks, that misbehaves on demand: a test
+// puts scripts in front of it, and each script takes the next request of its sort.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { KubeObject } from '../../src/object/object.ts';
+
+export type Sort = 'list' | 'watch' | 'write' | 'read';
+export type Behaviour = (exchange: { request: IncomingMessage; response: ServerResponse; url: URL }) => void;
+
+interface Script {
+  sort: Sort;
+  behave: Behaviour;
+}
+
+export interface Seen {
+  sort: Sort;
+  method: string;
+  url: URL;
+  body: string;
+  headers: IncomingMessage['headers'];
+}
+
+interface Event {
+  type: string;
+  object: KubeObject;
+  rv: number;
+}
+
+export class ScriptedServer {
+  readonly seen: Seen[] = [];
+  readonly scripts: Script[] = [];
+  readonly objects = new Map<string, KubeObject>();
+  rv = 1000;
+  compactedTo = 0;
+  history: Event[] = [];
+  /** Open watches and the version each has been sent. */
+  readonly watches = new Set<{ response: ServerResponse; sent: number }>();
+  kind = 'Endpoints';
+  #server: Server;
+  #uids = 0;
+
+  constructor() {
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server.keepAliveTimeout = 60_000;
+  }
+
+  async listen(port = 0): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** The next request of this sort is answered by `behave` instead. */
+  script(sort: Sort, behave: Behaviour): void {
+    this.scripts.push({ sort, behave });
+  }
+
+  count(sort: Sort): number {
+    return this.seen.filter((seen) => seen.sort === sort && seen.url.searchParams.get('limit') !== '1').length;
+  }
+
+  put(name: string, fields: Record<string, unknown> = {}, namespace = 'default'): KubeObject {
+    const key = `${namespace}/${name}`;
+    const known = this.objects.get(key);
+    this.rv++;
+    const uid = known?.metadata.uid ?? `uid-${++this.#uids}`;
+    const metadata = { name, namespace, uid, resourceVersion: String(this.rv) };
+    const object: KubeObject = { apiVersion: 'v1', kind: this.kind, metadata, ...fields };
+    this.objects.set(key, object);
+    this.emit(known === undefined ? 'ADDED' : 'MODIFIED', object);
+    return object;
+  }
+
+  remove(name: string, namespace = 'default'): void {
+    const key = `${namespace}/${name}`;
+    const known = this.objects.get(key);
+    if (known === undefined) return;
+    this.rv++;
+    this.objects.delete(key);
+    this.emit('DELETED', { ...known, metadata: { ...known.metadata, resourceVersion: String(this.rv) } });
+  }
+
+  emit(type: string, object: KubeObject): void {
+    const event = { type, object, rv: this.rv };
+    this.history.push(event);
+    for (const watch of this.watches) this.#send(watch, event);
+  }
+
+  bookmark(): void {
+    const object = { apiVersion: 'v1', kind: this.kind, metadata: { resourceVersion: String(this.rv) } };
+    this.raw(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+  }
+
+  raw(bytes: string | Buffer): void {
+    for (const watch of this.watches) watch.response.write(bytes);
+  }
+
+  /** Forgets the past: a watch from before is answered 410. */
+  compact(): void {
+    this.compactedTo = this.rv;
+    this.history = [];
+  }
+
+  endWatches(how: 'end' | 'reset'): void {
+    for (const watch of this.watches) {
+      if (how === 'end') watch.response.end();
+      else (watch.response.socket as import('node:net').Socket).resetAndDestroy();
+    }
+    this.watches.clear();
+  }
+
+  #send(watch: { response: ServerResponse; sent: number }, event: Event): void {
+    watch.sent = event.rv;
+    watch.response.write(`${JSON.stringify({ type: event.type, object: event.object })}\n`);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://server');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const isCollection = /\/(endpoints|services|events|leases)$/.test(url.pathname);
+    const sort: Sort =
+      request.method !== 'GET' ? 'write' : !isCollection ? 'read' : url.searchParams.has('watch') ? 'watch' : 'list';
+    const body = Buffer.concat(chunks).toString('utf8');
+    this.seen.push({ sort, method: request.method ?? '', url, body, headers: request.headers });
+    const at = this.scripts.findIndex((script) => script.sort === sort);
+    if (at >= 0) {
+      const [script] = this.scripts.splice(at, 1);
+      script?.behave({ request, response, url });
+      return;
+    }
+    if (sort === 'list') this.#list(url, response);
+    else if (sort === 'watch') this.#watch(url, response);
+    else sendStatus(response, 404, 'NotFound', 'no such object');
+  }
+
+  #list(url: URL, response: ServerResponse): void {
+    const limit = Number(url.searchParams.get('limit') ?? '0') || Number.POSITIVE_INFINITY;
+    const token = url.searchParams.get('continue');
+    const [atRv, from] = token === null ? [this.rv, 0] : (JSON.parse(token) as [number, number]);
+    if (atRv < this.compactedTo) return sendStatus(response, 410, 'Expired', 'the continue token is too old');
+    const all = [...this.objects.values()].sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
+    const items = all.slice(from, from + limit);
+    const more = from + limit < all.length ? { continue: JSON.stringify([atRv, from + limit]) } : {};
+    const metadata = { resourceVersion: String(atRv), ...more };
+    sendJson(response, 200, { apiVersion: 'v1', kind: `${this.kind}List`, metadata, items });
+  }
+
+  #watch(url: URL, response: ServerResponse): void {
+    const from = Number(url.searchParams.get('resourceVersion'));
+    if (from < this.compactedTo) return sendStatus(response, 410, 'Expired', 'too old resource version');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    const watch = { response, sent: from };
+    this.watches.add(watch);
+    response.on('close', () => this.watches.delete(watch));
+    for (const event of this.history) if (event.rv > from) this.#send(watch, event);
+  }
+}
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+export function sendStatus(
+  response: ServerResponse,
+  code: number,
+  reason: string,
+  message: string,
+  headers: Record<string, string> = {},
+): void {
+  sendJson(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, message, code }, headers);
+}

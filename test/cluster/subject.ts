@@ -1,0 +1,59 @@
+// What the tests of this room share: a connection without credentials, and waiting that moves the virtual clock.
+import type { Clock } from '../../src/clock.ts';
+import type { Credentials } from '../../src/cluster/access.ts';
+import type { Connection } from '../../src/cluster/connection.ts';
+import { openConnection } from '../../src/cluster/transport.ts';
+import type { Item } from '../../src/cluster/window.ts';
+import { silentLog } from '../../src/log.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+import { settle, type VirtualClock } from '../virtual-clock.ts';
+
+export interface TestItem extends Item {
+  value: unknown;
+}
+
+export function projectTestItem(object: KubeObject): TestItem {
+  const { namespace = '', name = '', uid = '', resourceVersion = '' } = object.metadata;
+  return { namespace, name, uid, resourceVersion, value: object['value'] };
+}
+
+export function plainCredentials(server: string): Credentials {
+  const tls = { ca: undefined, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
+  return {
+    server,
+    source: 'a test',
+    namespace: undefined,
+    proxyUrl: undefined,
+    read: async () => ({ headers: {}, tls, from: 'files' }),
+  };
+}
+
+export function connectTo(server: string, clock: Clock): Connection {
+  return openConnection({ name: 'virtual', credentials: plainCredentials(server), clock, log: silentLog });
+}
+
+/** Waits for I/O without moving time. */
+export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+  const startMs = performance.now();
+  while (!condition()) {
+    if (performance.now() - startMs > 5_000) throw new Error(`waited 5 s for ${what}`);
+    await settle(1);
+  }
+}
+
+/** Waits for I/O and timers, moving time on in small steps; gives back how far. */
+export async function passing(
+  clock: VirtualClock,
+  condition: () => boolean,
+  options: { stepMs?: number; limitMs?: number; what?: string } = {},
+): Promise<number> {
+  const startMs = clock.now();
+  const limitMs = options.limitMs ?? 600_000;
+  while (!condition()) {
+    if (clock.now() - startMs > limitMs)
+      throw new Error(`waited ${limitMs} virtual ms for ${options.what ?? 'the condition'}`);
+    await settle(8);
+    if (!condition()) await clock.advance(options.stepMs ?? 20);
+  }
+  return clock.now() - startMs;
+}
