@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Case, methods, type Step } from './case.ts';
 import { ApiClient } from './client.ts';
+import { discoveryContract } from './discovery.ts';
 import { Player, type Shown } from './play.ts';
 
 export interface ApiServerSubject {
@@ -56,11 +57,12 @@ export function apiServerContract(
       await client?.close();
       await subject?.stop();
     });
+    const records = options.isTruth === true && process.env['UPDATE_GOLDEN'] === '1';
+    discoveryContract({ client: () => client as ApiClient, records });
     for (const topic of topics(options.topics)) {
       describe(topic, () => {
         const { cases, golden } = read(topic);
         const written: Record<string, Shown[]> = {};
-        const records = options.isTruth === true && process.env['UPDATE_GOLDEN'] === '1';
         for (const played of cases) {
           it(played.name, async ({ skip }) => {
             const reason = options.differs?.[played.name] ?? unableTo(played, subject);
