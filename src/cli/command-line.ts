@@ -1,0 +1,77 @@
+// Runs one command line to its exit code. In: the words after the program's name and what the front door provides. Out: text
+// on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
+import { type CommandSpec, globalOptions } from './command-table.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
+import { commandHelp, generalHelp, wrap } from './help.ts';
+import { type Options, parseCommandLine, wantsVerbose } from './parse-arguments.ts';
+import { systemFault } from './system-fault.ts';
+
+export type Command = (context: Context, options: Options) => Promise<ExitCode>;
+
+/** Loaded when called: `check` must not pay for the daemon, nor the daemon for the demo. */
+const loaders: Record<string, () => Promise<Command>> = {
+  run: async () => (await import('./run.ts')).run,
+  demo: async () => (await import('./demo.ts')).demo,
+  check: async () => (await import('./check.ts')).check,
+  render: async () => (await import('./render.ts')).render,
+  status: async () => (await import('./status.ts')).status,
+  release: async () => (await import('./release.ts')).release,
+  devcluster: async () => (await import('./devcluster.ts')).devcluster,
+  schema: async () => (await import('./schema.ts')).schema,
+};
+
+export async function runCommandLine(context: Context, argv: readonly string[]): Promise<ExitCode> {
+  const isVerbose = wantsVerbose(argv, context.environment);
+  try {
+    const line = parseCommandLine(argv);
+    switch (line.kind) {
+      case 'help':
+        context.stdout.write(line.command === undefined ? generalHelp() : commandHelp(line.command));
+        return exitCodes.fine;
+      case 'version':
+        context.stdout.write(`hostward ${context.version}${isVerbose ? ` (Node ${context.runtime})` : ''}\n`);
+        return exitCodes.fine;
+      case 'command':
+        return await (await commandOf(line.command))(context, line.options);
+      default:
+        return line satisfies never;
+    }
+  } catch (thrown) {
+    return sayFault(context, thrown, isVerbose);
+  }
+}
+
+async function commandOf(spec: CommandSpec): Promise<Command> {
+  const load = loaders[spec.name];
+  if (load === undefined) throw new Error(`command "${spec.name}" stands in the table and has no code`);
+  return load();
+}
+
+/** Also for what reaches nobody: the front door sends uncaught errors here. */
+export function sayFault(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+  const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
+  if (fault === undefined) return sayBug(context, thrown, isVerbose);
+  context.stderr.write(`hostward: ${fault.message}\n`);
+  if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
+  if (isVerbose) context.stderr.write(causesOf(fault.cause));
+  return fault.exitCode;
+}
+
+function sayBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+  const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+  const firstLine = message.split('\n', 1)[0] as string;
+  const option = globalOptions.find((candidate) => candidate.name === 'verbose');
+  const next = isVerbose ? '' : `; please report it with what --${option?.name} prints`;
+  context.stderr.write(`hostward ${context.version}: a bug of ours: ${firstLine}${next}\n`);
+  if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
+  return exitCodes.bug;
+}
+
+function causesOf(cause: unknown): string {
+  // Five links explain everything seen so far; a ring of causes would never end.
+  let text = '';
+  for (let depth = 0, link = cause; link instanceof Error && depth < 5; depth++, link = link.cause) {
+    text += `caused by ${link.stack ?? link.message}\n`;
+  }
+  return text;
+}

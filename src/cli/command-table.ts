@@ -1,0 +1,204 @@
+// Every command and option as data. The parser, --help, the faults of usage and the table in the README are made from it,
+// so that a command cannot exist without its words.
+
+export interface OptionSpec {
+  name: string;
+  short?: string;
+  /** What stands for the value in help; without it the option is a switch. */
+  value?: string;
+  /** May be given several times. */
+  repeats?: boolean;
+  choices?: readonly string[];
+  summary: string;
+}
+
+export interface CommandSpec {
+  name: string;
+  /** What follows the name in the usage line, options left out. */
+  operands: string;
+  maxOperands: number;
+  summary: string;
+  /** Paragraphs for `--help` of the command. */
+  details: readonly string[];
+  options: readonly OptionSpec[];
+  examples: readonly { line: string; says: string }[];
+}
+
+const config: OptionSpec = {
+  name: 'config',
+  short: 'c',
+  value: 'FILE',
+  repeats: true,
+  summary: 'configuration file; several are merged in order, maps deeply, lists replaced',
+};
+
+/** What names the virtual cluster and the two API servers; each wins over the configuration and the environment. */
+export const settingOptions: readonly OptionSpec[] = [
+  config,
+  { name: 'vcluster-name', value: 'NAME', summary: 'name of the virtual cluster (environment: VCLUSTER_NAME)' },
+  { name: 'host-namespace', value: 'NAME', summary: 'its namespace on the host (environment: NAMESPACE)' },
+  { name: 'virtual-kubeconfig', value: 'FILE', summary: 'kubeconfig of the virtual cluster' },
+  { name: 'host-kubeconfig', value: 'FILE', summary: 'kubeconfig of the host; in-cluster credentials without it' },
+];
+
+function output(...choices: string[]): OptionSpec {
+  return { name: 'output', short: 'o', value: choices.join('|'), choices, summary: 'form of the output' };
+}
+
+export const globalOptions: readonly OptionSpec[] = [
+  { name: 'help', short: 'h', summary: 'what a command does, its options and examples' },
+  { name: 'version', summary: 'version of this program' },
+  { name: 'verbose', short: 'v', summary: 'more detail, and the stack of a bug (environment: HOSTWARD_DEBUG=1)' },
+];
+
+export const commands: readonly CommandSpec[] = [
+  {
+    name: 'run',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Run the daemon: sync Endpoints from the virtual cluster to its host',
+    details: [
+      'Loads the configuration, opens both clusters, and keeps the host a function of the virtual side until SIGTERM or SIGINT, which end it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
+      'With --dry-run everything happens except writes: every difference shows in `hostward status` and in the metrics, so that it can be watched beside vCluster before it takes over.',
+    ],
+    options: [...settingOptions, { name: 'dry-run', summary: 'write nothing to either cluster' }],
+    examples: [
+      { line: 'hostward run --config vcluster.yaml', says: 'inside the pod of a virtual cluster' },
+      {
+        line: 'hostward run -c vcluster.yaml --virtual-kubeconfig v.yaml --host-kubeconfig h.yaml --dry-run',
+        says: 'from a laptop, without writing',
+      },
+    ],
+  },
+  {
+    name: 'demo',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Run two embedded clusters with the daemon between them and samples that change',
+    details: [
+      'Shows a live table on a terminal and plain lines otherwise. Kubeconfigs for both sides are written to .hostward/ and the kubectl commands to look at them are printed. Ctrl-C drains and ends it.',
+      'With --once it plays a story instead, checks every step against both sides, and ends with 0, or with 1 and what differed.',
+    ],
+    options: [
+      { name: 'once', summary: 'play the story once, check every step, and end' },
+      { name: 'folder', value: 'DIR', summary: 'where kubeconfigs go (default .hostward)' },
+      output('text', 'json'),
+    ],
+    examples: [
+      { line: 'hostward demo', says: 'watch it work, no cluster needed' },
+      { line: 'hostward demo --once', says: 'check that it works' },
+    ],
+  },
+  {
+    name: 'check',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Report every fault and warning of a configuration, with its line and how to mend it',
+    details: ['Exit code 1 when there is a fault; warnings alone leave it at 0.'],
+    options: [...settingOptions, output('text', 'json')],
+    examples: [
+      { line: 'hostward check --config vcluster.yaml', says: 'before a release' },
+      { line: 'hostward check -c base.yaml -c prod.yaml -o json', says: 'for another program' },
+    ],
+  },
+  {
+    name: 'render',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Print the host object that a virtual Endpoints becomes, without any cluster',
+    details: [
+      'Reads Endpoints, and optionally Services, from YAML or JSON: several documents and Lists are fine, `-` is standard input. Endpoints are taken as eligible unless a Service in the input says otherwise; then nothing is printed for them but a sentence on standard error.',
+      'Several objects are printed as a v1 List.',
+    ],
+    options: [
+      ...settingOptions,
+      { name: 'file', short: 'f', value: 'FILE', repeats: true, summary: 'objects to render; - is standard input' },
+      {
+        name: 'owner-uid',
+        value: 'UID',
+        summary: 'uid of the host Service for the owner reference, left out without it',
+      },
+      { name: 'bookkeeping', summary: 'show the hostward.dev/* annotations too' },
+      output('yaml', 'json', 'diff'),
+    ],
+    examples: [
+      { line: 'hostward render -c vcluster.yaml -f endpoints.yaml', says: 'what would be written' },
+      {
+        line: 'kubectl get services,endpoints -A -o yaml | hostward render --vcluster-name vc --host-namespace vcluster-vc -f - -o diff',
+        says: 'a whole cluster, as differences',
+      },
+    ],
+  },
+  {
+    name: 'status',
+    operands: '[NAMESPACE/NAME]',
+    maxOperands: 1,
+    summary: 'Say what the running daemon knows: lag, failing objects, and why one object is or is not on the host',
+    details: [
+      'Asks the daemon through its local HTTP port, which answers this question to its own machine only: inside a cluster, use kubectl exec or kubectl port-forward.',
+    ],
+    options: [
+      {
+        name: 'address',
+        value: 'HOST:PORT',
+        summary: 'where the daemon listens (default 127.0.0.1:9440, or what --config says)',
+      },
+      ...settingOptions,
+      output('text', 'json'),
+    ],
+    examples: [
+      { line: 'hostward status', says: 'the daemon as a whole' },
+      { line: 'hostward status default/nginx', says: 'why this object is, or is not, on the host' },
+    ],
+  },
+  {
+    name: 'release',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Take our annotations off the host objects so that vCluster can take over, or remove the copies',
+    details: [
+      'Stop the daemon first: a running one would put everything back. Only objects that are provably ours are touched, each with its uid and resourceVersion as a precondition.',
+    ],
+    options: [
+      ...settingOptions,
+      { name: 'delete', summary: 'delete the host copies instead' },
+      { name: 'dry-run', summary: 'say what would be done' },
+      output('text', 'json'),
+    ],
+    examples: [
+      { line: 'hostward release -c vcluster.yaml', says: 'hand the objects back to vCluster' },
+      { line: 'hostward release -c vcluster.yaml --delete --dry-run', says: 'see what would be deleted' },
+    ],
+  },
+  {
+    name: 'devcluster',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Run one embedded API server for kubectl and tests',
+    details: ['Serves the core kinds over TLS and writes a kubeconfig for it. Ctrl-C ends it.'],
+    options: [
+      { name: 'port', value: 'PORT', summary: 'port on 127.0.0.1 (default: a free one)' },
+      { name: 'data', value: 'FILE', summary: 'SQLite file to keep the objects in (default: memory)' },
+      {
+        name: 'kubeconfig',
+        value: 'FILE',
+        summary: 'where its kubeconfig goes (default .hostward/devcluster.kubeconfig)',
+      },
+      output('text', 'json'),
+    ],
+    examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
+  },
+  {
+    name: 'schema',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Print the JSON Schema of the configuration',
+    details: ['For editors and for other programs that check a configuration.'],
+    options: [output('json')],
+    examples: [{ line: 'hostward schema > hostward.schema.json', says: 'for completion in an editor' }],
+  },
+];
+
+export function commandNamed(name: string): CommandSpec | undefined {
+  return commands.find((command) => command.name === name);
+}

@@ -1,0 +1,89 @@
+// The words of --help, laid out for 80 columns from the command table.
+import { type CommandSpec, commands, globalOptions, type OptionSpec } from './command-table.ts';
+
+/** Help is read in terminals of the width that every terminal has. */
+const helpWidth = 80;
+
+export function generalHelp(): string {
+  const widest = Math.max(...commands.map((command) => command.name.length));
+  const lines = [
+    'hostward syncs Endpoints from a virtual Kubernetes cluster to its host cluster.',
+    '',
+    'Usage: hostward COMMAND [OPTIONS]',
+    '',
+    'Commands:',
+    ...commands.flatMap((command) => hanging(`  ${command.name.padEnd(widest)}  `, command.summary)),
+    '',
+    'Everywhere:',
+    ...optionLines(globalOptions),
+    '',
+    'Start here:',
+    '  hostward demo                        two embedded clusters, no set-up',
+    '  hostward check --config vcluster.yaml',
+    '  hostward COMMAND --help              options and examples of a command',
+    '',
+    'Exit codes: 0 fine, 1 the input is at fault, 2 usage, 3 the environment is',
+    'at fault, 70 a bug of ours.',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+export function commandHelp(command: CommandSpec): string {
+  const usage = ['hostward', command.name, command.operands, '[OPTIONS]'].filter((word) => word !== '').join(' ');
+  const lines = [
+    ...wrap(command.summary, helpWidth),
+    '',
+    `Usage: ${usage}`,
+    ...command.details.flatMap((paragraph) => ['', ...wrap(paragraph, helpWidth)]),
+    '',
+    'Options:',
+    ...optionLines([...command.options, ...globalOptions.filter((option) => option.name !== 'version')]),
+    '',
+    'Examples:',
+    ...command.examples.flatMap((example) => [`  # ${example.says}`, `  ${example.line}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** The table of commands in the README; a test holds the two together. */
+export function commandsAsMarkdown(): string {
+  const rows = commands.map((command) => {
+    const call = ['hostward', command.name, command.operands].filter((word) => word !== '').join(' ');
+    return `| \`${call}\` | ${command.summary} |`;
+  });
+  return ['| command | what it does |', '|---|---|', ...rows].join('\n');
+}
+
+function optionLines(options: readonly OptionSpec[]): string[] {
+  const heads = options.map((option) => {
+    const short = option.short === undefined ? '    ' : `-${option.short}, `;
+    return `  ${short}--${option.name}${option.value === undefined ? '' : ` ${option.value}`}`;
+  });
+  const column = Math.min(34, Math.max(...heads.map((head) => head.length)) + 2);
+  return options.flatMap((option, index) => {
+    const head = heads[index] as string;
+    const summary = option.repeats ? `${option.summary} (repeatable)` : option.summary;
+    if (head.length + 2 <= column) return hanging(head.padEnd(column), summary);
+    return [head, ...hanging(' '.repeat(column), summary)];
+  });
+}
+
+/** A head, and beside it a text that wraps under itself. */
+function hanging(head: string, text: string): string[] {
+  const [first = '', ...more] = wrap(text, helpWidth - head.length);
+  return [`${head}${first}`, ...more.map((line) => ' '.repeat(head.length) + line)];
+}
+
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line];
+}

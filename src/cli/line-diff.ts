@@ -1,0 +1,88 @@
+// Two texts as a unified diff, by longest common subsequence of lines.
+
+/** Unchanged lines around a change, as diff -u shows them. */
+const contextLines = 3;
+/** 16 MiB of table; larger differences are shown as one replacement. */
+const cellLimit = 4 * 1024 * 1024;
+
+type Line = { mark: ' ' | '-' | '+'; text: string };
+
+/** Empty when the texts are equal. */
+export function unifiedDiff(before: { name: string; text: string }, after: { name: string; text: string }): string {
+  if (before.text === after.text) return '';
+  const lines = compare(linesOf(before.text), linesOf(after.text));
+  const out = [`--- ${before.name}`, `+++ ${after.name}`];
+  for (const [start, end] of hunks(lines)) {
+    const hunk = lines.slice(start, end);
+    const left = { start: countOf(lines.slice(0, start), '+'), length: countOf(hunk, '+') };
+    const right = { start: countOf(lines.slice(0, start), '-'), length: countOf(hunk, '-') };
+    out.push(`@@ -${rangeOf(left)} +${rangeOf(right)} @@`, ...hunk.map((line) => line.mark + line.text));
+  }
+  return `${out.join('\n')}\n`;
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
+/** Lines without those that carry the other side's mark. */
+function countOf(lines: readonly Line[], without: '-' | '+'): number {
+  return lines.filter((line) => line.mark !== without).length;
+}
+
+function rangeOf({ start, length }: { start: number; length: number }): string {
+  return `${length === 0 ? start : start + 1},${length}`;
+}
+
+function compare(before: readonly string[], after: readonly string[]): Line[] {
+  let head = 0;
+  while (head < Math.min(before.length, after.length) && before[head] === after[head]) head++;
+  const [a, b] = [before.slice(head), after.slice(head)];
+  const same: Line[] = before.slice(0, head).map((text) => ({ mark: ' ', text }));
+  if (a.length * b.length > cellLimit) {
+    const mark = (sign: '-' | '+', texts: string[]): Line[] => texts.map((text) => ({ mark: sign, text }));
+    return [...same, ...mark('-', a), ...mark('+', b)];
+  }
+  return [...same, ...alongCommonLines(a, b)];
+}
+
+function alongCommonLines(a: readonly string[], b: readonly string[]): Line[] {
+  // common[i][j]: length of the longest common subsequence of a from i on and b from j on.
+  const common = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      const row = common[i] as Uint32Array;
+      const below = common[i + 1] as Uint32Array;
+      row[j] = a[i] === b[j] ? (below[j + 1] as number) + 1 : Math.max(below[j] as number, row[j + 1] as number);
+    }
+  }
+  const lines: Line[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      lines.push({ mark: ' ', text: a[i] as string });
+      i++;
+      j++;
+    } else if (j >= b.length || (i < a.length && (common[i + 1]?.[j] as number) >= (common[i]?.[j + 1] as number))) {
+      lines.push({ mark: '-', text: a[i++] as string });
+    } else {
+      lines.push({ mark: '+', text: b[j++] as string });
+    }
+  }
+  return lines;
+}
+
+/** Where changes are, with their surroundings; neighbours whose surroundings touch become one. */
+function hunks(lines: readonly Line[]): [number, number][] {
+  const found: [number, number][] = [];
+  lines.forEach((line, index) => {
+    if (line.mark === ' ') return;
+    const start = Math.max(0, index - contextLines);
+    const end = Math.min(lines.length, index + contextLines + 1);
+    const last = found.at(-1);
+    if (last !== undefined && start <= last[1]) last[1] = end;
+    else found.push([start, end]);
+  });
+  return found;
+}

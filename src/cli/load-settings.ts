@@ -1,0 +1,50 @@
+// From the options of a command to a configuration: reads the files, hands over flags and environment, and says the faults
+// of a configuration where a command cannot go on with them.
+import { formatFault } from '../config/fault.ts';
+import { type Loaded, loadConfiguration } from '../config/load.ts';
+import { readConfigurationFiles } from '../config/read-files.ts';
+import type { SourceFile } from '../config/source-text.ts';
+import { CommandFault, type Context, exitCodes } from './context.ts';
+import type { Options } from './parse-arguments.ts';
+
+const podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+
+/** What `otherwise` holds stands in for names that nobody gave. */
+export interface LoadHow {
+  otherwise?: { virtualClusterName: string; hostNamespace: string };
+}
+
+export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<Loaded> {
+  return (await prepareLoad(context, options, how)).loaded;
+}
+
+/** The same with its ingredients, for those who load again when the files change. */
+export async function prepareLoad(context: Context, options: Options, { otherwise }: LoadHow = {}) {
+  const paths = options.texts('config');
+  const { VCLUSTER_NAME, NAMESPACE } = context.environment;
+  const flags = {
+    virtualClusterName: options.text('vcluster-name') ?? (VCLUSTER_NAME ? undefined : otherwise?.virtualClusterName),
+    hostNamespace: options.text('host-namespace') ?? (NAMESPACE ? undefined : otherwise?.hostNamespace),
+    virtualKubeconfig: options.text('virtual-kubeconfig'),
+    hostKubeconfig: options.text('host-kubeconfig'),
+  };
+  const serviceAccountNamespace = await context.files.read(podNamespaceFile).catch(() => undefined);
+  const load = (files: readonly SourceFile[]): Loaded =>
+    loadConfiguration({ files, flags, environment: context.environment, serviceAccountNamespace });
+  const files = await readConfigurationFiles(paths, context.files.readConfiguration);
+  return { paths, files, load, loaded: load(files) };
+}
+
+export type GoodConfiguration = Extract<Loaded, { kind: 'ok' }>;
+
+/** For commands that need a good one: every fault on standard error, then the end. */
+export async function requireSettings(context: Context, options: Options): Promise<GoodConfiguration> {
+  return requireGood(context, await loadSettings(context, options));
+}
+
+export function requireGood(context: Context, loaded: Loaded): GoodConfiguration {
+  if (loaded.kind === 'ok') return loaded;
+  for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
+  const { length } = loaded.faults;
+  throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`);
+}

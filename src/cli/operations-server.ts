@@ -1,0 +1,167 @@
+// The daemon's local HTTP port: /healthz, /readyz, /metrics for the cluster, /status for `hostward status`. In: functions
+// that answer; out: text and JSON. Reads only, no bodies, no framework; must never know what is being synced.
+// /status names objects and their faults, so it is answered to this machine alone.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, BlockList, isIP } from 'node:net';
+
+export interface OperationsAnswers {
+  /** False once the daemon cannot recover by itself and should be restarted. */
+  health(): { isHealthy: boolean; lines: readonly string[] };
+  /** First lists in, leader or standby; each line says one condition. */
+  readiness(): { isReady: boolean; lines: readonly string[] };
+  /** Prometheus text. */
+  metrics(): Promise<{ contentType: string; text: string }>;
+  /** The daemon as a whole, as JSON. */
+  status(): unknown;
+  /** One object, by key; undefined when nothing is known of it on either side. */
+  objectStatus(key: string): unknown;
+}
+
+/** Probes, one scraper and a few people; more is a mistake or an attack. */
+const connectionLimit = 64;
+/** A probe sends its few hundred bytes at once. */
+const requestTimeoutMs = 5_000;
+/** Scrapers come every 15 to 60 s; holding their sockets in between saves nothing. */
+const keepAliveTimeoutMs = 5_000;
+const headerLimitBytes = 8 * 1024;
+/** namespace/name of two DNS names, percent signs included. */
+const urlLimitCharacters = 2_048;
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
+
+interface Reply {
+  status: number;
+  contentType: string;
+  text: string;
+  allow?: string;
+}
+
+export class OperationsServer {
+  #listen: { host: string; port: number };
+  #answers: OperationsAnswers;
+  #server: Server | undefined;
+
+  constructor(listen: { host: string; port: number }, answers: OperationsAnswers) {
+    this.#listen = listen;
+    this.#answers = answers;
+  }
+
+  /** Rejects with the system's error when the port cannot be had. */
+  async start(): Promise<void> {
+    const server = createServer(
+      {
+        maxHeaderSize: headerLimitBytes,
+        requestTimeout: requestTimeoutMs,
+        headersTimeout: requestTimeoutMs,
+        keepAliveTimeout: keepAliveTimeoutMs,
+      },
+      (request, response) => void this.#respond(request, response),
+    );
+    server.maxConnections = connectionLimit;
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#listen.port, this.#listen.host, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  /** Answers in flight are cut off: they are probes, and the probe's next try finds nobody. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  }
+
+  /** The port that was had, when 0 was asked for. */
+  get address(): { host: string; port: number } {
+    const bound = this.#server?.address() as AddressInfo | null | undefined;
+    return bound == null ? this.#listen : { host: bound.address, port: bound.port };
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const reply = await this.#reply(request).catch((fault: unknown) => ({
+      status: 500,
+      contentType: 'text/plain; charset=utf-8',
+      text: `${fault instanceof Error ? fault.message : String(fault)}\n`,
+    }));
+    const body = Buffer.from(reply.text);
+    response.writeHead(reply.status, {
+      'content-type': reply.contentType,
+      'content-length': body.length,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...('allow' in reply && reply.allow !== undefined ? { allow: reply.allow } : {}),
+      // A body would be read as the next request of this connection.
+      ...(hasBody(request) ? { connection: 'close' } : {}),
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  }
+
+  async #reply(request: IncomingMessage): Promise<Reply> {
+    const url = request.url ?? '/';
+    if (url.length > urlLimitCharacters) return plain(414, 'the address is too long');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return { ...plain(405, `only GET and HEAD are answered, found "${request.method}"`), allow: 'GET, HEAD' };
+    }
+    if (hasBody(request)) return plain(413, 'a request here has no body');
+    const path = url.split('?', 1)[0] as string;
+    switch (path) {
+      case '/healthz': {
+        const { isHealthy, lines } = this.#answers.health();
+        return plain(isHealthy ? 200 : 500, [isHealthy ? 'ok' : 'not healthy', ...lines].join('\n'));
+      }
+      case '/readyz': {
+        const { isReady, lines } = this.#answers.readiness();
+        return plain(isReady ? 200 : 503, [isReady ? 'ok' : 'not ready', ...lines].join('\n'));
+      }
+      case '/metrics': {
+        const { contentType, text } = await this.#answers.metrics();
+        return { status: 200, contentType, text };
+      }
+      case '/status':
+        return this.#status(request, new URLSearchParams(url.slice(path.length + 1)));
+      default:
+        return plain(404, 'there are /healthz, /readyz, /metrics and /status');
+    }
+  }
+
+  #status(request: IncomingMessage, query: URLSearchParams): Reply {
+    if (!isFromThisMachine(request)) return plain(403, 'status is told to this machine only');
+    const key = query.get('object');
+    if (key === null) return json(200, this.#answers.status());
+    const known = this.#answers.objectStatus(key);
+    return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
+  }
+}
+
+/** By its peer, and by the name it asked for: a web page that rebinds its name to loopback still sends its own name. */
+function isFromThisMachine(request: IncomingMessage): boolean {
+  const peer = request.socket.remoteAddress ?? '';
+  const family = isIP(peer);
+  if (family === 0 || !loopback.check(peer, family === 6 ? 'ipv6' : 'ipv4')) return false;
+  const name = (request.headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return name === '' || name === 'localhost' || isIP(name) !== 0;
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return (length !== undefined && length !== '0') || request.headers['transfer-encoding'] !== undefined;
+}
+
+function plain(status: number, text: string): Reply {
+  return { status, contentType: 'text/plain; charset=utf-8', text: `${text}\n` };
+}
+
+function json(status: number, value: unknown): Reply {
+  return { status, contentType: 'application/json', text: `${JSON.stringify(value)}\n` };
+}

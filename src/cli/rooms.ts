@@ -1,0 +1,39 @@
+// What the front door wires together and commands only use: the daemon as they see it.
+import type { Clock } from '../clock.ts';
+import type { ClusterFault } from '../cluster/errors.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { OperationsAnswers } from './operations-server.ts';
+
+export interface DaemonOptions {
+  settings: Settings;
+  /** The whole daemon, no write. */
+  isDryRun: boolean;
+  log: Log;
+  clock: Clock;
+  random: () => number;
+  metrics: Metrics;
+  environment: Readonly<Record<string, string | undefined>>;
+  version: string;
+}
+
+export type Started = { kind: 'started' } | { kind: 'faults'; faults: readonly ClusterFault[] };
+
+export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
+  /** Reaches both clusters and begins; faults of the set-up come back, first lists may still be under way. */
+  start(): Promise<Started>;
+  /** Takes no more work, finishes or abandons what it has within 5 s, gives the lease back. */
+  stop(): Promise<void>;
+  /** A new configuration; what cannot change while running is named and left as it was. */
+  apply(settings: Settings): { needsRestart: readonly string[] };
+  /** Resolves when the daemon ends by itself, with why: a lost watch that no retry will bring back. */
+  readonly ended: Promise<string>;
+}
+
+export interface Rooms {
+  assembleDaemon(options: DaemonOptions): Daemon;
+}
+
+/** Loaded when a command needs them: most commands never touch a cluster. */
+export type LoadRooms = () => Promise<Rooms>;

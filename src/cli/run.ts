@@ -1,0 +1,105 @@
+// `hostward run`: the daemon from its configuration to its last word. In: options and signals. Out: a log on standard output,
+// the local HTTP port, and an exit code. Must never know what is synced, nor how.
+
+import { formatFault } from '../config/fault.ts';
+import { parseListen } from '../config/text-rules.ts';
+import { watchConfiguration } from '../config/watch-files.ts';
+import { createLog, type Log, type LogLevel } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
+import { clusterFault } from './cluster-fault.ts';
+import { type Context, type ExitCode, exitCodes } from './context.ts';
+import { prepareLoad, requireGood } from './load-settings.ts';
+import { OperationsServer } from './operations-server.ts';
+import type { Options } from './parse-arguments.ts';
+import type { Daemon } from './rooms.ts';
+
+export async function run(context: Context, options: Options): Promise<ExitCode> {
+  const prepared = await prepareLoad(context, options);
+  const { settings, warnings } = requireGood(context, prepared.loaded);
+  const log = createLog({
+    level: logLevelOf(settings.logLevel, options),
+    destination: { write: (line) => context.stdout.write(line) },
+  });
+  for (const warning of warnings) log.warn({ room: 'config', warning: formatFault(warning) }, 'configuration warning');
+  const metrics = createMetrics();
+  const rooms = await context.loadRooms();
+  const isDryRun = options.has('dry-run');
+  const { clock, random, environment, version } = context;
+  const daemon = rooms.assembleDaemon({ settings, isDryRun, log, clock, random, metrics, environment, version });
+  const operations = new OperationsServer(parseListen(settings.listen) as { host: string; port: number }, {
+    health: () => daemon.health(),
+    readiness: () => daemon.readiness(),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
+    status: () => daemon.status(),
+    objectStatus: (key) => daemon.objectStatus(key),
+  });
+  const watch = watchConfiguration({
+    paths: prepared.paths,
+    initial: { files: prepared.files, settings },
+    clock,
+    read: context.files.readConfiguration,
+    load: prepared.load,
+    onChange: (change) => {
+      switch (change.kind) {
+        case 'changed': {
+          log.level = logLevelOf(change.loaded.settings.logLevel, options);
+          const { needsRestart } = daemon.apply(change.loaded.settings);
+          const changed = change.changes.flatMap(({ paths }) => paths);
+          log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
+          return;
+        }
+        case 'unchanged':
+          return log.info({ room: 'config' }, 'configuration unchanged');
+        case 'invalid':
+          return sayInvalid(
+            log,
+            change.faults.map((fault) => formatFault(fault, change.texts)),
+          );
+        default:
+          return change satisfies never;
+      }
+    },
+  });
+  // Listened to before anything is begun: a pod may be told to stop while it starts.
+  const stopped = stopAsked(context);
+  const forgetReload = context.onSignal('reload', () => void watch.reload());
+  try {
+    await operations.start();
+    log.info({ room: 'main', version, isDryRun, listen: settings.listen }, 'starting');
+    return await untilStopped(daemon, stopped, { log, begun: () => watch.start() });
+  } finally {
+    forgetReload();
+    await watch.stop();
+    await daemon.stop();
+    await operations.stop();
+    log.info({ room: 'main' }, 'stopped');
+  }
+}
+
+async function untilStopped(
+  daemon: Daemon,
+  stopped: Promise<void>,
+  on: { log: Log; begun(): void },
+): Promise<ExitCode> {
+  const started = await Promise.race([daemon.start(), stopped]);
+  if (started === undefined) return exitCodes.fine;
+  if (started.kind === 'faults') throw clusterFault(started.faults);
+  on.begun();
+  const why = await Promise.race([stopped, daemon.ended]);
+  if (why === undefined) return exitCodes.fine;
+  on.log.error({ room: 'main', why }, 'the daemon cannot go on');
+  return exitCodes.environment;
+}
+
+/** The listener stays: a second Ctrl-C must not cut short a drain that is bounded anyway. */
+function stopAsked(context: Context): Promise<void> {
+  return new Promise((resolve) => context.onSignal('stop', resolve));
+}
+
+function logLevelOf(level: LogLevel, options: Options): LogLevel {
+  return options.has('verbose') && level === 'info' ? 'debug' : level;
+}
+
+function sayInvalid(log: Log, faults: readonly string[]): void {
+  log.error({ room: 'config', faults }, 'new configuration is invalid, the old one stays');
+}

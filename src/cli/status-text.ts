@@ -1,0 +1,87 @@
+// What the daemon says of itself, as text for people: facts as lines, lists of things as tables. Knows no field by its name,
+// so a daemon that says more is shown whole by an older command line.
+import { wrap } from './help.ts';
+import { textTable } from './text-table.ts';
+
+type Facts = Record<string, unknown>;
+
+/** The narrowest terminal that a table is laid out for. */
+const narrowest = 40;
+
+export function statusText(status: unknown, columns = 80): string {
+  const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
+  return `${lines.join('\n')}\n`;
+}
+
+function section(facts: Facts, width: number): string[] {
+  const entries = Object.entries(facts).filter(([, value]) => value !== undefined);
+  const plain = entries.filter(([, value]) => !isBlock(value));
+  const blocks = entries.filter(([, value]) => isBlock(value));
+  const widest = Math.max(0, ...plain.map(([name]) => wordsOf(name).length));
+  const lines = plain.flatMap(([name, value]) => {
+    const head = `${wordsOf(name)}:`.padEnd(widest + 2);
+    const [first = '', ...more] = wrap(say(value), Math.max(20, width - head.length));
+    return [`${head}${first}`, ...more.map((line) => ' '.repeat(head.length) + line)];
+  });
+  for (const [name, value] of blocks) {
+    if (lines.length > 0) lines.push('');
+    lines.push(titleOf(name), ...block(value, width - 2).map((line) => `  ${line}`));
+  }
+  return lines;
+}
+
+function block(value: unknown, width: number): string[] {
+  if (isFacts(value)) return section(value, width);
+  const items = value as readonly unknown[];
+  if (items.every(isFacts)) return table(items, width);
+  return items.flatMap((item) => {
+    const [first = '', ...more] = wrap(say(item), width - 2);
+    return [`- ${first}`, ...more.map((line) => `  ${line}`)];
+  });
+}
+
+function table(rows: readonly Facts[], width: number): string[] {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const columns = names.map((name) => {
+    const isNumber = rows.every((row) => row[name] === undefined || typeof row[name] === 'number');
+    return {
+      title: wordsOf(name).toUpperCase(),
+      align: isNumber ? ('right' as const) : ('left' as const),
+      shrinksTo: 12,
+    };
+  });
+  return textTable(
+    columns,
+    rows.map((row) => names.map((name) => say(row[name], '-'))),
+    width,
+  );
+}
+
+/** A section of its own; empty ones are a line that says "none". */
+function isBlock(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return isFacts(value) && Object.keys(value).length > 0;
+}
+
+function isFacts(value: unknown): value is Facts {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function say(value: unknown, nothing = 'none'): string {
+  if (value === undefined || value === null || value === '') return nothing;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') return String(Math.round(value * 1000) / 1000);
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.length === 0 ? nothing : value.map((item) => say(item)).join(', ');
+  return Object.keys(value).length === 0 ? nothing : JSON.stringify(value);
+}
+
+/** `hostNamespace` -> `host namespace`. */
+function wordsOf(name: string): string {
+  return name.replace(/([a-z0-9])([A-Z])/g, (_, before: string, after: string) => `${before} ${after.toLowerCase()}`);
+}
+
+function titleOf(name: string): string {
+  const words = wordsOf(name);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

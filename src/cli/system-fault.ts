@@ -1,0 +1,64 @@
+// What the operating system said, as a sentence and an exit code: a file that is not there is the user's input, a port that
+// is taken is the environment.
+import { CommandFault, type ExitCode, exitCodes } from './context.ts';
+
+interface SystemError extends Error {
+  code: string;
+  path?: string;
+  address?: string;
+  port?: number;
+  syscall?: string;
+}
+
+const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
+  ENOENT: { exitCode: exitCodes.input, says: 'there is no such file or folder' },
+  ENOTDIR: { exitCode: exitCodes.input, says: 'a part of the path is no folder' },
+  EISDIR: { exitCode: exitCodes.input, says: 'it is a folder, expected a file' },
+  EACCES: { exitCode: exitCodes.environment, says: 'permission denied' },
+  EPERM: { exitCode: exitCodes.environment, says: 'not permitted' },
+  EROFS: { exitCode: exitCodes.environment, says: 'the file system is read-only' },
+  ENOSPC: { exitCode: exitCodes.environment, says: 'the disk is full' },
+  EMFILE: { exitCode: exitCodes.environment, says: 'too many open files' },
+  EADDRINUSE: { exitCode: exitCodes.environment, says: 'the port is taken' },
+  EADDRNOTAVAIL: { exitCode: exitCodes.environment, says: 'this machine does not have the address' },
+  ECONNREFUSED: { exitCode: exitCodes.environment, says: 'connection refused' },
+  ECONNRESET: { exitCode: exitCodes.environment, says: 'connection reset' },
+  ETIMEDOUT: { exitCode: exitCodes.environment, says: 'no answer in time' },
+  EHOSTUNREACH: { exitCode: exitCodes.environment, says: 'no route to it' },
+  ENETUNREACH: { exitCode: exitCodes.environment, says: 'no route to its network' },
+  ENOTFOUND: { exitCode: exitCodes.environment, says: 'its name is not known' },
+  EAI_AGAIN: { exitCode: exitCodes.environment, says: 'its name cannot be looked up now' },
+};
+
+/** Undefined for everything that is not the system's word: then it is a bug. */
+export function systemFault(thrown: unknown): CommandFault | undefined {
+  if (!isSystemError(thrown)) return undefined;
+  const meaning = meanings[thrown.code];
+  if (meaning === undefined) return undefined;
+  return new CommandFault(meaning.exitCode, `cannot ${actionOf(thrown)}: ${meaning.says}`, { cause: thrown });
+}
+
+function actionOf(error: SystemError): string {
+  const place =
+    error.address === undefined ? '' : `"${error.address}${error.port === undefined ? '' : `:${error.port}`}"`;
+  switch (error.syscall) {
+    case 'listen':
+      return `listen on ${place}`;
+    case 'connect':
+      return `connect to ${place}`;
+    case 'getaddrinfo':
+      return 'find the server';
+    case 'open':
+    case 'read':
+    case 'write':
+    case 'mkdir':
+    case 'rename':
+      return `${error.syscall} "${error.path ?? 'the file'}"`;
+    default:
+      return `${error.syscall ?? 'go on'}${error.path === undefined ? '' : ` "${error.path}"`}`;
+  }
+}
+
+function isSystemError(thrown: unknown): thrown is SystemError {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string';
+}

@@ -1,0 +1,93 @@
+// The front door: argv -> command -> exit code. The only place that touches the process; it hands streams, files, time,
+// signals and the assembled daemon to the commands, which could not otherwise be run by a test.
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { WriteStream } from 'node:tty';
+import { runCommandLine, sayFault } from './cli/command-line.ts';
+import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/context.ts';
+import { wantsVerbose } from './cli/parse-arguments.ts';
+import { systemClock } from './clock.ts';
+import { readConfigurationFile } from './config/read-files.ts';
+
+const signalsOf: Record<SignalKind, readonly NodeJS.Signals[]> = {
+  stop: ['SIGTERM', 'SIGINT'],
+  reload: ['SIGHUP'],
+  resize: ['SIGWINCH'],
+};
+
+const files: Files = {
+  read: (path) => readFile(path, 'utf8'),
+  readConfiguration: readConfigurationFile,
+  async write(path, content, { mode } = {}) {
+    // A neighbour first, then a rename: a reader sees the old file or the new one.
+    const draft = `${path}.${randomUUID()}`;
+    try {
+      await writeFile(draft, content, { mode: mode ?? 0o644, flag: 'wx' });
+      await rename(draft, path);
+    } catch (fault) {
+      await rm(draft, { force: true });
+      throw fault;
+    }
+  },
+  makeFolder: async (path, { mode } = {}) => void (await mkdir(path, { recursive: true, mode: mode ?? 0o755 })),
+  remove: (path) => rm(path, { force: true }),
+};
+
+function sinkOf(stream: WriteStream): Sink {
+  return {
+    write: (words) => void stream.write(words),
+    get isTerminal() {
+      return stream.isTTY === true;
+    },
+    get columns() {
+      return stream.columns;
+    },
+    get rows() {
+      return stream.rows;
+    },
+  };
+}
+
+function onSignal(kind: SignalKind, listener: () => void): () => void {
+  for (const signal of signalsOf[kind]) process.on(signal, listener);
+  return () => {
+    for (const signal of signalsOf[kind]) process.off(signal, listener);
+  };
+}
+
+function versionOfPackage(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
+}
+
+const argv = process.argv.slice(2);
+const context: Context = {
+  stdout: sinkOf(process.stdout),
+  stderr: sinkOf(process.stderr),
+  readStdin: () => text(process.stdin),
+  environment: process.env,
+  cwd: process.cwd(),
+  files,
+  clock: systemClock,
+  fetch: (url, options) => fetch(url, options),
+  random: Math.random,
+  onSignal,
+  version: versionOfPackage(),
+  runtime: process.version,
+  loadRooms: async () => (await import('./assemble.ts')).rooms,
+};
+
+// A reader that has seen enough (`| head`) is no fault.
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  process.exit(fault.code === 'EPIPE' ? exitCodes.fine : exitCodes.environment);
+});
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (thrown: unknown) => {
+    process.exit(sayFault(context, thrown, wantsVerbose(argv, context.environment)));
+  });
+}
+
+process.exitCode = await runCommandLine(context, argv);
+// Keep-alive sockets of a finished command would hold the process for seconds.
+process.exit();

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { runCommandLine, sayFault } from '../../src/cli/command-line.ts';
+import { commands } from '../../src/cli/command-table.ts';
+import { scene } from './scene.ts';
+
+describe('runCommandLine()', () => {
+  it('prints help and version on standard output and ends with 0', async () => {
+    for (const argv of [['--help'], ['--version'], ...commands.map((command) => [command.name, '--help'])]) {
+      const { context, out, err } = scene();
+      expect([await runCommandLine(context, argv), err()]).toEqual([0, '']);
+      expect(out()).not.toBe('');
+    }
+  });
+
+  it('ends a fault of usage with 2 and a sentence on standard error', async () => {
+    const { context, out, err } = scene();
+    expect(await runCommandLine(context, ['chekc'])).toBe(2);
+    expect(out()).toBe('');
+    expect(err()).toBe('hostward: expected a command, found "chekc"\ndid you mean "check"? See hostward --help\n');
+  });
+
+  it.each([
+    ['ENOENT', 'open', { path: '/a' }, 1, 'hostward: cannot open "/a": there is no such file or folder\n'],
+    ['EISDIR', 'read', {}, 1, 'hostward: cannot read "the file": it is a folder, expected a file\n'],
+    [
+      'EADDRINUSE',
+      'listen',
+      { address: '127.0.0.1', port: 80 },
+      3,
+      'hostward: cannot listen on "127.0.0.1:80": the port is taken\n',
+    ],
+    [
+      'ECONNREFUSED',
+      'connect',
+      { address: '::1', port: 1 },
+      3,
+      'hostward: cannot connect to "::1:1": connection refused\n',
+    ],
+  ])('says %s of the system as a sentence', (code, syscall, more, exitCode, text) => {
+    const { context, err } = scene();
+    const thrown = Object.assign(new Error('raw'), { code, syscall, ...more });
+    expect([sayFault(context, thrown, false), err()]).toEqual([exitCode, text]);
+  });
+
+  it('says a bug in one line, and its stack only when asked', () => {
+    const bug = new TypeError('x is undefined\nmore', { cause: new Error('below') });
+    const quiet = scene();
+    expect(sayFault(quiet.context, bug, false)).toBe(70);
+    expect(quiet.err()).toBe(
+      'hostward 1.2.3: a bug of ours: TypeError: x is undefined; please report it with what --verbose prints\n',
+    );
+    const loud = scene();
+    sayFault(loud.context, bug, true);
+    expect(loud.err()).toContain('command-line.test.ts');
+    expect(loud.err()).toContain('below');
+  });
+});

