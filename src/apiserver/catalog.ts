@@ -1,0 +1,50 @@
+// The kinds that a server serves, found by what a URL says about them.
+import { groupVersionOf, type Kind } from './kind.ts';
+import { type Node, type Schema, SchemaSet } from './schema.ts';
+
+export class Catalog {
+  readonly kinds: readonly Kind[];
+  readonly schemas: SchemaSet;
+  #byPlace = new Map<string, Kind>();
+
+  constructor(kinds: readonly Kind[], definitions: Readonly<Record<string, Schema>>) {
+    this.kinds = kinds;
+    this.schemas = new SchemaSet(definitions);
+    for (const kind of kinds) this.#byPlace.set(place(kind.group, kind.version, kind.plural), kind);
+  }
+
+  find(group: string, version: string, plural: string): Kind | undefined {
+    return this.#byPlace.get(place(group, version, plural));
+  }
+
+  findByKind(group: string, kindName: string, version?: string): Kind | undefined {
+    return this.kinds.find(
+      (kind) => kind.group === group && kind.kind === kindName && (version === undefined || kind.version === version),
+    );
+  }
+
+  schemaOf(kind: Kind): Node {
+    return this.schemas.node(kind.schema);
+  }
+
+  /** Group names in the order of their first kind; the core group is ''. */
+  groups(): string[] {
+    return [...new Set(this.kinds.map((kind) => kind.group))];
+  }
+
+  versionsOf(group: string): string[] {
+    return [...new Set(this.kinds.filter((kind) => kind.group === group).map((kind) => kind.version))];
+  }
+
+  kindsOf(group: string, version: string): Kind[] {
+    return this.kinds.filter((kind) => kind.group === group && kind.version === version);
+  }
+
+  groupVersions(): string[] {
+    return [...new Set(this.kinds.map(groupVersionOf))];
+  }
+}
+
+function place(group: string, version: string, plural: string): string {
+  return `${group}/${version}/${plural}`;
+}

@@ -1,0 +1,184 @@
+// From JSON that somebody sent to an object that fits its schema: unknown fields are dropped and reported, null means
+// absent, a value of the wrong type refuses the whole object.
+import type { Node, Scalar } from './schema.ts';
+import { badRequest } from './status-fault.ts';
+
+/** A field is named as the real server names it: `subsets[0].addresses[1].foo`. */
+export interface Decoded {
+  value: unknown;
+  unknownFields: string[];
+}
+
+export interface DecodeContext {
+  /** For messages: `Endpoints`, `v1`. */
+  kind: string;
+  version: string;
+}
+
+/** Deeper than any real object; keeps a hostile body from exhausting the stack. */
+const maxDepth = 100;
+
+export function decode(value: unknown, node: Node, ctx: DecodeContext): Decoded {
+  const unknownFields: string[] = [];
+  return { value: conform(value, node, '', ctx, unknownFields, 0), unknownFields };
+}
+
+function conform(
+  value: unknown,
+  node: Node,
+  path: string,
+  ctx: DecodeContext,
+  unknown: string[],
+  depth: number,
+): unknown {
+  if (depth > maxDepth) throw badRequest(`decode the object: want at most ${maxDepth} levels, got more`);
+  switch (node.type) {
+    case 'object':
+      return fitObject(value, node, path, ctx, unknown, depth);
+    case 'map':
+      return fitMap(value, node.values, path, ctx, unknown, depth);
+    case 'list': {
+      if (value === null) return undefined;
+      if (!Array.isArray(value)) throw wrongType(value, 'array', path, ctx);
+      const items: unknown[] = new Array(value.length);
+      for (let index = 0; index < value.length; index++) {
+        items[index] =
+          conform(value[index], node.items, `${path}[${index}]`, ctx, unknown, depth + 1) ?? zeroOf(node.items);
+      }
+      return items;
+    }
+    case 'scalar':
+      return fitScalar(value, node.scalar, path, ctx);
+    case 'any':
+      return value;
+    default:
+      return node satisfies never;
+  }
+}
+
+type ObjectNode = Extract<Node, { type: 'object' }>;
+
+function fitObject(
+  value: unknown,
+  node: ObjectNode,
+  path: string,
+  ctx: DecodeContext,
+  unknown: string[],
+  depth: number,
+): unknown {
+  if (value === null) return undefined;
+  if (!isMap(value)) throw wrongType(value, 'object', path, ctx);
+  const fitted: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const field = node.fields.get(key);
+    const at = path === '' ? key : `${path}.${key}`;
+    if (field === undefined) {
+      unknown.push(at);
+      continue;
+    }
+    const fittedField = conform(value[key], field, at, ctx, unknown, depth + 1);
+    if (fittedField !== undefined) fitted[key] = fittedField;
+  }
+  return fitted;
+}
+
+function fitMap(
+  value: unknown,
+  values: Node,
+  path: string,
+  ctx: DecodeContext,
+  unknown: string[],
+  depth: number,
+): unknown {
+  if (value === null) return undefined;
+  if (!isMap(value)) throw wrongType(value, 'object', path, ctx);
+  const fitted: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const entry = conform(value[key], values, path === '' ? key : `${path}.${key}`, ctx, unknown, depth + 1);
+    define(fitted, key, entry ?? zeroOf(values));
+  }
+  return fitted;
+}
+
+function fitScalar(value: unknown, scalar: Scalar, path: string, ctx: DecodeContext): unknown {
+  if (value === null) return undefined;
+  switch (scalar) {
+    case 'string':
+    case 'bytes':
+      if (typeof value !== 'string') throw wrongType(value, 'string', path, ctx);
+      if (scalar === 'bytes' && !/^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(value)) {
+        throw refusal(ctx, `illegal base64 data at field ${path}`);
+      }
+      return value;
+    case 'integer':
+      if (typeof value !== 'number' || !Number.isInteger(value)) throw wrongType(value, 'int', path, ctx);
+      return value;
+    case 'number':
+      if (typeof value !== 'number') throw wrongType(value, 'number', path, ctx);
+      return value;
+    case 'boolean':
+      if (typeof value !== 'boolean') throw wrongType(value, 'bool', path, ctx);
+      return value;
+    case 'intOrString':
+      if (typeof value !== 'string' && !Number.isInteger(value)) throw wrongType(value, 'int or string', path, ctx);
+      return value;
+    case 'quantity':
+      return quantity(value, path, ctx);
+    case 'time':
+      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw wrongType(value, 'time', path, ctx);
+      return value;
+    default:
+      return scalar satisfies never;
+  }
+}
+
+function quantity(value: unknown, path: string, ctx: DecodeContext): unknown {
+  if (typeof value === 'number') return String(value);
+  if (typeof value !== 'string') throw wrongType(value, 'quantity', path, ctx);
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/.test(value)) {
+    throw refusal(ctx, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+  }
+  return value;
+}
+
+function zeroOf(node: Node): unknown {
+  switch (node.type) {
+    case 'object':
+    case 'map':
+      return {};
+    case 'list':
+      return [];
+    case 'scalar':
+      return node.scalar === 'integer' || node.scalar === 'number' ? 0 : node.scalar === 'boolean' ? false : '';
+    case 'any':
+      return null;
+    default:
+      return node satisfies never;
+  }
+}
+
+function wrongType(value: unknown, wanted: string, path: string, ctx: DecodeContext) {
+  const got = Array.isArray(value)
+    ? 'array'
+    : isMap(value)
+      ? 'object'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value;
+  return refusal(ctx, `json: cannot unmarshal ${got} into field ${ctx.kind}.${path} of type ${wanted}`);
+}
+
+export function refusal(ctx: DecodeContext, why: string) {
+  return badRequest(`${ctx.kind} in version "${ctx.version}" cannot be handled as a ${ctx.kind}: ${why}`);
+}
+
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A plain own property even for `__proto__`, which an assignment would take for something else. */
+function define(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  else target[key] = value;
+}

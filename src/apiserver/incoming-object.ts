@@ -1,0 +1,74 @@
+// What a client wants to be written: decoded to the kind's schema, checked to be of that kind and for the place that the
+// URL names, defaults filled in.
+import type { KubeObject } from '../object/object.ts';
+import { decode, isMap, refusal } from './decode.ts';
+import { groupVersionOf } from './kind.ts';
+import type { Call } from './kit.ts';
+import { badRequest } from './status-fault.ts';
+import type { FieldValidation } from './write-options.ts';
+
+export interface Submitted {
+  value: unknown;
+  duplicateFields: readonly string[];
+}
+
+export function incomingObject(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+  const { kind } = call;
+  if (!isMap(submitted.value)) throw badRequest(`decode the body: want a ${kind.kind}, got no object`);
+  checkType(call, submitted.value);
+  return fitted(call, submitted, validation);
+}
+
+/** The same for a value that is known to be of the kind, e.g. the result of a patch. */
+export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+  const { kind } = call;
+  const names = { kind: kind.kind, version: groupVersionOf(kind) };
+  const { value, unknownFields } = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
+  const faults = [
+    ...unknownFields.map((field) => `unknown field "${field}"`),
+    ...submitted.duplicateFields.map((field) => `duplicate field "${field}"`),
+  ];
+  if (faults.length > 0) {
+    if (validation === 'Strict') throw refusal(names, `strict decoding error: ${faults.join(', ')}`);
+    if (validation === 'Warn') call.warnings.push(...faults);
+  }
+  const object = value as KubeObject;
+  object.metadata ??= {};
+  kind.strategy.setDefaults?.(object);
+  return object;
+}
+
+function checkType(call: Call, value: Record<string, unknown>): void {
+  const { kind } = call;
+  const wanted = groupVersionOf(kind);
+  const gotKind = value['kind'];
+  const gotVersion = value['apiVersion'];
+  const kindIsWrong = typeof gotKind === 'string' && gotKind !== '' && gotKind !== kind.kind;
+  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== wanted;
+  if (!kindIsWrong && !versionIsWrong) return;
+  const named = `${gotKind ?? kind.kind} in version "${gotVersion ?? wanted}"`;
+  throw badRequest(`${named} cannot be handled as a ${kind.kind}: want ${kind.kind} in version "${wanted}"`);
+}
+
+/** The URL decides the namespace; a body that names another one is refused. */
+export function placeInNamespace(call: Call, object: KubeObject): void {
+  const { metadata } = object;
+  if (!call.kind.namespaced) {
+    delete metadata.namespace;
+    return;
+  }
+  if (metadata.namespace === undefined || metadata.namespace === '') metadata.namespace = call.target.namespace;
+  else if (metadata.namespace !== call.target.namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+export function checkName(call: Call, object: KubeObject): void {
+  const { metadata } = object;
+  if (metadata.name === undefined || metadata.name === '') metadata.name = call.target.name;
+  else if (metadata.name !== call.target.name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${call.target.name})`,
+    );
+  }
+}

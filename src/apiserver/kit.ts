@@ -1,0 +1,67 @@
+// What every handler of this room works with: the store, the catalog, time, randomness and the tenant's hooks; and what one
+// request knows about itself. No behaviour.
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { KubeObject } from '../object/object.ts';
+import type { Store } from '../store/store.ts';
+import type { Catalog } from './catalog.ts';
+import type { User } from './identity.ts';
+import type { Kind } from './kind.ts';
+import type { Negotiated } from './negotiate.ts';
+import type { Target } from './target.ts';
+
+export interface Randomness {
+  uid(): string;
+  /** What is appended to generateName: five characters that make no words. */
+  nameSuffix(): string;
+}
+
+const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';
+
+export const systemRandomness: Randomness = {
+  uid: () => randomUUID(),
+  nameSuffix: () => Array.from(randomBytes(5), (byte) => suffixAlphabet[byte % suffixAlphabet.length]).join(''),
+};
+
+/** Asked before a create, update or delete is carried out; refuses by throwing a StatusFault. */
+export type Admission = (request: AdmissionRequest) => void | Promise<void>;
+
+export interface AdmissionRequest {
+  operation: 'create' | 'update' | 'delete';
+  kind: Kind;
+  namespace: string;
+  name: string;
+  subresource: string;
+  object: KubeObject | undefined;
+  old: KubeObject | undefined;
+  user: User;
+}
+
+export interface Kit {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  log: Log;
+  randomness: Randomness;
+  admission: readonly Admission[];
+}
+
+/** One request, once it is known what it is about. */
+export interface Call {
+  kit: Kit;
+  kind: Kind;
+  target: Target;
+  user: User;
+  negotiated: Negotiated;
+  /** Who writes, for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
+  fieldManager: string;
+  warnings: string[];
+}
+
+/** What a verb came to; the representation is chosen when it is sent. */
+export type Outcome =
+  | { kind: 'stored'; code: number; text: string; revision: number }
+  | { kind: 'value'; code: number; value: object }
+  /** JSON that is complete already. */
+  | { kind: 'json'; code: number; json: string };

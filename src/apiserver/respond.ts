@@ -1,0 +1,81 @@
+// Puts answers on the wire: JSON (or YAML where it was asked for), Status objects, warnings as headers.
+import type { ServerResponse } from 'node:http';
+import type { Status } from '../object/status.ts';
+import type { Call, Outcome } from './kit.ts';
+import { oneObject } from './representation.ts';
+
+export type Headers = Record<string, string | number | string[]>;
+
+export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
+  const json = outcomeJson(call, outcome);
+  const headers = warningHeaders(call);
+  if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
+  sendJson(response, outcome.code, json, headers);
+}
+
+function outcomeJson(call: Call, outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'stored':
+      return oneObject(call, outcome.text, outcome.revision);
+    case 'value':
+      return JSON.stringify(outcome.value);
+    case 'json':
+      return outcome.json;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+export function sendJson(response: ServerResponse, code: number, json: string, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, {
+    'cache-control': 'no-cache, private',
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(json),
+    ...headers,
+  });
+  response.end(json);
+}
+
+async function sendYaml(response: ServerResponse, code: number, json: string, headers: Headers): Promise<void> {
+  const { dump } = await import('js-yaml');
+  const yaml = dump(JSON.parse(json), { noRefs: true, lineWidth: -1 });
+  sendText(response, code, yaml, { ...headers, 'content-type': 'application/yaml' });
+}
+
+export function sendText(response: ServerResponse, code: number, text: string, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, {
+    'cache-control': 'no-cache, private',
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  });
+  response.end(text);
+}
+
+export function sendStatus(response: ServerResponse, status: Status, headers: Headers = {}): void {
+  const retryAfter = status.details?.retryAfterSeconds;
+  const more = retryAfter === undefined ? headers : { ...headers, 'retry-after': String(retryAfter) };
+  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), more);
+}
+
+/** Members of details that say nothing are left out, as Go's omitempty does. */
+function withoutEmpty(status: Status): Status {
+  if (status.details === undefined) return status;
+  const kept = Object.entries(status.details).filter(([, value]) => value !== '');
+  return { ...status, details: Object.fromEntries(kept) };
+}
+
+export function warningHeaders(call: Pick<Call, 'kind' | 'warnings'>): Headers {
+  const fixed = call.kind.warnings ?? [];
+  if (fixed.length === 0 && call.warnings.length === 0) return {};
+  return { warning: [...fixed, ...call.warnings].map(warningLine) };
+}
+
+/** The agent is a dash, as the API conventions want it; characters that no header may hold are dropped. */
+export function warningLine(text: string): string {
+  const quotable = text.replace(/[^\x20-\x7e]/g, '').replace(/[\\"]/g, '\\$&');
+  return `299 - "${quotable}"`;
+}

@@ -1,0 +1,133 @@
+// Structural schemas as data, in the words of OpenAPI v3: what fields a kind has, of which type, and how lists merge.
+// Resolved once into nodes that are quick to walk; nothing here knows what a field means.
+
+/** As it stands in a data file; descriptions are optional. */
+export interface Schema {
+  type?: string;
+  format?: string;
+  description?: string;
+  default?: unknown;
+  properties?: Readonly<Record<string, Schema>>;
+  additionalProperties?: Schema | boolean;
+  items?: Schema;
+  allOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  required?: readonly string[];
+  $ref?: string;
+  'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  'x-kubernetes-list-map-keys'?: readonly string[];
+  'x-kubernetes-map-type'?: 'atomic' | 'granular';
+  'x-kubernetes-patch-merge-key'?: string;
+  'x-kubernetes-patch-strategy'?: string;
+  'x-kubernetes-group-version-kind'?: readonly { group: string; version: string; kind: string }[];
+  'x-kubernetes-preserve-unknown-fields'?: boolean;
+}
+
+export type Scalar = 'string' | 'integer' | 'number' | 'boolean' | 'intOrString' | 'quantity' | 'time' | 'bytes';
+
+interface MergeHints {
+  patchStrategy: readonly string[];
+  patchMergeKey: string | undefined;
+}
+
+export type Node = MergeHints &
+  (
+    | { type: 'object'; fields: ReadonlyMap<string, Node>; atomic: boolean }
+    | { type: 'map'; values: Node; atomic: boolean }
+    | { type: 'list'; items: Node; listType: 'atomic' | 'set' | 'map'; mapKeys: readonly string[] }
+    | { type: 'scalar'; scalar: Scalar }
+    /** Any JSON value; unknown fields are kept. */
+    | { type: 'any' }
+  );
+
+const refPrefix = '#/components/schemas/';
+
+export class SchemaSet {
+  readonly definitions: Readonly<Record<string, Schema>>;
+  #nodes = new Map<Schema, Node>();
+
+  constructor(definitions: Readonly<Record<string, Schema>>) {
+    this.definitions = definitions;
+  }
+
+  /** The node of a named definition; a name that is not there is a bug of the tenant. */
+  node(name: string): Node {
+    const schema = this.definitions[name];
+    if (schema === undefined) throw new Error(`resolve a schema: want a definition "${name}", there is none`);
+    return this.#resolve(schema);
+  }
+
+  #resolve(schema: Schema): Node {
+    const known = this.#nodes.get(schema);
+    if (known !== undefined) return known;
+    const hints: MergeHints = {
+      patchStrategy: schema['x-kubernetes-patch-strategy']?.split(',') ?? [],
+      patchMergeKey: schema['x-kubernetes-patch-merge-key'],
+    };
+    const target = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
+    // Filled in after it is registered, so that a schema which leads back to itself is found out below.
+    const node = {} as Record<string, unknown>;
+    this.#nodes.set(schema, node as unknown as Node);
+    if (target !== undefined) {
+      const { patchStrategy: _strategy, patchMergeKey: _key, ...rest } = this.#referenced(target);
+      Object.assign(node, rest, hints);
+      // A field may say more about a map or list than the type it refers to.
+      if (schema['x-kubernetes-map-type'] === 'atomic') node['atomic'] = true;
+      return node as unknown as Node;
+    }
+    Object.assign(node, this.#shape(schema), hints);
+    return node as unknown as Node;
+  }
+
+  #referenced(ref: string): Node {
+    const name = ref.slice(refPrefix.length);
+    if (name.endsWith('.meta.v1.Time') || name.endsWith('.meta.v1.MicroTime')) return scalarNode('time');
+    if (name.endsWith('.resource.Quantity')) return scalarNode('quantity');
+    if (name.endsWith('.intstr.IntOrString')) return scalarNode('intOrString');
+    const node = this.node(name);
+    if (node.type === undefined) throw new Error(`resolve a schema: want "${name}" to end, it contains itself`);
+    return node;
+  }
+
+  #shape(schema: Schema): object {
+    const atomic = schema['x-kubernetes-map-type'] === 'atomic';
+    if (schema.format === 'int-or-string') return scalarNode('intOrString');
+    switch (schema.type) {
+      case 'object':
+        return this.#objectShape(schema, atomic);
+      case 'array':
+        return {
+          type: 'list',
+          items: schema.items === undefined ? anyNode : this.#resolve(schema.items),
+          listType: schema['x-kubernetes-list-type'] ?? 'atomic',
+          mapKeys: schema['x-kubernetes-list-map-keys'] ?? [],
+        };
+      case 'string':
+        return scalarNode(schema.format === 'byte' ? 'bytes' : schema.format === 'date-time' ? 'time' : 'string');
+      case 'integer':
+      case 'number':
+      case 'boolean':
+        return scalarNode(schema.type);
+      default:
+        return anyNode;
+    }
+  }
+
+  #objectShape(schema: Schema, atomic: boolean): object {
+    if (schema.properties === undefined) {
+      const values = schema.additionalProperties;
+      if (typeof values !== 'object') return anyNode;
+      return { type: 'map', values: this.#resolve(values), atomic };
+    }
+    if (schema['x-kubernetes-preserve-unknown-fields'] === true) return anyNode;
+    const fields = new Map<string, Node>();
+    for (const [name, field] of Object.entries(schema.properties)) fields.set(name, this.#resolve(field));
+    return { type: 'object', fields, atomic };
+  }
+}
+
+const anyNode: Node = { type: 'any', patchStrategy: [], patchMergeKey: undefined };
+
+function scalarNode(scalar: Scalar): Node {
+  return { type: 'scalar', scalar, patchStrategy: [], patchMergeKey: undefined };
+}

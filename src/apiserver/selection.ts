@@ -1,0 +1,55 @@
+// Which objects a list, watch or deletecollection is about: label and field selectors read from the query and checked
+// against what the kind lets itself be asked for.
+import { exactValue, type FieldSelector, matchesFields, parseFieldSelector } from '../object/field-selector.ts';
+import { type LabelSelector, matchesLabels, parseLabelSelector } from '../object/label-selector.ts';
+import type { KubeObject } from '../object/object.ts';
+import type { Kind } from './kind.ts';
+import { badRequest } from './status-fault.ts';
+import type { Target } from './target.ts';
+
+export interface Selection {
+  /** No selector at all: texts need not be parsed. */
+  takesAll: boolean;
+  /** The one name that can match, if the field selector says so. */
+  onlyName: string | undefined;
+  matches(object: KubeObject): boolean;
+}
+
+const everything: Selection = { takesAll: true, onlyName: undefined, matches: () => true };
+
+export function selectionOf(target: Target, kind: Kind): Selection {
+  const labelText = target.query.get('labelSelector') ?? '';
+  const fieldText = target.query.get('fieldSelector') ?? '';
+  if (labelText === '' && fieldText === '') return everything;
+  const labels = labelsOf(labelText);
+  const fields = fieldsOf(fieldText, kind);
+  return {
+    takesAll: false,
+    onlyName: exactValue(fields, 'metadata.name'),
+    matches: (object) =>
+      matchesLabels(labels, object.metadata.labels) &&
+      matchesFields(fields, (field) => selectableField(kind, object, field) ?? ''),
+  };
+}
+
+function labelsOf(text: string): LabelSelector {
+  const parsed = parseLabelSelector(text);
+  if (!parsed.ok) throw badRequest(parsed.message);
+  return parsed.selector;
+}
+
+function fieldsOf(text: string, kind: Kind): FieldSelector {
+  const parsed = parseFieldSelector(text);
+  if (!parsed.ok) throw badRequest(parsed.message);
+  for (const { field } of parsed.selector.requirements) {
+    if (field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)) continue;
+    if (kind.selectableFields?.[field] === undefined) throw badRequest(`field label not supported: ${field}`);
+  }
+  return parsed.selector;
+}
+
+function selectableField(kind: Kind, object: KubeObject, field: string): string | undefined {
+  if (field === 'metadata.name') return object.metadata.name;
+  if (field === 'metadata.namespace') return object.metadata.namespace;
+  return kind.selectableFields?.[field]?.(object);
+}

@@ -1,0 +1,173 @@
+// From a target that names a resource to the verb that serves it.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KubeObject } from '../object/object.ts';
+import { pathNotFound } from '../object/status.ts';
+import { createObject } from './create-object.ts';
+import { deleteCollection } from './delete-collection.ts';
+import { deleteObject } from './delete-object.ts';
+import type { User } from './identity.ts';
+import { incomingObject, placeInNamespace } from './incoming-object.ts';
+import type { Kind, Subresource, WriteContext } from './kind.ts';
+import type { Call, Kit, Outcome } from './kit.ts';
+import { negotiate } from './negotiate.ts';
+import { timestamp } from './object-meta.ts';
+import { patchObject } from './patch-object.ts';
+import { getObject, listObjects } from './read-objects.ts';
+import { stamped } from './representation.ts';
+import { mediaTypeOf, parseObjectBody, readBody } from './request-body.ts';
+import { sendOutcome, warningHeaders } from './respond.ts';
+import { badRequest, methodNotAllowed, StatusFault } from './status-fault.ts';
+import { fromStoredText, storageKey } from './stored-text.ts';
+import type { Target } from './target.ts';
+import { updateObject } from './update-object.ts';
+import { type WatchSettings, WatchStream } from './watch-stream.ts';
+import { deleteOptions, writeOptions } from './write-options.ts';
+
+export interface ResourceRequest {
+  kit: Kit;
+  target: Target;
+  user: User;
+  request: IncomingMessage;
+  response: ServerResponse;
+  watchSettings: WatchSettings;
+  /** A watch has begun; the server ends it when it stops. */
+  watching(stream: WatchStream): void;
+}
+
+export async function serveResource(asked: ResourceRequest): Promise<void> {
+  const { kit, target, user, request, response } = asked;
+  const kind = kit.catalog.find(target.group, target.version, target.resource);
+  if (kind === undefined) throw new StatusFault(pathNotFound());
+  const subresource = target.subresource === '' ? undefined : kind.subresources?.[target.subresource];
+  if (target.subresource !== '' && subresource === undefined) throw new StatusFault(pathNotFound());
+  checkScope(kind, target);
+  const negotiated = negotiate(request.headers.accept);
+  const fieldManager = target.query.get('fieldManager') || managerOf(request);
+  const call: Call = { kit, kind, target, user, negotiated, fieldManager, warnings: [] };
+  if (!allows(kind, subresource, target)) throw methodNotAllowed();
+  if (target.verb === 'watch') return watch(asked, call);
+  const outcome = await carryOut(call, request, subresource);
+  await sendOutcome(response, call, outcome);
+}
+
+/** Namespaced kinds lie in a namespace, the others in none; only reads may span all namespaces. */
+function checkScope(kind: Kind, target: Target): void {
+  if (!kind.namespaced) {
+    // The namespace in the URL of a namespace is the object itself.
+    if (target.namespace !== '' && target.namespace !== target.name) throw new StatusFault(pathNotFound());
+    target.namespace = '';
+    return;
+  }
+  if (target.namespace !== '') return;
+  if (target.name !== '') throw new StatusFault(pathNotFound());
+  if (target.verb === 'deletecollection') throw methodNotAllowed();
+  if (target.verb === 'create' && kind.answer === undefined) throw methodNotAllowed();
+}
+
+function allows(kind: Kind, subresource: Subresource | undefined, target: Target): boolean {
+  const { verb, name } = target;
+  if (subresource === undefined) {
+    // A POST to a name, a PUT to a list: the path exists, the method does not.
+    const wantsName = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
+    return kind.verbs.includes(verb) && wantsName === (name !== '');
+  }
+  switch (subresource.mode) {
+    case 'part':
+      return verb === 'get' || verb === 'update' || verb === 'patch';
+    case 'action':
+      return verb === 'create';
+    default:
+      return subresource satisfies never;
+  }
+}
+
+async function carryOut(call: Call, request: IncomingMessage, subresource: Subresource | undefined): Promise<Outcome> {
+  const { target, kind } = call;
+  switch (target.verb) {
+    case 'get':
+      return getObject(call);
+    case 'list':
+      return listObjects(call);
+    case 'create': {
+      const options = writeOptions(target.query, 'CreateOptions');
+      const submitted = await parseObjectBody(await readBody(request), mediaTypeOf(request));
+      if (subresource?.mode === 'action') return act(call, subresource, submitted.value);
+      const object = incomingObject(call, submitted, options.fieldValidation);
+      if (kind.answer !== undefined) return answer(call, object);
+      placeInNamespace(call, object);
+      return createObject(call, object, options);
+    }
+    case 'update': {
+      const options = writeOptions(target.query, 'UpdateOptions');
+      return updateObject(call, await parseObjectBody(await readBody(request), mediaTypeOf(request)), options);
+    }
+    case 'patch':
+      return patchObject(
+        call,
+        await readBody(request),
+        mediaTypeOf(request),
+        writeOptions(target.query, 'PatchOptions'),
+      );
+    case 'delete':
+      return deleteObject(call, deleteOptions(await optionsBody(request), target.query));
+    case 'deletecollection':
+      return deleteCollection(call, deleteOptions(await optionsBody(request), target.query));
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+async function optionsBody(request: IncomingMessage): Promise<unknown> {
+  const body = await readBody(request);
+  if (body.length === 0) return undefined;
+  return (await parseObjectBody(body, mediaTypeOf(request))).value;
+}
+
+async function watch(asked: ResourceRequest, call: Call): Promise<void> {
+  const stream = new WatchStream(call, asked.response, asked.watchSettings);
+  asked.watching(stream);
+  const { representation } = call.negotiated;
+  const suffix =
+    representation === 'object'
+      ? ''
+      : `;as=${representation === 'table' ? 'Table' : 'PartialObjectMetadata'};g=meta.k8s.io;v=v1`;
+  await stream.run({
+    'cache-control': 'no-cache, private',
+    'content-type': `application/json${suffix}`,
+    ...(warningHeaders(call) as Record<string, string[]>),
+  });
+}
+
+async function answer(call: Call, object: KubeObject): Promise<Outcome> {
+  const made = await call.kind.answer?.(object, { ...contextOf(call), object: undefined });
+  if (made === undefined) throw methodNotAllowed();
+  return { kind: 'value', code: 201, value: stamped(call.kind, made) };
+}
+
+/** A subresource that makes something of the object, e.g. a token for it. */
+async function act(call: Call, subresource: Extract<Subresource, { mode: 'action' }>, body: unknown): Promise<Outcome> {
+  const { kit, kind, target } = call;
+  const { record } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
+  if (typeof body !== 'object' || body === null) throw badRequest(`decode the body: want a ${subresource.kind}`);
+  const made = await subresource.act(body as KubeObject, { ...contextOf(call), object });
+  const apiVersion = subresource.group === '' ? subresource.version : `${subresource.group}/${subresource.version}`;
+  return { kind: 'value', code: 201, value: { ...made, kind: subresource.kind, apiVersion } };
+}
+
+function contextOf(call: Call): WriteContext & { name: string } {
+  return {
+    user: call.user,
+    now: timestamp(call.kit.clock.wallTime()),
+    dryRun: false,
+    namespace: call.target.namespace,
+    name: call.target.name,
+    warn: (line) => void call.warnings.push(line),
+  };
+}
+
+/** What the real server calls a writer that does not say its name: the User-Agent up to the first slash. */
+function managerOf(request: IncomingMessage): string {
+  const agent = request.headers['user-agent'] ?? '';
+  return agent.slice(0, agent.indexOf('/') < 0 ? agent.length : agent.indexOf('/')).slice(0, 128) || 'unknown';
+}

@@ -1,0 +1,296 @@
+// A Kubernetes-style API server over HTTP or TLS. In: requests, a store, a catalog of kinds, and a tenant's word on who may
+// do what. Out: answers, watch streams, a journal of what was asked. Must never know one kind by its name, nor who runs it.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../clock.ts';
+import { pause } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { internalError, pathNotFound, type Status, serviceUnavailable } from '../object/status.ts';
+import type { Store } from '../store/store.ts';
+import { Catalog } from './catalog.ts';
+import { deniedBecause } from './denial.ts';
+import { discoveryDocument } from './discovery.ts';
+import type { Authenticate, Authorize, User } from './identity.ts';
+import type { Kind, Schemas } from './kind.ts';
+import { type Admission, type Kit, type Randomness, systemRandomness } from './kit.ts';
+import { negotiate } from './negotiate.ts';
+import { OpenApi } from './openapi.ts';
+import { RequestJournal, recordOf } from './request-journal.ts';
+import { type Headers, sendJson, sendStatus, sendText } from './respond.ts';
+import { serveResource } from './serve-resource.ts';
+import { notAuthenticated, StatusFault } from './status-fault.ts';
+import { parseTarget, type Target } from './target.ts';
+import type { WatchSettings, WatchStream } from './watch-stream.ts';
+
+export interface ApiServerOptions {
+  kinds: readonly Kind[];
+  schemas: Schemas;
+  store: Store;
+  clock: Clock;
+  log: Log;
+  authenticate: Authenticate;
+  authorize: Authorize;
+  admission?: readonly Admission[];
+  randomness?: Randomness;
+  /** PEM texts; without them the server speaks plain HTTP. */
+  tls?: { certPem: string; keyPem: string };
+  host: string;
+  /** 0 = any free one. */
+  port: number;
+  /** Stands before every path, e.g. `/kubernetes/management`. */
+  pathPrefix?: string;
+  version: VersionInfo;
+  watch?: Partial<WatchSettings>;
+  /** Paths that are no resources and not the kit's own, e.g. `/metrics`; true = answered. */
+  otherPaths?: (target: Target, request: IncomingMessage, response: ServerResponse, user: User) => Promise<boolean>;
+  /** Asked before a request is handled. */
+  intercept?: Intercept;
+}
+
+export interface VersionInfo {
+  major: string;
+  minor: string;
+  gitVersion: string;
+}
+
+/** A fault to be injected, for tests of those who must survive it. */
+export type Interception =
+  | { kind: 'pass' }
+  | { kind: 'delay'; delayMs: number }
+  | { kind: 'answer'; status: Status }
+  /** The connection ends without an answer; `handled` = the request was carried out all the same. */
+  | { kind: 'cut'; handled: boolean };
+
+export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;
+
+const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
+
+/** Above the 8 KiB of many proxies and far below what a header could do harm with. */
+const maxHeaderBytes = 64 * 1024;
+/** Longer than clients keep an idle connection, so that it is they who close it. */
+const keepAliveMs = 120_000;
+/** For requests that are being answered when the server is told to stop. */
+const stopGraceMs = 2_000;
+
+export class ApiServer {
+  readonly journal = new RequestJournal();
+  readonly kit: Kit;
+  #options: ApiServerOptions;
+  #openApi: OpenApi;
+  #watchSettings: WatchSettings;
+  #server: Server | undefined;
+  #watches = new Set<WatchStream>();
+  #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+    const catalog = new Catalog(options.kinds, options.schemas);
+    this.#openApi = new OpenApi(catalog, options.version.gitVersion);
+    this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
+    const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
+    this.kit = { store, catalog, clock, log, randomness, admission };
+  }
+
+  async start(): Promise<void> {
+    const handler = (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response);
+    const { tls, host, port } = this.#options;
+    const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const server =
+      tls === undefined
+        ? createServer(settings, handler)
+        : createTlsServer({ ...settings, cert: tls.certPem, key: tls.keyPem }, handler);
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+    this.#state = 'ready';
+  }
+
+  /** Watches end cleanly, requests in flight get a moment, then every connection is closed. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined || this.#state === 'stopped') return;
+    this.#state = 'stopping';
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    this.endWatches();
+    server.closeIdleConnections();
+    const given = new AbortController();
+    await Promise.race([closed, pause(this.#options.clock, stopGraceMs, given.signal)]);
+    given.abort();
+    server.closeAllConnections();
+    await closed;
+    this.#state = 'stopped';
+  }
+
+  get port(): number {
+    return (this.#server?.address() as AddressInfo | null)?.port ?? this.#options.port;
+  }
+
+  get url(): string {
+    const scheme = this.#options.tls === undefined ? 'http' : 'https';
+    return `${scheme}://${this.#options.host}:${this.port}${this.#options.pathPrefix ?? ''}`;
+  }
+
+  get watchCount(): number {
+    return this.#watches.size;
+  }
+
+  /** Ends every open watch as a server does that wants its clients to come again. */
+  endWatches(): void {
+    for (const watch of [...this.#watches]) watch.end();
+  }
+
+  /** Breaks every connection in the middle of whatever it is doing. */
+  cutConnections(): void {
+    this.#server?.closeAllConnections();
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock } = this.#options;
+    const startedMs = clock.now();
+    const target = parseTarget(request.method ?? 'GET', request.url ?? '/', this.#options.pathPrefix);
+    let user = '';
+    try {
+      if ((await this.#intercepted(target, request, response)) === 'done') return;
+      user = await this.#serve(target, request, response);
+    } catch (error) {
+      this.#refuse(error, target, response);
+    } finally {
+      const userAgent = request.headers['user-agent'] ?? '';
+      const durationMs = clock.now() - startedMs;
+      this.journal.add(recordOf(target, { user, userAgent, code: response.statusCode, durationMs }));
+    }
+  }
+
+  async #intercepted(target: Target, request: IncomingMessage, response: ServerResponse): Promise<'done' | 'go on'> {
+    if (this.#options.intercept === undefined) return 'go on';
+    const interception = await this.#options.intercept(target, request);
+    switch (interception.kind) {
+      case 'pass':
+        return 'go on';
+      case 'delay':
+        await pause(this.#options.clock, interception.delayMs);
+        return 'go on';
+      case 'answer':
+        request.resume();
+        sendStatus(response, interception.status);
+        return 'done';
+      case 'cut':
+        if (!interception.handled) {
+          response.destroy();
+          return 'done';
+        }
+        // The work is done and its answer is lost on the way.
+        response.end = ((..._ignored: unknown[]) => response.destroy()) as unknown as typeof response.end;
+        return 'go on';
+      default:
+        return interception satisfies never;
+    }
+  }
+
+  /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
+  async #serve(target: Target, request: IncomingMessage, response: ServerResponse): Promise<string> {
+    if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
+    const user = await this.#options.authenticate(request);
+    if (user === undefined) throw notAuthenticated();
+    const decision = await this.#options.authorize({ user, target });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    if (!target.isResource) {
+      await this.#servePath(target, request, response, user);
+      return user.name;
+    }
+    let stream: WatchStream | undefined;
+    try {
+      await serveResource({
+        kit: this.kit,
+        target,
+        user,
+        request,
+        response,
+        watchSettings: this.#watchSettings,
+        watching: (begun) => {
+          stream = begun;
+          this.#watches.add(begun);
+        },
+      });
+    } finally {
+      if (stream !== undefined) this.#watches.delete(stream);
+    }
+    return user.name;
+  }
+
+  async #servePath(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
+    const { path } = target;
+    if (request.method !== 'GET') {
+      if (await this.#options.otherPaths?.(target, request, response, user)) return;
+      return sendText(response, 404, '404 page not found\n');
+    }
+    if (path === '/version' || path === '/version/') return sendJson(response, 200, JSON.stringify(this.#version()));
+    if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) return this.#health(response);
+    if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) {
+      const document = this.#openApi.document(path);
+      if (document !== undefined) return sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
+    } else if (/^\/apis?(\/|$)/.test(path)) {
+      return this.#discover(target, request, response);
+    } else if (path === '/') {
+      return sendJson(
+        response,
+        200,
+        JSON.stringify({ paths: ['/api', '/apis', '/healthz', '/openapi/v3', '/version'] }),
+      );
+    }
+    if (await this.#options.otherPaths?.(target, request, response, user)) return;
+    sendText(response, 404, '404 page not found\n');
+  }
+
+  #discover(target: Target, request: IncomingMessage, response: ServerResponse): void {
+    const { aggregated } = negotiate(request.headers.accept);
+    const document = discoveryDocument(this.kit.catalog, target.path, aggregated);
+    if (document === undefined) throw new StatusFault(pathNotFound());
+    const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
+    const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
+    const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
+    sendJson(response, 200, JSON.stringify(document), headers);
+  }
+
+  #version(): object {
+    const { major, minor, gitVersion } = this.#options.version;
+    return {
+      major,
+      minor,
+      gitVersion,
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '',
+      goVersion: '',
+      compiler: '',
+      platform: '',
+    };
+  }
+
+  #health(response: ServerResponse): void {
+    if (this.#state === 'ready') sendText(response, 200, 'ok');
+    else sendText(response, 500, `the server is ${this.#state}\n`);
+  }
+
+  #refuse(error: unknown, target: Target, response: ServerResponse): void {
+    if (error instanceof StatusFault) {
+      sendStatus(response, error.status);
+      return;
+    }
+    this.kit.log.error(
+      {
+        path: target.path,
+        verb: target.verb,
+        error: String(error),
+        stack: error instanceof Error ? error.stack : undefined,
+      },
+      'request failed',
+    );
+    const why = error instanceof Error ? error.message : String(error);
+    if (response.headersSent) response.destroy();
+    else sendStatus(response, internalError(why));
+  }
+}

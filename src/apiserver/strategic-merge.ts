@@ -1,0 +1,138 @@
+// Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, and by which key.
+// Directives: $patch (replace, delete, merge), $retainKeys, $setElementOrder/<list>, $deleteFromPrimitiveList/<list>.
+import { copyJson, equalJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../object/json.ts';
+import type { Node } from './schema.ts';
+import { badRequest } from './status-fault.ts';
+
+const orderPrefix = '$setElementOrder/';
+const deletePrefix = '$deleteFromPrimitiveList/';
+
+export function applyStrategicMergePatch(value: Json, patch: Json, node: Node): Json {
+  if (!isJsonObject(patch)) return copyJson(patch);
+  return mergeMap(isJsonObject(value) ? value : {}, patch, node);
+}
+
+function mergeMap(value: JsonObject, patch: JsonObject, node: Node | undefined): JsonObject {
+  const directive = memberOf(patch, '$patch');
+  if (directive === 'replace') return withoutDirectives(patch);
+  if (directive === 'delete') return {};
+  if (directive !== undefined && directive !== 'merge') {
+    throw badRequest(`invalid value of the $patch directive: ${JSON.stringify(directive)}`);
+  }
+  const result: JsonObject = retained(value, memberOf(patch, '$retainKeys'));
+  for (const name of Object.keys(patch)) {
+    if (name === '$patch' || name === '$retainKeys') continue;
+    if (name.startsWith(orderPrefix)) continue;
+    if (name.startsWith(deletePrefix)) {
+      deletePrimitives(result, name.slice(deletePrefix.length), patch[name] as Json);
+      continue;
+    }
+    mergeMember(result, name, patch, fieldOf(node, name));
+  }
+  for (const name of Object.keys(patch)) {
+    if (!name.startsWith(orderPrefix)) continue;
+    const list = name.slice(orderPrefix.length);
+    setOrder(result, { list, order: patch[name] as Json, patched: memberOf(patch, list) }, fieldOf(node, list));
+  }
+  return result;
+}
+
+function mergeMember(result: JsonObject, name: string, patch: JsonObject, field: Node | undefined): void {
+  const change = patch[name] as Json;
+  if (change === null) {
+    delete result[name];
+    return;
+  }
+  const current = memberOf(result, name);
+  if (isJsonObject(change)) {
+    if (isJsonObject(current) && !field?.patchStrategy.includes('replace')) {
+      setMember(result, name, mergeMap(current, change, field));
+    } else {
+      setMember(result, name, mergeMap({}, change, field));
+    }
+    return;
+  }
+  if (Array.isArray(change) && field?.type === 'list' && field.patchStrategy.includes('merge')) {
+    setMember(result, name, mergeList(Array.isArray(current) ? current : [], change, field));
+    return;
+  }
+  setMember(result, name, Array.isArray(change) ? change.map(copyJson) : change);
+}
+
+type ListNode = Extract<Node, { type: 'list' }>;
+
+function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
+  const key = node.patchMergeKey;
+  if (key === undefined) {
+    const result = [...current];
+    for (const item of patch) if (!result.some((have) => equalJson(have, item))) result.push(copyJson(item));
+    return result;
+  }
+  if (patch.some((item) => isJsonObject(item) && memberOf(item, '$patch') === 'replace')) {
+    return patch.filter((item) => !(isJsonObject(item) && memberOf(item, '$patch') === 'replace')).map(copyJson);
+  }
+  const result = [...current];
+  for (const item of patch) {
+    if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": want objects, got ${JSON.stringify(item)}`);
+    const id = memberOf(item, key);
+    if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+    const at = result.findIndex((have) => isJsonObject(have) && equalJson(memberOf(have, key), id));
+    if (memberOf(item, '$patch') === 'delete') {
+      if (at >= 0) result.splice(at, 1);
+    } else if (at >= 0) {
+      result[at] = mergeMap(result[at] as JsonObject, item, node.items);
+    } else {
+      result.push(mergeMap({}, item, node.items));
+    }
+  }
+  return result;
+}
+
+function deletePrimitives(result: JsonObject, name: string, gone: Json): void {
+  const current = memberOf(result, name);
+  if (!Array.isArray(current) || !Array.isArray(gone)) return;
+  result[name] = current.filter((item) => !gone.some((other) => equalJson(item, other)));
+}
+
+/** Items that the order names come in that order; others keep their place behind the item they followed. */
+function setOrder(
+  result: JsonObject,
+  wanted: { list: string; order: Json; patched: Json | undefined },
+  field: Node | undefined,
+): void {
+  const current = memberOf(result, wanted.list);
+  if (!Array.isArray(current) || !Array.isArray(wanted.order)) return;
+  const key = field?.patchMergeKey;
+  const idOf = (item: Json) => (key !== undefined && isJsonObject(item) ? memberOf(item, key) : item);
+  const order = wanted.order.map(idOf);
+  const rankOf = (item: Json) => order.findIndex((id) => equalJson(id, idOf(item)));
+  const named = current.filter((item) => rankOf(item) >= 0).sort((a, b) => rankOf(a) - rankOf(b));
+  const ordered: Json[] = [];
+  let next = 0;
+  for (const item of current) {
+    if (rankOf(item) < 0) ordered.push(item);
+    else ordered.push(named[next++] as Json);
+  }
+  result[wanted.list] = ordered;
+}
+
+function retained(value: JsonObject, keys: Json | undefined): JsonObject {
+  const result: JsonObject = {};
+  const wanted = Array.isArray(keys) ? new Set(keys) : undefined;
+  for (const name of Object.keys(value)) {
+    if (wanted === undefined || wanted.has(name)) setMember(result, name, value[name] as Json);
+  }
+  return result;
+}
+
+function withoutDirectives(patch: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const name of Object.keys(patch))
+    if (!name.startsWith('$')) setMember(result, name, copyJson(patch[name] as Json));
+  return result;
+}
+
+function fieldOf(node: Node | undefined, name: string): Node | undefined {
+  if (node?.type === 'object') return node.fields.get(name);
+  return node?.type === 'map' ? node.values : undefined;
+}

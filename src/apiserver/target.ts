@@ -1,0 +1,114 @@
+// What a request is about, read from its method and URL alone: verb, group, version, namespace, resource, name,
+// subresource. The grammar of API URLs lives here; whether such a resource exists is not asked.
+
+export type Verb =
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'create'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  /** Non-resource requests keep their method, in lower case. */
+  | 'head'
+  | 'post'
+  | 'put'
+  | 'options';
+
+export interface Target {
+  isResource: boolean;
+  verb: Verb;
+  /** Path without the server's prefix, as sent. */
+  path: string;
+  group: string;
+  version: string;
+  /** Empty = cluster scope, or all namespaces. */
+  namespace: string;
+  resource: string;
+  name: string;
+  subresource: string;
+  query: URLSearchParams;
+}
+
+const noQuery = new URLSearchParams();
+
+export function parseTarget(method: string, url: string, prefix = ''): Target {
+  const questionMark = url.indexOf('?');
+  let path = questionMark < 0 ? url : url.slice(0, questionMark);
+  const query = questionMark < 0 ? noQuery : new URLSearchParams(url.slice(questionMark + 1));
+  if (prefix !== '') path = path.startsWith(prefix) ? path.slice(prefix.length) || '/' : '';
+  const parts = path.split('/');
+  if (parts[1] === 'api' && parts.length > 3) return resourceTarget(method, path, query, '', parts, 2);
+  if (parts[1] === 'apis' && parts.length > 4) return resourceTarget(method, path, query, part(parts, 2), parts, 3);
+  return plainTarget(method, path, query);
+}
+
+function plainTarget(method: string, path: string, query: URLSearchParams): Target {
+  const verb = method.toLowerCase() as Verb;
+  return { ...nothing, isResource: false, verb, path, query };
+}
+
+const nothing = { group: '', version: '', namespace: '', resource: '', name: '', subresource: '' };
+
+/** `at` is the index of the version; after it comes [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. */
+function resourceTarget(
+  method: string,
+  path: string,
+  query: URLSearchParams,
+  group: string,
+  parts: string[],
+  at: number,
+): Target {
+  const version = part(parts, at);
+  const rest = parts.slice(at + 1);
+  // A trailing slash is forgiven, as the real server does; an empty segment within is no resource.
+  if (rest.at(-1) === '') rest.pop();
+  if (rest.length === 0 || rest.includes('')) return plainTarget(method, path, query);
+  let namespace = '';
+  // namespaces/x/status and /finalize are subresources of the namespace itself, everything else lies within it.
+  if (rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize') {
+    namespace = part(rest, 1);
+    rest.splice(0, 2);
+  } else if (rest[0] === 'namespaces' && rest.length > 1) {
+    namespace = part(rest, 1);
+  }
+  if (rest.length > 3) return plainTarget(method, path, query);
+  const name = part(rest, 1);
+  const verb = resourceVerb(method, name, query);
+  const resource = part(rest, 0);
+  return { isResource: true, verb, path, group, version, namespace, resource, name, subresource: part(rest, 2), query };
+}
+
+function resourceVerb(method: string, name: string, query: URLSearchParams): Verb {
+  switch (method) {
+    case 'GET':
+      if (name !== '') return 'get';
+      return isTrue(query.get('watch')) ? 'watch' : 'list';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return name === '' ? 'deletecollection' : 'delete';
+    default:
+      return method.toLowerCase() as Verb;
+  }
+}
+
+/** Query booleans as the real server reads them: present and not `false` or `0`. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0';
+}
+
+function part(parts: readonly string[], index: number): string {
+  const text = parts[index] ?? '';
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,179 @@
+// One watch: the present state if it is asked for, then every change, as lines of JSON on an open answer. In: the store's
+// events. Out: frames that are made once for all watchers of a form. A client that does not read is let go.
+import type { ServerResponse } from 'node:http';
+import type { Timer } from '../clock.ts';
+import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../object/status.ts';
+import type { StoreEvent, StoreWatch } from '../store/store.ts';
+import type { Call } from './kit.ts';
+import { collect } from './read-objects.ts';
+import { notOlderThan, type WatchQuery, watchQuery } from './revision-query.ts';
+import { type Selection, selectionOf } from './selection.ts';
+import { StatusFault } from './status-fault.ts';
+import { storagePrefix } from './stored-text.ts';
+import { WatchFrames } from './watch-frames.ts';
+
+export interface WatchSettings {
+  /** Between two bookmarks of a quiet watch; the real server sends one about every minute. */
+  bookmarkIntervalMs: number;
+  /** Without timeoutSeconds a watch ends by itself after this long. */
+  maxWatchMs: number;
+}
+
+/** What may lie unsent for one client before it is let go: it will list again, and that is cheaper than this memory. */
+export const maxUnsentBytes = 4 * 1024 * 1024;
+
+export class WatchStream {
+  #call: Call;
+  #response: ServerResponse;
+  #settings: WatchSettings;
+  #query: WatchQuery;
+  #selection: Selection;
+  #frames: WatchFrames;
+  #watch: StoreWatch | undefined;
+  #timers = new Set<Timer>();
+  #lastRevision = 0;
+  #state: 'starting' | 'open' | 'ended' = 'starting';
+
+  constructor(call: Call, response: ServerResponse, settings: WatchSettings) {
+    this.#call = call;
+    this.#response = response;
+    this.#settings = settings;
+    this.#query = watchQuery(call.target.query);
+    this.#selection = selectionOf(call.target, call.kind);
+    this.#frames = new WatchFrames(call, this.#selection);
+  }
+
+  /** Resolves when the watch is over. Throws a StatusFault only while nothing has been sent. */
+  async run(headers: Record<string, string | string[]>): Promise<void> {
+    const { kit, kind, target } = this.#call;
+    const current = await kit.store.currentRevision();
+    const wanted = notOlderThan(target.query);
+    if (this.#query.sendInitialEvents === true && wanted > current) {
+      throw new StatusFault(tooLargeResourceVersion(wanted, current));
+    }
+    const fromState = this.#query.after === undefined && this.#query.sendInitialEvents !== false;
+    const after = this.#query.after ?? current;
+    const opened = await kit.store.watch(storagePrefix(kind, target.namespace), after);
+    this.#begin(headers);
+    if ('kind' in opened) {
+      this.#send(this.#frames.error(tooOldResourceVersion(after, opened.compactedRevision + 1)));
+      this.end();
+      return;
+    }
+    this.#watch = opened;
+    this.#lastRevision = after;
+    try {
+      if (fromState) await this.#sendState(after);
+      await this.#follow(opened);
+    } finally {
+      this.end();
+    }
+  }
+
+  /** Ends the answer as a server that is done: a whole last line, a clean end of the stream. */
+  end(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#watch?.close();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    this.#response.end();
+  }
+
+  #begin(headers: Record<string, string | string[]>): void {
+    this.#response.writeHead(200, headers);
+    this.#response.flushHeaders();
+    this.#response.on('close', () => this.end());
+    this.#state = 'open';
+    const { clock } = this.#call.kit;
+    const { timeoutSeconds } = this.#query;
+    const lifeMs = timeoutSeconds === undefined ? this.#settings.maxWatchMs : timeoutSeconds * 1000;
+    this.#timers.add(clock.after(lifeMs, () => this.end()));
+    if (this.#query.bookmarks) this.#scheduleBookmark();
+  }
+
+  async #sendState(atRevision: number): Promise<void> {
+    const { kind, target } = this.#call;
+    const prefix = storagePrefix(kind, target.namespace);
+    // Told in steps at one revision, so that a large state neither stalls the loop nor piles up unsent.
+    let afterKey: string | undefined;
+    for (;;) {
+      const place = afterKey === undefined ? {} : { afterKey };
+      const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...place });
+      this.#response.cork();
+      for (const record of listed.records) this.#send(this.#frames.initial(record));
+      this.#response.uncork();
+      if (listed.more === undefined || this.#isOver()) break;
+      afterKey = listed.more;
+      if (this.#response.writableNeedDrain) await this.#drained();
+    }
+    if (this.#query.sendInitialEvents === true && this.#query.bookmarks) {
+      this.#send(this.#frames.bookmark(atRevision, true));
+    }
+  }
+
+  async #follow(watch: StoreWatch): Promise<void> {
+    for await (const batch of watch.events()) {
+      if (this.#isOver()) return;
+      this.#sendBatch(batch);
+      if (this.#response.writableLength > maxUnsentBytes) {
+        this.#call.kit.log.info({ path: this.#call.target.path }, 'watch let go, its client does not read');
+        this.#response.destroy();
+        return;
+      }
+    }
+    if (watch.ended === 'overflow' && !this.#isOver()) {
+      this.#send(this.#frames.error(expired('The watch fell behind the changes and has lost some: list again')));
+    }
+  }
+
+  #sendBatch(batch: readonly StoreEvent[]): void {
+    if (batch.length > 1) this.#response.cork();
+    for (const event of batch) {
+      if (event.revision <= this.#lastRevision) continue;
+      this.#lastRevision = event.revision;
+      this.#send(this.#frames.change(event));
+    }
+    if (batch.length > 1) this.#response.uncork();
+  }
+
+  #send(frame: Buffer | undefined): void {
+    if (frame !== undefined && !this.#isOver()) this.#response.write(frame);
+  }
+
+  #scheduleBookmark(): void {
+    const timer = this.#call.kit.clock.after(this.#settings.bookmarkIntervalMs, () => {
+      this.#timers.delete(timer);
+      void this.#sendBookmark();
+    });
+    this.#timers.add(timer);
+  }
+
+  async #sendBookmark(): Promise<void> {
+    try {
+      const revision = await this.#call.kit.store.currentRevision();
+      // Whatever had happened by then lies in our backlog already and is written before this turn comes.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#isOver()) return;
+      this.#lastRevision = Math.max(this.#lastRevision, revision);
+      this.#send(this.#frames.bookmark(this.#lastRevision, false));
+      this.#scheduleBookmark();
+    } catch (error) {
+      this.#call.kit.log.error({ error: String(error) }, 'bookmark failed');
+      this.end();
+    }
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#response.once('drain', resolve);
+      this.#response.once('close', resolve);
+    });
+  }
+
+  #isOver(): boolean {
+    return this.#state === 'ended' || this.#response.destroyed;
+  }
+}
+
+const stateStep = 500;

@@ -1,0 +1,128 @@
+// A whole small cluster in this process: an API server with the core kinds, its first objects, and the two controllers
+// without which namespaces and owned objects would never go. In: a clock, a log, a place to keep things. Out: a URL, a CA,
+// kubeconfigs, and a journal of everything it was asked.
+import { randomBytes } from 'node:crypto';
+import { type Randomness, systemRandomness } from '../apiserver/kit.ts';
+import type { RequestJournal } from '../apiserver/request-journal.ts';
+import { ApiServer, type Intercept, type ApiServer as Server } from '../apiserver/server.ts';
+import type { WatchSettings } from '../apiserver/watch-stream.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { type Log, silentLog } from '../log.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import { SqliteStore } from '../store/sqlite-store.ts';
+import type { Store } from '../store/store.ts';
+import { Access, type AccessUser, mastersGroup } from './access.ts';
+import { makeServingCertificate } from './certificates.ts';
+import { ClusterAddresses } from './cluster-addresses.ts';
+import { writeFirstObjects } from './first-objects.ts';
+import { kindsOf, schemas } from './kinds.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+import { namespaceLifecycle } from './namespace-lifecycle.ts';
+
+export interface DevclusterOptions {
+  /** Name of the cluster in its kubeconfig and certificate. */
+  name?: string;
+  /** Kept in memory, in a SQLite file, or in a store that the caller starts and stops. */
+  store?: { kind: 'memory' } | { kind: 'sqlite'; path: string } | { kind: 'given'; store: Store };
+  /** 0 = any free one. */
+  port?: number;
+  host?: string;
+  /** Drives the server: bookmarks, time-outs, object ages. */
+  clock?: Clock;
+  log?: Log;
+  randomness?: Randomness;
+  adminToken?: string;
+  users?: readonly AccessUser[];
+  watch?: Partial<WatchSettings>;
+  intercept?: Intercept;
+}
+
+export interface Devcluster {
+  readonly name: string;
+  readonly url: string;
+  readonly caPem: string;
+  readonly adminToken: string;
+  /** Of the administrator. */
+  readonly kubeconfig: string;
+  kubeconfigFor(user: string, token: string): string;
+  readonly store: Store;
+  readonly server: Server;
+  /** Every answered request. */
+  readonly requests: RequestJournal;
+  readonly access: Access;
+  stop(): Promise<void>;
+}
+
+const version = { major: '1', minor: '36', gitVersion: 'v1.36.3+hostward' };
+
+export async function startDevcluster(options: DevclusterOptions = {}): Promise<Devcluster> {
+  const { name = 'devcluster', host = '127.0.0.1', port = 0, clock = systemClock, log = silentLog } = options;
+  const { store, owned } = openStore(options, clock);
+  if (owned) await store.start();
+  const access = new Access(clock);
+  const adminToken = options.adminToken ?? newToken();
+  access.add({ name: 'kubernetes-admin', groups: [mastersGroup], token: adminToken });
+  for (const user of options.users ?? []) access.add(user);
+  const addresses = new ClusterAddresses();
+  const certificate = await makeServingCertificate(
+    name,
+    [...new Set([host, '127.0.0.1', 'localhost'])],
+    clock.wallTime(),
+  );
+  const server = new ApiServer({
+    kinds: kindsOf({ access, addresses, newToken }),
+    schemas,
+    store,
+    clock,
+    log,
+    authenticate: access.authenticate,
+    authorize: access.authorize,
+    admission: [namespaceLifecycle(store)],
+    randomness: options.randomness ?? systemRandomness,
+    tls: certificate,
+    host,
+    port,
+    version,
+    ...(options.watch === undefined ? {} : { watch: options.watch }),
+    ...(options.intercept === undefined ? {} : { intercept: options.intercept }),
+  });
+  await server.start();
+  await writeFirstObjects(server, addresses, host);
+  const kubeconfigFor = (user: string, token: string) =>
+    kubeconfigText({ name, url: server.url, caPem: certificate.caPem, token, user });
+  log.info({ url: server.url }, 'devcluster started');
+  return {
+    name,
+    url: server.url,
+    caPem: certificate.caPem,
+    adminToken,
+    kubeconfig: kubeconfigFor('kubernetes-admin', adminToken),
+    kubeconfigFor,
+    store,
+    server,
+    requests: server.journal,
+    access,
+    async stop() {
+      await server.stop();
+      if (owned) await store.stop();
+    },
+  };
+}
+
+function openStore(options: DevclusterOptions, clock: Clock): { store: Store; owned: boolean } {
+  const wanted = options.store ?? { kind: 'memory' };
+  switch (wanted.kind) {
+    case 'memory':
+      return { store: new MemoryStore({ clock }), owned: true };
+    case 'sqlite':
+      return { store: new SqliteStore({ clock, path: wanted.path }), owned: true };
+    case 'given':
+      return { store: wanted.store, owned: false };
+    default:
+      return wanted satisfies never;
+  }
+}
+
+function newToken(): string {
+  return randomBytes(24).toString('base64url');
+}

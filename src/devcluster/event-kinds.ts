@@ -1,0 +1,78 @@
+// Events, one kind under two names: core/v1 is what is kept, events.k8s.io/v1 says the same in other words.
+import { allVerbs, type Kind } from '../apiserver/kind.ts';
+import type { KubeObject } from '../object/object.ts';
+import { eventColumns } from './columns.ts';
+import { text } from './fields.ts';
+
+/** events.k8s.io/v1 → core/v1. */
+const renamed: readonly (readonly [string, string])[] = [
+  ['regarding', 'involvedObject'],
+  ['note', 'message'],
+  ['reportingController', 'reportingComponent'],
+  ['deprecatedSource', 'source'],
+  ['deprecatedFirstTimestamp', 'firstTimestamp'],
+  ['deprecatedLastTimestamp', 'lastTimestamp'],
+  ['deprecatedCount', 'count'],
+];
+const toCore = new Map(renamed);
+const toEvents = new Map(renamed.map(([theirs, core]) => [core, theirs] as const));
+
+function rename(object: KubeObject, names: ReadonlyMap<string, string>): KubeObject {
+  const entries = Object.entries(object).map(([field, value]) => [names.get(field) ?? field, value]);
+  return Object.fromEntries(entries) as KubeObject;
+}
+
+const shared = {
+  kind: 'Event',
+  plural: 'events',
+  singular: 'event',
+  shortNames: ['ev'],
+  namespaced: true,
+  verbs: allVerbs,
+  storage: 'events',
+  strategy: { allowsCreateOnUpdate: true },
+};
+
+export const coreEventKind: Kind = {
+  ...shared,
+  group: '',
+  version: 'v1',
+  schema: 'io.k8s.api.core.v1.Event',
+  columns: eventColumns,
+  selectableFields: {
+    ...Object.fromEntries(
+      ['apiVersion', 'fieldPath', 'kind', 'name', 'namespace', 'resourceVersion', 'uid'].map((field) => [
+        `involvedObject.${field}`,
+        (object: KubeObject) => text(object, 'involvedObject', field),
+      ]),
+    ),
+    reason: (object) => text(object, 'reason'),
+    reportingComponent: (object) => text(object, 'reportingComponent'),
+    source: (object) => text(object, 'source', 'component') || text(object, 'reportingComponent'),
+    type: (object) => text(object, 'type'),
+  },
+};
+
+export const eventsEventKind: Kind = {
+  ...shared,
+  group: 'events.k8s.io',
+  version: 'v1',
+  schema: 'io.k8s.api.events.v1.Event',
+  conversion: {
+    toStored: (object) => rename(object, toCore),
+    fromStored: (object) => rename(object, toEvents),
+  },
+  columns: eventColumns.map((column) => ({
+    ...column,
+    cell: (object: KubeObject, now: Date) => column.cell(rename(object, toCore), now),
+  })),
+  selectableFields: {
+    'regarding.kind': (object) => text(object, 'regarding', 'kind'),
+    'regarding.name': (object) => text(object, 'regarding', 'name'),
+    'regarding.namespace': (object) => text(object, 'regarding', 'namespace'),
+    'regarding.uid': (object) => text(object, 'regarding', 'uid'),
+    reason: (object) => text(object, 'reason'),
+    reportingController: (object) => text(object, 'reportingController'),
+    type: (object) => text(object, 'type'),
+  },
+};

@@ -1,0 +1,78 @@
+// What is there from the start: four namespaces, and the API server as a service of its own cluster.
+
+import { isIP } from 'node:net';
+import { createObject } from '../apiserver/create-object.ts';
+import type { Call } from '../apiserver/kit.ts';
+import { negotiate } from '../apiserver/negotiate.ts';
+import type { ApiServer } from '../apiserver/server.ts';
+import { storageKey } from '../apiserver/stored-text.ts';
+import { parseTarget } from '../apiserver/target.ts';
+import type { KubeObject } from '../object/object.ts';
+import { mastersGroup } from './access.ts';
+import { apiServiceAddress, type ClusterAddresses } from './cluster-addresses.ts';
+import { text } from './fields.ts';
+
+const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+
+export async function writeFirstObjects(server: ApiServer, addresses: ClusterAddresses, host: string): Promise<void> {
+  await claimUsed(server, addresses);
+  for (const name of namespaces) await ensure(server, '/api/v1/namespaces', { metadata: { name } });
+  await ensure(server, '/api/v1/namespaces/default/services', {
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      labels: { component: 'apiserver', provider: 'kubernetes' },
+    },
+    spec: {
+      clusterIP: apiServiceAddress,
+      ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: server.port }],
+    },
+  });
+  // Endpoints must not point at loopback: behind it stands a documentation address, as good as none.
+  const isReachable = isIP(host) !== 0 && !host.startsWith('127.') && host !== '::1';
+  await ensure(server, '/api/v1/namespaces/default/endpoints', {
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+    },
+    subsets: [
+      {
+        addresses: [{ ip: isReachable ? host : '192.0.2.1' }],
+        ports: [{ name: 'https', port: server.port, protocol: 'TCP' }],
+      },
+    ],
+  });
+}
+
+/** After a restart: what is taken stays taken. */
+async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promise<void> {
+  const listed = await server.kit.store.list('/registry/services/specs/');
+  if (listed.kind !== 'page') return;
+  for (const record of listed.records) {
+    const service = JSON.parse(record.value) as KubeObject;
+    const address = text(service, 'spec', 'clusterIP');
+    if (address !== '' && address !== 'None') addresses.claim(address, service.metadata.uid ?? '');
+  }
+}
+
+async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
+  const target = parseTarget('POST', collection);
+  const kind = server.kit.catalog.find(target.group, target.version, target.resource);
+  if (kind === undefined) throw new Error(`write first objects: want a kind for "${collection}", there is none`);
+  const user = { name: 'system:apiserver', groups: [mastersGroup] };
+  const call: Call = {
+    kit: server.kit,
+    kind,
+    target,
+    user,
+    negotiated: negotiate(undefined),
+    fieldManager: 'devcluster',
+    warnings: [],
+  };
+  // After a restart it is there already.
+  const { record } = await server.kit.store.get(storageKey(kind, target.namespace, object.metadata.name ?? ''));
+  if (record !== undefined) return;
+  kind.strategy.setDefaults?.(object);
+  await createObject(call, object, { dryRun: false });
+}

@@ -1,0 +1,46 @@
+// The rules that tie objects to their namespace: nothing is made in one that is not there or is going away, and some
+// namespaces stay.
+import type { Admission, AdmissionRequest } from '../apiserver/kit.ts';
+import { forbiddenBecause, StatusFault } from '../apiserver/status-fault.ts';
+import { forbidden, notFound } from '../object/status.ts';
+import type { Store } from '../store/store.ts';
+
+const namespacesResource = { group: '', resource: 'namespaces' };
+const keptForever = new Set(['default', 'kube-system', 'kube-public']);
+
+export function namespaceKey(name: string): string {
+  return `/registry/namespaces/${name}`;
+}
+
+export function namespaceLifecycle(store: Store): Admission {
+  return async (request) => {
+    if (request.operation === 'delete') return checkDelete(request);
+    if (request.operation !== 'create' || !request.kind.namespaced) return;
+    const { record } = await store.get(namespaceKey(request.namespace));
+    if (record === undefined) throw new StatusFault(notFound(namespacesResource, request.namespace));
+    // Looked for as text first: this runs on every create.
+    if (!record.value.includes('"deletionTimestamp"') || !isTerminating(record.value)) return;
+    refuse(request);
+  };
+}
+
+function checkDelete({ kind, name }: AdmissionRequest): void {
+  if (kind.plural !== 'namespaces' || kind.group !== '' || !keptForever.has(name)) return;
+  throw new StatusFault(forbidden(namespacesResource, name, 'this namespace may not be deleted'));
+}
+
+function isTerminating(text: string): boolean {
+  const namespace = JSON.parse(text) as { metadata: { deletionTimestamp?: string } };
+  return namespace.metadata.deletionTimestamp !== undefined;
+}
+
+function refuse({ kind, name, namespace }: AdmissionRequest): never {
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  throw forbiddenBecause({ group: kind.group, resource: kind.plural }, name, why, [
+    {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${namespace} is being terminated`,
+      field: 'metadata.namespace',
+    },
+  ]);
+}

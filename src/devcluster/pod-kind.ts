@@ -1,0 +1,121 @@
+// Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
+import { allVerbs, type Kind } from '../apiserver/kind.ts';
+import { type FieldError, requiredValue } from '../object/field-error.ts';
+import type { KubeObject } from '../object/object.ts';
+import { podColumns } from './columns.ts';
+import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+
+export const podKind: Kind = {
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  singular: 'pod',
+  shortNames: ['po'],
+  categories: ['all'],
+  namespaced: true,
+  verbs: allVerbs,
+  schema: 'io.k8s.api.core.v1.Pod',
+  storage: 'pods',
+  strategy: {
+    countsGenerations: true,
+    returnsDeletedObject: true,
+    hasStatus: true,
+    setDefaults,
+    prepareForCreate: (object) => {
+      const given = text(object, 'status', 'phase');
+      object['status'] = { phase: given || 'Pending', qosClass: qualityOf(object) };
+    },
+    validate,
+    // A pod that runs nowhere has nobody who could end it in peace.
+    defaultGracePeriodSeconds: (object) =>
+      text(object, 'spec', 'nodeName') === '' ? 0 : Number(at(object, 'spec', 'terminationGracePeriodSeconds') ?? 30),
+  },
+  columns: podColumns,
+  subresources: { status: { mode: 'part', writes: ['status'] } },
+  selectableFields: {
+    'spec.nodeName': (object) => text(object, 'spec', 'nodeName'),
+    'spec.restartPolicy': (object) => text(object, 'spec', 'restartPolicy'),
+    'spec.schedulerName': (object) => text(object, 'spec', 'schedulerName'),
+    'spec.serviceAccountName': (object) => text(object, 'spec', 'serviceAccountName'),
+    'status.phase': (object) => text(object, 'status', 'phase'),
+    'status.podIP': (object) => text(object, 'status', 'podIP'),
+  },
+};
+
+const podDefaults: readonly (readonly [string, unknown])[] = [
+  ['restartPolicy', 'Always'],
+  ['terminationGracePeriodSeconds', 30],
+  ['dnsPolicy', 'ClusterFirst'],
+  ['schedulerName', 'default-scheduler'],
+  ['enableServiceLinks', true],
+  ['preemptionPolicy', 'PreemptLowerPriority'],
+  ['priority', 0],
+];
+
+function setDefaults(object: KubeObject): void {
+  const spec = mapAt(object, 'spec');
+  for (const [field, value] of podDefaults) setDefault(spec, field, value);
+  mapAt(spec, 'securityContext');
+  for (const list of ['containers', 'initContainers']) {
+    for (const container of items(spec, list)) if (isMap(container)) setContainerDefaults(container);
+  }
+  for (const volume of items(spec, 'volumes')) {
+    for (const source of ['secret', 'configMap', 'projected', 'downwardAPI']) {
+      const found = at(volume, source);
+      if (isMap(found)) setDefault(found, 'defaultMode', 0o644);
+    }
+  }
+}
+
+function setContainerDefaults(container: Record<string, unknown>): void {
+  const tag = /:([^/:@]+)$/.exec(text(container, 'image'))?.[1] ?? 'latest';
+  const isPinned = text(container, 'image').includes('@');
+  setDefault(container, 'imagePullPolicy', tag === 'latest' && !isPinned ? 'Always' : 'IfNotPresent');
+  setDefault(container, 'terminationMessagePath', '/dev/termination-log');
+  setDefault(container, 'terminationMessagePolicy', 'File');
+  const resources = mapAt(container, 'resources');
+  const limits = at(resources, 'limits');
+  if (isMap(limits)) {
+    const requests = mapAt(resources, 'requests');
+    for (const [name, quantity] of Object.entries(limits)) requests[name] ??= quantity;
+  }
+  for (const port of items(container, 'ports')) if (isMap(port)) setDefault(port, 'protocol', 'TCP');
+  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+    const found = at(container, probe);
+    if (isMap(found)) setProbeDefaults(found);
+  }
+}
+
+function setProbeDefaults(probe: Record<string, unknown>): void {
+  for (const [field, value] of Object.entries({
+    timeoutSeconds: 1,
+    periodSeconds: 10,
+    successThreshold: 1,
+    failureThreshold: 3,
+  })) {
+    if (probe[field] === 0) delete probe[field];
+    setDefault(probe, field, value);
+  }
+  const request = at(probe, 'httpGet');
+  if (!isMap(request)) return;
+  setDefault(request, 'path', '/');
+  setDefault(request, 'scheme', 'HTTP');
+}
+
+function qualityOf(object: KubeObject): string {
+  const resources = items(object, 'spec', 'containers').map((container) => at(container, 'resources'));
+  const saysSomething = resources.some((entry) => Object.keys(at(entry, 'requests') ?? {}).length > 0);
+  return saysSomething ? 'Burstable' : 'BestEffort';
+}
+
+function validate(object: KubeObject): FieldError[] {
+  const containers = items(object, 'spec', 'containers');
+  if (containers.length === 0) return [requiredValue('spec.containers')];
+  return containers.flatMap((container, index) => {
+    const path = `spec.containers[${index}]`;
+    return ['name', 'image']
+      .filter((field) => text(container, field) === '')
+      .map((field) => requiredValue(`${path}.${field}`));
+  });
+}

@@ -1,0 +1,149 @@
+// Service: defaults, cluster addresses and looks.
+import { allVerbs, type Kind } from '../apiserver/kind.ts';
+import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
+import type { KubeObject } from '../object/object.ts';
+import type { ClusterAddresses } from './cluster-addresses.ts';
+import { serviceColumns } from './columns.ts';
+import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+
+export function serviceKind(addresses: ClusterAddresses): Kind {
+  return {
+    group: '',
+    version: 'v1',
+    kind: 'Service',
+    plural: 'services',
+    singular: 'service',
+    shortNames: ['svc'],
+    categories: ['all'],
+    namespaced: true,
+    verbs: allVerbs,
+    schema: 'io.k8s.api.core.v1.Service',
+    storage: 'services/specs',
+    strategy: {
+      nameForm: 'label1035',
+      allowsCreateOnUpdate: true,
+      returnsDeletedObject: true,
+      hasStatus: true,
+      setDefaults,
+      prepareForCreate: (object, ctx) => {
+        mapAt(mapAt(object, 'status'), 'loadBalancer');
+        if (!ctx.dryRun) assignAddress(object, addresses);
+      },
+      prepareForUpdate: (object, old, ctx) => {
+        keepAddress(object, old);
+        if (!ctx.dryRun) assignAddress(object, addresses);
+      },
+      released: (object) => addresses.release(text(object, 'spec', 'clusterIP'), ownerOf(object)),
+      validate,
+    },
+    columns: serviceColumns,
+    subresources: { status: { mode: 'part', writes: ['status'] } },
+    selectableFields: {
+      'spec.clusterIP': (object) => text(object, 'spec', 'clusterIP'),
+      'spec.type': (object) => text(object, 'spec', 'type'),
+    },
+  };
+}
+
+function ownerOf(object: KubeObject): string {
+  return object.metadata.uid ?? '';
+}
+
+function setDefaults(object: KubeObject): void {
+  const spec = mapAt(object, 'spec');
+  setDefault(spec, 'sessionAffinity', 'None');
+  if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig'];
+  if (
+    spec['sessionAffinity'] === 'ClientIP' &&
+    at(spec, 'sessionAffinityConfig', 'clientIP', 'timeoutSeconds') === undefined
+  ) {
+    spec['sessionAffinityConfig'] = { clientIP: { timeoutSeconds: 10800 } };
+  }
+  setDefault(spec, 'type', 'ClusterIP');
+  for (const port of items(spec, 'ports')) {
+    if (!isMap(port)) continue;
+    setDefault(port, 'protocol', 'TCP');
+    if (port['targetPort'] === 0) delete port['targetPort'];
+    setDefault(port, 'targetPort', port['port']);
+  }
+  const type = spec['type'];
+  if (type === 'NodePort' || type === 'LoadBalancer') setDefault(spec, 'externalTrafficPolicy', 'Cluster');
+  if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  if (type === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] === undefined) {
+    spec['allocateLoadBalancerNodePorts'] = true;
+  }
+}
+
+/** An update that does not say the addresses keeps them. */
+function keepAddress(object: KubeObject, old: KubeObject): void {
+  const spec = mapAt(object, 'spec');
+  const before = mapAt(old, 'spec');
+  if (spec['type'] === 'ExternalName') return;
+  for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
+    const value = spec[field];
+    const isUnsaid = value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
+    if (isUnsaid && before[field] !== undefined) spec[field] = before[field];
+  }
+  for (const [index, port] of items(spec, 'ports').entries()) {
+    const kept = at(items(before, 'ports')[index], 'nodePort');
+    if (isMap(port) && port['nodePort'] === undefined && kept !== undefined) port['nodePort'] = kept;
+  }
+}
+
+function assignAddress(object: KubeObject, addresses: ClusterAddresses): void {
+  const spec = mapAt(object, 'spec');
+  if (spec['type'] === 'ExternalName') {
+    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field];
+    return;
+  }
+  const given = text(spec, 'clusterIP') || String(items(spec, 'clusterIPs')[0] ?? '');
+  const isHeadless = given === 'None';
+  if (given === '') spec['clusterIP'] = addresses.take(ownerOf(object));
+  else {
+    spec['clusterIP'] = given;
+    if (!isHeadless) addresses.claim(given, ownerOf(object));
+  }
+  setDefault(spec, 'clusterIPs', [spec['clusterIP']]);
+  // A headless service without a selector may have endpoints of any family.
+  const anyFamily = isHeadless && Object.keys(at(spec, 'selector') ?? {}).length === 0;
+  setDefault(spec, 'ipFamilies', anyFamily ? ['IPv4', 'IPv6'] : ['IPv4']);
+  setDefault(spec, 'ipFamilyPolicy', anyFamily ? 'RequireDualStack' : 'SingleStack');
+  if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') {
+    for (const port of items(spec, 'ports')) if (isMap(port)) setDefault(port, 'nodePort', addresses.takeNodePort());
+  }
+}
+
+const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const protocols = ['SCTP', 'TCP', 'UDP'];
+
+function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const errors: FieldError[] = [];
+  const type = text(object, 'spec', 'type');
+  const ports = items(object, 'spec', 'ports');
+  const clusterIp = text(object, 'spec', 'clusterIP');
+  if (!types.includes(type)) errors.push(unsupportedValue('spec.type', type, types));
+  if (ports.length === 0 && clusterIp !== 'None' && type !== 'ExternalName') errors.push(requiredValue('spec.ports'));
+  if (type === 'ExternalName' && text(object, 'spec', 'externalName') === '') {
+    errors.push(requiredValue('spec.externalName'));
+  }
+  const names = new Set<string>();
+  ports.forEach((port, index) => {
+    const path = `spec.ports[${index}]`;
+    const name = text(port, 'name');
+    const number = at(port, 'port');
+    if (name === '' && ports.length > 1) errors.push(requiredValue(`${path}.name`));
+    else if (names.has(name))
+      errors.push({ type: 'FieldValueDuplicate', path: `${path}.name`, message: `Duplicate value: "${name}"` });
+    names.add(name);
+    if (typeof number !== 'number' || number < 1 || number > 65535) {
+      errors.push(invalidValue(`${path}.port`, number ?? 0, 'must be between 1 and 65535, inclusive'));
+    }
+    const protocol = text(port, 'protocol');
+    if (!protocols.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, protocols));
+  });
+  const before = text(old, 'spec', 'clusterIP');
+  if (before !== '' && clusterIp !== before && type !== 'ExternalName') {
+    errors.push(invalidValue('spec.clusterIPs[0]', clusterIp, 'may not change once set'));
+  }
+  return errors;
+}
