@@ -1,0 +1,228 @@
+// The room of the configuration. In come the texts of its files, the environment and the flags; out goes one frozen value,
+// complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
+// order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
+import { Checker, positionOfNode, type Slot, slotTree } from './check.ts';
+import { clusterNames, type NameSources } from './cluster-names.ts';
+import { type Fault, fault, sortFaults, warning } from './fault.ts';
+import { lint } from './lint.ts';
+import { mappingProblems } from './namespace-mappings.ts';
+import {
+  isVclusterFile,
+  joinOwn,
+  misspeltWarnings,
+  strictParserWarnings,
+  topLevel,
+  underGlobal,
+} from './own-settings.ts';
+import { parseYaml } from './parse-yaml.ts';
+import { type CheckedPatch, checkPatches } from './patch-rules.ts';
+import { Positions } from './positions.ts';
+import type { Settings } from './settings.ts';
+import { showPath } from './settings-path.ts';
+import { decode, type SourceFile } from './source-text.ts';
+import { find, type MapNode, overlay, type TreeNode, toPlainOver } from './tree.ts';
+import { vclusterDefaults } from './vcluster-defaults.ts';
+
+export interface LoadOptions extends NameSources {
+  /** In the order of the command line; later ones win. None at all means every default. */
+  files: readonly SourceFile[];
+}
+
+interface LoadedParts {
+  warnings: readonly Fault[];
+  /** The entries whose form is right, faults elsewhere or not, so that their expressions can be judged in the same run. */
+  patches: readonly CheckedPatch[];
+  positions: Positions;
+  /** Texts by file name, for the line under a fault. */
+  texts: ReadonlyMap<string, string>;
+}
+
+export type Loaded =
+  | ({ kind: 'ok'; settings: Settings } & LoadedParts)
+  | ({ kind: 'faults'; faults: readonly Fault[] } & LoadedParts);
+
+/** Beyond this many a report helps nobody; a generated file can have one in every line. */
+const maxFaults = 100;
+
+export function loadConfiguration(options: LoadOptions): Loaded {
+  const files = readFiles(options.files);
+  const faults = [...files.faults];
+  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...misspeltWarnings(root)]);
+  const root = files.roots.reduce<TreeNode | undefined>(
+    (lower, upper) => (lower ? overlay(lower, upper) : upper),
+    undefined,
+  );
+  const { own, values } = checkTree(root, faults);
+  const names = clusterNames(options, values.hostward, own);
+  // A name may stand in the very file that could not be read.
+  faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
+  warnings.push(...names.warnings);
+  const list = find(root, patchesPath);
+  const entries = values.sync.toHost.endpoints.patches;
+  const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
+  faults.push(...checked.faults);
+  mappingFaults(root, values, names, { faults, warnings });
+  const positions = new Positions(root);
+  const order = options.files.map((file) => file.name);
+  const parts = (): LoadedParts => {
+    return { warnings: sortFaults(warnings, order), patches: checked.patches, positions, texts: files.texts };
+  };
+  if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
+  const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
+  warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  return { kind: 'ok', settings, ...parts() };
+}
+
+const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
+const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
+
+function cut(faults: Fault[]): Fault[] {
+  if (faults.length <= maxFaults) return faults;
+  const more = { found: `${faults.length - maxFaults} more faults`, wanted: 'none', code: 'CONFIG_MORE_FAULTS' };
+  return [...faults.slice(0, maxFaults), fault(more)];
+}
+
+function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fault[]; texts: Map<string, string> } {
+  const roots: MapNode[] = [];
+  const faults: Fault[] = [];
+  const texts = new Map<string, string>();
+  for (const file of files) {
+    const decoded = decode(file);
+    if (decoded.kind === 'fault') {
+      faults.push(decoded.fault);
+      continue;
+    }
+    texts.set(file.name, decoded.source.text);
+    const parsed = parseYaml(decoded.source);
+    if (parsed.kind === 'tree') roots.push(parsed.root);
+    else faults.push(...parsed.faults);
+  }
+  return { roots, faults, texts };
+}
+
+/** What the checker makes of the table's rows; table.ts is the proof of these types. */
+interface Values {
+  sync: {
+    toHost: {
+      endpoints: { enabled: boolean; patches: unknown[] };
+      namespaces: { enabled: boolean; mappings: { byName: Record<string, string> }; mappingsOnly: boolean };
+    };
+  };
+  experimental: { syncSettings: { setOwner: boolean } };
+  controlPlane: { statefulSet: { highAvailability: { replicas: number } } };
+  hostward: {
+    virtualClusterName?: string;
+    hostNamespace?: string;
+    virtualKubeconfig: string;
+    hostKubeconfig?: string;
+    endpoints: { enabled?: boolean };
+    maxWritesPerSecond?: number;
+  } & Pick<
+    Settings,
+    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
+  >;
+}
+
+function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode | undefined; values: Values } {
+  const slots = slotTree();
+  const ownSlot = slots.children.get('hostward') as Slot;
+  const shared = new Checker();
+  // `global` is an open slot, so that a wrong letter case below it is found as everywhere else.
+  const global: Slot = { setting: undefined, closed: false, children: new Map([['hostward', ownSlot]]) };
+  const withGlobal: Slot = { ...slots, children: new Map([...slots.children, ['global', global]]) };
+  const values = shared.check(root, withGlobal, []) as Values & { hostward: Values['hostward'] };
+  faults.push(...shared.faults);
+  const joined = joinOwn(root);
+  faults.push(...joined.faults);
+  // Both places have been judged where they stand; together they only give the values.
+  const isGlobal = find(root, underGlobal) !== undefined;
+  const place = isGlobal ? underGlobal : topLevel;
+  const hostward = new Checker().check(joined.own, ownSlot, place) as Values['hostward'];
+  return { own: joined.own, values: { ...values, hostward } };
+}
+
+function mappingFaults(
+  root: TreeNode | undefined,
+  values: Values,
+  names: { virtualClusterName: string; hostNamespace: string },
+  into: { faults: Fault[]; warnings: Fault[] },
+): void {
+  const { enabled, mappings } = values.sync.toHost.namespaces;
+  if (!enabled) return;
+  const place = (path: string[]) => {
+    const node = find(root, path);
+    return node === undefined ? undefined : positionOfNode(node);
+  };
+  const map = find(root, byNamePath);
+  for (const { pair, side, found, wanted, fix, isWarning } of mappingProblems(mappings.byName, names)) {
+    const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
+    const span = side === 'virtual' ? entry?.key : entry?.node.span;
+    const at = span?.source.positionAt(span.start) ?? place(byNamePath) ?? place(['sync', 'toHost', 'namespaces']);
+    const path = showPath(pair === undefined ? byNamePath : [...byNamePath, pair]);
+    const parts = { code: 'CONFIG_MAPPING', at, path, found, wanted, fix };
+    if (isWarning) into.warnings.push(warning(parts));
+    else into.faults.push(fault(parts));
+  }
+  const privateNodes = find(root, ['privateNodes', 'enabled']);
+  if (privateNodes?.kind !== 'scalar' || privateNodes.value !== true) return;
+  const wanted = 'no private nodes together with sync.toHost.namespaces';
+  const at = positionOfNode(privateNodes);
+  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', found: 'true', wanted }));
+}
+
+function settingsOf(from: {
+  options: LoadOptions;
+  values: Values;
+  names: { virtualClusterName: string; hostNamespace: string };
+  patches: readonly CheckedPatch[];
+  root: TreeNode | undefined;
+  own: TreeNode | undefined;
+}): Settings {
+  const { options, values, names, patches, root, own } = from;
+  const { hostward, sync } = values;
+  const theirs = find(root, ['experimental', 'virtualClusterKubeConfig', 'kubeConfig']);
+  const theirKubeconfig = theirs?.kind === 'scalar' && typeof theirs.value === 'string' ? theirs.value : '';
+  const isGiven = find(own, ['virtualKubeconfig']) !== undefined;
+  return deepFreeze({
+    virtualClusterName: names.virtualClusterName,
+    hostNamespace: names.hostNamespace,
+    virtualKubeconfig:
+      options.flags?.virtualKubeconfig || (isGiven ? '' : theirKubeconfig) || hostward.virtualKubeconfig,
+    hostKubeconfig: options.flags?.hostKubeconfig || hostward.hostKubeconfig,
+    endpointsEnabled: hostward.endpoints.enabled ?? sync.toHost.endpoints.enabled,
+    patches: patches.map(({ entry }) => entry),
+    namespaces: {
+      enabled: sync.toHost.namespaces.enabled,
+      byName: sync.toHost.namespaces.mappings.byName,
+      mappingsOnly: sync.toHost.namespaces.mappingsOnly,
+    },
+    setOwner: values.experimental.syncSettings.setOwner,
+    replicas: values.controlPlane.statefulSet.highAvailability.replicas,
+    backSync: hostward.backSync,
+    exclude: hostward.exclude,
+    addressPolicy: hostward.addressPolicy,
+    leaderElection: hostward.leaderElection,
+    maxWritesPerSecond: hostward.maxWritesPerSecond,
+    references: hostward.references,
+    listen: hostward.listen,
+    logLevel: hostward.logLevel,
+    vcluster: vclusterView(root),
+  });
+}
+
+/** Top-level `hostward` is no setting of vCluster; what stands under its `global` is as much there as for vCluster. */
+function vclusterView(root: TreeNode | undefined): Record<string, unknown> {
+  if (root?.kind !== 'map') return vclusterDefaults;
+  const entries = new Map(root.entries);
+  entries.delete('hostward');
+  return toPlainOver(vclusterDefaults, { ...root, entries }) as Record<string, unknown>;
+}
+
+/** A copy: defaults come from tables that must not freeze with it, or change through it. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map(deepFreeze)) as T;
+  const copy = Object.create(Object.getPrototypeOf(value)) as Record<string, unknown>;
+  for (const [key, member] of Object.entries(value)) copy[key] = deepFreeze(member);
+  return Object.freeze(copy) as T;
+}

@@ -1,0 +1,224 @@
+// Virtual namespaces to host namespaces and back, as sync.toHost.namespaces.mappings.byName says: pure functions over
+// compiled pairs. The most specific pair decides (exact first, then the longest prefix), and both directions always agree.
+
+export type MappingSide = 'virtual' | 'host';
+
+/** A rule of the mapping that a pair breaks; whoever knows the file adds the place. */
+export interface MappingProblem {
+  /** The key of byName; undefined where the map as a whole is at fault. */
+  pair: string | undefined;
+  side: MappingSide;
+  found: string;
+  wanted: string;
+  fix: string;
+  /** Two pairs overlap but can be told apart: worth saying, no reason to stop. */
+  isWarning: boolean;
+}
+
+interface End {
+  isPattern: boolean;
+  /** The namespace, or for a pattern what stands before the `*`; placeholders expanded. */
+  text: string;
+}
+
+interface Pair {
+  key: string;
+  virtual: End;
+  host: End;
+}
+
+export interface CompiledMappings {
+  mappingsOnly: boolean;
+  /** Undefined where no pair applies, and where the pair's host namespace cannot be used. */
+  hostNamespaceOf(virtualNamespace: string): string | undefined;
+  virtualNamespaceOf(hostNamespace: string): string | undefined;
+  /** A pair applies, but its host namespace cannot be used: say so instead of guessing. */
+  unusable(virtualNamespace: string): { hostNamespace: string; reason: string } | undefined;
+  /** What must be watched on the host: namespaces by name, and beginnings of names. */
+  windows: { namespaces: readonly string[]; prefixes: readonly string[] };
+}
+
+export interface MappingContext {
+  virtualClusterName: string;
+  hostNamespace: string;
+}
+
+/** A namespace is a DNS label. */
+const maxNamespaceLength = 63;
+/** vCluster's limit for a pattern, which leaves half of the name to what `*` stands for. */
+const maxPrefixLength = 32;
+const placeholder = `\${name}`;
+
+/** The piece of a name that `*` stands for; undefined when the pattern does not match. One `*` anywhere, as in vCluster. */
+export function matchWildcard(name: string, pattern: string): string | undefined {
+  const star = pattern.indexOf('*');
+  if (star < 0) return undefined;
+  const prefix = pattern.slice(0, star);
+  const suffix = pattern.slice(star + 1);
+  const isLongEnough = name.length >= prefix.length + suffix.length;
+  if (!isLongEnough || !name.startsWith(prefix) || !name.endsWith(suffix)) return undefined;
+  return name.slice(prefix.length, name.length - suffix.length);
+}
+
+export function compileMappings(
+  byName: Readonly<Record<string, string>>,
+  options: MappingContext & { mappingsOnly: boolean },
+): CompiledMappings {
+  const pairs = Object.entries(byName).map(([key, host]): Pair => {
+    return { key, virtual: endOf(key, options), host: endOf(host, options) };
+  });
+  const hostOf = translator(pairs, 'virtual', 'host');
+  const virtualOf = translator(pairs, 'host', 'virtual');
+  const unusable = (virtualNamespace: string): { hostNamespace: string; reason: string } | undefined => {
+    const hostNamespace = hostOf(virtualNamespace);
+    if (hostNamespace === undefined) return undefined;
+    if (hostNamespace.length > maxNamespaceLength)
+      return { hostNamespace, reason: `it is longer than ${maxNamespaceLength} characters` };
+    const owner = virtualOf(hostNamespace);
+    if (owner === virtualNamespace) return undefined;
+    return { hostNamespace, reason: `a more specific mapping gives it to the virtual namespace "${owner}"` };
+  };
+  return {
+    mappingsOnly: options.mappingsOnly,
+    unusable,
+    hostNamespaceOf: (virtual) => (unusable(virtual) === undefined ? hostOf(virtual) : undefined),
+    virtualNamespaceOf(host) {
+      const virtual = virtualOf(host);
+      return virtual !== undefined && hostOf(virtual) === host ? virtual : undefined;
+    },
+    windows: {
+      namespaces: pairs.filter((pair) => !pair.host.isPattern).map((pair) => pair.host.text),
+      prefixes: pairs.filter((pair) => pair.host.isPattern).map((pair) => pair.host.text),
+    },
+  };
+}
+
+function expand(text: string, { virtualClusterName }: MappingContext): string {
+  return text.replaceAll(placeholder, virtualClusterName);
+}
+
+function endOf(written: string, context: MappingContext): End {
+  const star = written.indexOf('*');
+  return { isPattern: star >= 0, text: expand(star >= 0 ? written.slice(0, star) : written, context) };
+}
+
+function translator(pairs: readonly Pair[], from: MappingSide, to: MappingSide): (name: string) => string | undefined {
+  const exact = new Map(pairs.filter((pair) => !pair[from].isPattern).map((pair) => [pair[from].text, pair]));
+  const patterns = patternsBy(pairs, from);
+  return (name) => {
+    const pair = exact.get(name) ?? longestPrefix(name, patterns);
+    if (pair === undefined) return undefined;
+    return pair[from].isPattern ? pair[to].text + name.slice(pair[from].text.length) : pair[to].text;
+  };
+}
+
+function patternsBy(pairs: readonly Pair[], side: MappingSide): Map<string, Pair> {
+  return new Map(pairs.filter((pair) => pair[side].isPattern).map((pair) => [pair[side].text, pair]));
+}
+
+function longestPrefix(name: string, patterns: ReadonlyMap<string, Pair>): Pair | undefined {
+  if (patterns.size === 0) return undefined;
+  for (let length = Math.min(name.length, maxPrefixLength); length >= 0; length--) {
+    const pair = patterns.get(name.slice(0, length));
+    if (pair !== undefined) return pair;
+  }
+  return undefined;
+}
+
+/** Every broken rule of every pair. The rules are vCluster's, and that two pairs must not mean the same namespace. */
+export function mappingProblems(byName: Readonly<Record<string, string>>, context: MappingContext): MappingProblem[] {
+  const entries = Object.entries(byName);
+  if (entries.length === 0) {
+    const fix = 'map at least one namespace, or set sync.toHost.namespaces.enabled to false';
+    return [{ pair: undefined, side: 'virtual', found: 'none', wanted: 'a mapping', fix, isWarning: false }];
+  }
+  const problems: MappingProblem[] = [];
+  const sound: Pair[] = [];
+  for (const [key, host] of entries) {
+    const broken = pairProblems(key, host, context);
+    problems.push(...broken);
+    if (broken.length === 0) sound.push({ key, virtual: endOf(key, context), host: endOf(host, context) });
+  }
+  return [...problems, ...overlaps(sound)];
+}
+
+function pairProblems(key: string, host: string, context: MappingContext): MappingProblem[] {
+  const at = (side: MappingSide, wanted: string, fix = ''): MappingProblem => {
+    const found = JSON.stringify(side === 'virtual' ? key : host);
+    return { pair: key, side, found, wanted, fix, isWarning: false };
+  };
+  const problems = [
+    ...sideProblems(key, 'virtual', context).map((problem) => at('virtual', problem)),
+    ...sideProblems(host, 'host', context).map((problem) => at('host', problem)),
+  ];
+  if (key.includes('*') !== host.includes('*')) problems.push(at('host', '* on both sides or on neither'));
+  if (problems.length > 0) return problems;
+  const end = endOf(host, context);
+  const meetsOwn = end.isPattern ? context.hostNamespace.startsWith(end.text) : context.hostNamespace === end.text;
+  if (meetsOwn && context.hostNamespace !== '') {
+    const wanted = `a namespace other than the one of the virtual cluster, ${context.hostNamespace}`;
+    problems.push(at('host', wanted, end.isPattern ? 'begin the host pattern with another text' : ''));
+  }
+  return problems;
+}
+
+function sideProblems(written: string, side: MappingSide, context: MappingContext): string[] {
+  const stars = written.split('*').length - 1;
+  if (stars > 1 || (stars === 1 && !written.endsWith('*'))) return ['one * at most, at the end'];
+  if (written === '*' && side === 'host') return ['some text before the *'];
+  const text = stars === 1 ? written.slice(0, -1) : written;
+  if (text === '') return stars === 1 ? [] : ['the name of a namespace'];
+  if (text.split(placeholder).length > 2) return [`${placeholder} once at most`];
+  const expanded = expand(text, context);
+  if (expanded.includes('${')) return [`no placeholder but ${placeholder}`];
+  if (stars === 1) {
+    if (expanded.length > maxPrefixLength) return [`${maxPrefixLength} characters before the * at most`];
+    return /^[a-z0-9][a-z0-9-]*$/.test(expanded) ? [] : ['the beginning of a namespace name: a-z, 0-9 and -'];
+  }
+  const isName = expanded.length <= maxNamespaceLength && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(expanded);
+  return isName ? [] : ['the name of a namespace: 1 to 63 of a-z, 0-9 and -, a letter or digit at both ends'];
+}
+
+function overlaps(pairs: readonly Pair[]): MappingProblem[] {
+  const problems: MappingProblem[] = [];
+  for (const side of ['virtual', 'host'] as const) {
+    const taken = new Map<string, Pair>();
+    for (const pair of pairs) {
+      const before = taken.get(show(pair[side]));
+      taken.set(show(pair[side]), before ?? pair);
+      if (before === undefined) continue;
+      const found = `${show(pair[side])}, which the mapping of ${JSON.stringify(before.key)} has already`;
+      const wanted = `each ${side} namespace once`;
+      problems.push({ pair: pair.key, side, found, wanted, fix: 'remove one of the two', isWarning: false });
+    }
+  }
+  const patterns = patternsBy(pairs, 'host');
+  for (const pair of pairs) problems.push(...shadows(pair, patterns));
+  return problems;
+}
+
+/** A wider pattern also reaches a host namespace that this pair has for another virtual one. */
+function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProblem[] {
+  const problems: MappingProblem[] = [];
+  const { text, isPattern } = narrow.host;
+  for (let length = 0; length <= text.length; length++) {
+    const wide = patterns.get(text.slice(0, length));
+    if (wide === undefined || wide === narrow || (isPattern && length === text.length)) continue;
+    const reached = wide.virtual.text + text.slice(length);
+    if (reached === narrow.virtual.text) continue;
+    const also = isPattern ? `${reached}*` : reached;
+    problems.push({
+      pair: narrow.key,
+      side: 'host',
+      found: `${show(narrow.host)}, to which ${JSON.stringify(wide.key)} also sends the virtual namespace ${also}`,
+      wanted: 'host namespaces that only one mapping reaches',
+      fix: `${also} would not be synced under this mapping`,
+      isWarning: true,
+    });
+  }
+  return problems;
+}
+
+function show(end: End): string {
+  return JSON.stringify(end.isPattern ? `${end.text}*` : end.text);
+}

@@ -1,0 +1,100 @@
+// Our own settings may stand in two places: top-level `hostward` in a file of our own, `global.hostward` in a vcluster.yaml
+// that vCluster reads too. Here the two become one, and what vCluster's strict parser would refuse is said.
+import { type Fault, fault, warning } from './fault.ts';
+import { editDistance } from './nearest-key.ts';
+import { type SettingsPath, showPath } from './settings-path.ts';
+import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPlain } from './tree.ts';
+
+export const topLevel: SettingsPath = ['hostward'];
+export const underGlobal: SettingsPath = ['global', 'hostward'];
+
+/** Keys that a file of our own may have at its top; any other makes it a file that vCluster reads too. */
+const ownSections = new Set(['hostward', 'global', 'sync']);
+
+export function isVclusterFile(root: MapNode): boolean {
+  return [...root.entries.keys()].some((key) => !ownSections.has(key));
+}
+
+/** Where both places have it; values that differ are a fault, because no file order says which of the two was meant. */
+export function joinOwn(root: TreeNode | undefined): { own: TreeNode | undefined; faults: Fault[] } {
+  const top = find(root, topLevel);
+  const global = find(root, underGlobal);
+  if (top === undefined || global === undefined) return { own: top ?? global, faults: [] };
+  const faults: Fault[] = [];
+  compare(top, global, [], faults);
+  return { own: overlay(global, top), faults };
+}
+
+function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fault[]): void {
+  if (top.kind === 'map' && global.kind === 'map') {
+    for (const [key, entry] of top.entries) {
+      const other = child(global, key);
+      if (other !== undefined) compare(entry.node, other, [...path, key], faults);
+    }
+    return;
+  }
+  if (JSON.stringify(toPlain(top)) === JSON.stringify(toPlain(global))) return;
+  const other = global.span.source.positionAt(global.span.start);
+  faults.push(
+    fault({
+      code: 'CONFIG_CONFLICT',
+      at: top.span.source.positionAt(top.span.start),
+      path: showPath([...topLevel, ...path]),
+      found: `another value at ${showPath([...underGlobal, ...path])} (${other.file}:${other.line}:${other.column})`,
+      wanted: 'one value',
+      fix: 'remove one of the two',
+    }),
+  );
+}
+
+/** vCluster refuses every key it does not know, but for what stands under global. */
+export function strictParserWarnings(root: MapNode): Fault[] {
+  if (!isVclusterFile(root)) return [];
+  const refused = (entry: MapEntry, path: SettingsPath, fix: string): Fault => {
+    const at = entry.key.source.positionAt(entry.key.start);
+    const found = 'a key that vCluster refuses to start with';
+    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), found, wanted: onlyKnown, fix });
+  };
+  const warnings: Fault[] = [];
+  const own = root.entries.get('hostward');
+  if (own !== undefined) warnings.push(refused(own, topLevel, 'move it under global, or into a file of its own'));
+  const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
+  const list = find(root, listPath);
+  for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
+    for (const key of ['onMissing', 'onError']) {
+      const entry = item.kind === 'map' ? item.entries.get(key) : undefined;
+      const fix = 'put the patches into a file of their own and give --config twice';
+      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, key], fix));
+    }
+  }
+  return warnings;
+}
+
+const onlyKnown = "vCluster's own keys in a file that vCluster reads";
+
+/** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
+export function misspeltWarnings(root: MapNode): Fault[] {
+  const places: { path: string[]; names: string[] }[] = [
+    { path: [], names: ['hostward', 'sync', 'global'] },
+    { path: ['global'], names: ['hostward'] },
+    { path: ['sync'], names: ['toHost'] },
+    { path: ['sync', 'toHost'], names: ['endpoints', 'namespaces'] },
+  ];
+  const warnings: Fault[] = [];
+  for (const { path, names } of places) {
+    const map = find(root, path);
+    if (map?.kind !== 'map') continue;
+    for (const [key, entry] of map.entries) {
+      // Letter case alone is a fault, and found with the unknown keys.
+      const isNear = (name: string) => key.toLowerCase() !== name.toLowerCase() && editDistance(key, name, 3) < 3;
+      const near = names.includes(key) ? undefined : names.find(isNear);
+      if (near === undefined) continue;
+      const at = entry.key.source.positionAt(entry.key.start);
+      const found = `${JSON.stringify(key)}, which nothing reads`;
+      const wanted = `the key ${near}`;
+      const code = 'CONFIG_MISSPELT_KEY';
+      warnings.push(warning({ code, at, path: showPath([...path, key]), found, wanted, fix: `did you mean ${near}?` }));
+    }
+  }
+  return warnings;
+}

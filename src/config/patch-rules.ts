@@ -1,0 +1,140 @@
+// What makes a patch entry whole beyond its types: one mode, a direction for each path only once, references to kinds
+// whose names we can translate. Paths and expressions are compiled elsewhere.
+
+import { positionOfNode } from './check.ts';
+import { type Fault, fault, quoted } from './fault.ts';
+import type { PatchEntry } from './settings.ts';
+import { type SettingsPath, showPath } from './settings-path.ts';
+import { find, type ListNode, type TreeNode } from './tree.ts';
+
+export const referenceKinds: readonly string[] = [
+  'Service',
+  'Pod',
+  'Secret',
+  'ConfigMap',
+  'ServiceAccount',
+  'PersistentVolumeClaim',
+  'Endpoints',
+];
+
+/** An entry whose form is right, with its place in the list. */
+export interface CheckedPatch {
+  index: number;
+  entry: PatchEntry;
+}
+
+interface RawPatch {
+  path?: string;
+  expression?: string;
+  reverseExpression?: string;
+  reference?: Partial<NonNullable<PatchEntry['reference']>>;
+  labels?: object;
+  onMissing: PatchEntry['onMissing'];
+  onError: PatchEntry['onError'];
+}
+
+/** Values are what the checker made of the list, undefined where a node is no map; `found` is what it found wrong. */
+export function checkPatches(
+  list: TreeNode | undefined,
+  values: readonly unknown[],
+  options: { listPath: SettingsPath; found: readonly Fault[] },
+): { patches: CheckedPatch[]; faults: Fault[] } {
+  const { listPath } = options;
+  const nodes = list?.kind === 'list' ? list : undefined;
+  const faults: Fault[] = [];
+  const patches: CheckedPatch[] = [];
+  for (const [index, value] of values.entries()) {
+    const node = nodes?.items[index];
+    if (value === undefined || node === undefined) continue;
+    const raw = value as RawPatch;
+    const path = [...listPath, index];
+    // An entry with a misspelt key seems to have no mode; one slip is to be one fault.
+    const shown = showPath(path);
+    if (options.found.some((of) => of.path === shown || of.path.startsWith(`${shown}.`))) continue;
+    const broken = [...modeFaults(raw, node, path), ...referenceFaults(raw, node, path)];
+    faults.push(...broken);
+    if (broken.length > 0 || raw.path === undefined) continue;
+    patches.push({ index, entry: entryOf(raw, raw.path) });
+  }
+  if (nodes !== undefined) faults.push(...duplicateFaults(patches, nodes, listPath));
+  return { patches, faults };
+}
+
+function modesOf(raw: RawPatch): string[] {
+  const modes: string[] = [];
+  if (raw.expression || raw.reverseExpression) modes.push(raw.expression ? 'expression' : 'reverseExpression');
+  if (raw.reference !== undefined) modes.push('reference');
+  if (raw.labels !== undefined) modes.push('labels');
+  return modes;
+}
+
+function modeFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fault[] {
+  const modes = modesOf(raw);
+  if (modes.length === 1) return [];
+  const wanted = 'one of expression (with or without reverseExpression), reference, labels';
+  const found = modes.length === 0 ? 'none' : modes.join(' and ');
+  const fix = modes.length === 0 ? '' : 'make it an entry for each';
+  return [fault({ code: 'CONFIG_PATCH_MODE', at: positionOfNode(node), path: showPath(path), found, wanted, fix })];
+}
+
+function referenceFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fault[] {
+  const { reference } = raw;
+  if (reference === undefined) return [];
+  const faults: Fault[] = [];
+  const refuse = (key: string, wanted: string, found: string, fix = ''): void => {
+    const at = positionOfNode(find(node, ['reference', key]) ?? find(node, ['reference']) ?? node);
+    const shown = showPath([...path, 'reference', key]);
+    faults.push(fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: shown, found, wanted, fix }));
+  };
+  if (reference.kind !== undefined && !referenceKinds.includes(reference.kind))
+    refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind));
+  if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
+    refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
+  const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter(
+    (key) => reference[key] !== undefined,
+  );
+  if (needing.length > 0 && reference.namePath === undefined)
+    refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
+  return faults;
+}
+
+function directionsOf(entry: PatchEntry): string[] {
+  if (entry.reference !== undefined || entry.labels !== undefined) return ['forward', 'back'];
+  const forward = entry.expression === undefined ? [] : ['forward'];
+  return entry.reverseExpression === undefined ? forward : [...forward, 'back'];
+}
+
+/** Two entries may share a path when one goes forward and the other back; paths are compared as written. */
+function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, listPath: SettingsPath): Fault[] {
+  const taken = new Map<string, number>();
+  const faults: Fault[] = [];
+  for (const { index, entry } of patches) {
+    const clash = directionsOf(entry).map((direction) => taken.get(`${direction} ${entry.path}`));
+    const first = clash.find((other) => other !== undefined);
+    if (first === undefined) {
+      for (const direction of directionsOf(entry)) taken.set(`${direction} ${entry.path}`, index);
+      continue;
+    }
+    const node = nodes.items[index] as TreeNode;
+    const at = positionOfNode(find(node, ['path']) ?? node);
+    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first])} patches already`;
+    const wanted = 'a path once in each direction';
+    const fix = 'join the two entries into one';
+    faults.push(
+      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), found, wanted, fix }),
+    );
+  }
+  return faults;
+}
+
+function entryOf(raw: RawPatch, path: string): PatchEntry {
+  const entry: PatchEntry = { path, onMissing: raw.onMissing, onError: raw.onError };
+  if (raw.expression) entry.expression = raw.expression;
+  if (raw.reverseExpression) entry.reverseExpression = raw.reverseExpression;
+  if (raw.labels !== undefined) entry.labels = {};
+  if (raw.reference?.apiVersion !== undefined && raw.reference.kind !== undefined) {
+    const { apiVersion, kind, ...paths } = raw.reference;
+    entry.reference = { apiVersion, kind, ...paths };
+  }
+  return entry;
+}

@@ -1,0 +1,302 @@
+// Every setting that Hostward reads, as data: where it stands, what it may be, what it is when nobody says, and a sentence
+// about it. Validation, defaults, the JSON Schema and the reference page are all made from these rows.
+import type { Settings } from './settings.ts';
+import type { TextRule } from './text-rules.ts';
+
+export type Shape =
+  | { kind: 'boolean' }
+  | { kind: 'text'; rule: TextRule }
+  | { kind: 'choice'; of: readonly string[] }
+  | { kind: 'number'; above: number }
+  | { kind: 'integer'; from: number; to: number }
+  | { kind: 'texts'; rule: TextRule }
+  | { kind: 'pairs' }
+  /** A list of maps; the rows below `path[]` say what is in them. */
+  | { kind: 'list' }
+  /** A map that may be absent as a whole; the rows below it say what is in it. */
+  | { kind: 'map' };
+
+export interface Setting {
+  path: string;
+  shape: Shape;
+  /** What it is when no file says; undefined where nothing is a value of its own. */
+  default?: boolean | number | string | readonly never[] | Readonly<Record<string, never>>;
+  /** Said instead of the default where it depends on something else. */
+  defaultWords?: string;
+  required?: true;
+  /** The member of Settings that it ends up in. */
+  field: keyof Settings;
+  /** A change of it is taken over while running, or needs a new start. */
+  change: 'live' | 'restart';
+  about: string;
+}
+
+/** Under these no unknown key is accepted; everywhere else vCluster's keys pass unread. */
+export const closedPaths: readonly string[] = ['sync.toHost.endpoints', 'sync.toHost.namespaces', 'hostward'];
+
+const text = { kind: 'text', rule: 'any' } as const;
+const boolean = { kind: 'boolean' } as const;
+
+const patches = { field: 'patches', change: 'live' } as const;
+const namespaces = { field: 'namespaces', change: 'restart' } as const;
+
+function patchRows(list: string, of: typeof patches | typeof namespaces): Setting[] {
+  const item = `${list}[]`;
+  return [
+    {
+      path: `${item}.path`,
+      shape: text,
+      required: true,
+      ...of,
+      about:
+        'Field to patch; `*` selects every element, `["key"]` one map key, an empty path the whole object. A path that is not found is not applied.',
+    },
+    {
+      path: `${item}.expression`,
+      shape: text,
+      ...of,
+      about: 'JavaScript expression that makes the host value of the virtual `value`.',
+    },
+    {
+      path: `${item}.reverseExpression`,
+      shape: text,
+      ...of,
+      about: 'JavaScript expression that makes the virtual value of the host `value`.',
+    },
+    {
+      path: `${item}.reference`,
+      shape: { kind: 'map' },
+      ...of,
+      about: 'The value names another object; the name is translated as that object is.',
+    },
+    ...(['apiVersion', 'kind'] as const).map((key): Setting => {
+      const about = `${key} of the object referred to.`;
+      return { path: `${item}.reference.${key}`, shape: text, required: true, ...of, about };
+    }),
+    ...(['apiVersion', 'kind', 'name', 'namespace'] as const).map((key): Setting => {
+      const about = `Where the ${key} stands below the value, if it stands there.`;
+      return { path: `${item}.reference.${key}Path`, shape: text, ...of, about };
+    }),
+    {
+      path: `${item}.labels`,
+      shape: { kind: 'map' },
+      ...of,
+      about: 'The value is a label selector; its keys are rewritten as vCluster rewrites label keys. Always `{}`.',
+    },
+  ];
+}
+
+const endpoints = 'sync.toHost.endpoints';
+
+const sharedRows: Setting[] = [
+  {
+    path: `${endpoints}.enabled`,
+    shape: boolean,
+    default: true,
+    field: 'endpointsEnabled',
+    change: 'live',
+    about: 'Whether vCluster itself syncs Endpoints to the host; `hostward.endpoints.enabled` follows it unless given.',
+  },
+  {
+    path: `${endpoints}.patches`,
+    shape: { kind: 'list' },
+    default: [],
+    ...patches,
+    about: 'Rules that rewrite fields on the way, in this order. One mode an entry: expressions, reference or labels.',
+  },
+  ...patchRows(`${endpoints}.patches`, patches),
+  {
+    path: `${endpoints}.patches[].onMissing`,
+    shape: { kind: 'choice', of: ['skip', 'create'] },
+    default: 'skip',
+    ...patches,
+    about:
+      'What to do when the last key of the path is missing. `create` runs the expression and writes the key. Ours.',
+  },
+  {
+    path: `${endpoints}.patches[].onError`,
+    shape: { kind: 'choice', of: ['fail', 'skip', 'keepLast'] },
+    default: 'fail',
+    ...patches,
+    about:
+      'What a failing expression does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. Ours.',
+  },
+  {
+    path: 'sync.toHost.namespaces.enabled',
+    shape: boolean,
+    default: false,
+    ...namespaces,
+    about: 'Namespace mapping: virtual namespaces have host namespaces of their own and names stay as they are.',
+  },
+  {
+    path: 'sync.toHost.namespaces.mappings.byName',
+    shape: { kind: 'pairs' },
+    default: {},
+    ...namespaces,
+    about: `Virtual namespace to host namespace, exact or with \`*\` at the end; \`\${name}\` is the virtual cluster.`,
+  },
+  {
+    path: 'sync.toHost.namespaces.mappingsOnly',
+    shape: boolean,
+    default: false,
+    ...namespaces,
+    about: 'Namespaces without a mapping are not synced at all, instead of falling back to rewritten names.',
+  },
+  {
+    path: 'sync.toHost.namespaces.extraLabels',
+    shape: { kind: 'pairs' },
+    default: {},
+    ...namespaces,
+    about: "Labels that vCluster gives to the host namespaces it makes; vCluster's alone.",
+  },
+  {
+    path: 'sync.toHost.namespaces.patches',
+    shape: { kind: 'list' },
+    default: [],
+    ...namespaces,
+    about: "Patches of Namespace objects; vCluster's alone, checked for their form only.",
+  },
+  ...patchRows('sync.toHost.namespaces.patches', namespaces),
+  {
+    path: 'experimental.syncSettings.setOwner',
+    shape: boolean,
+    default: true,
+    field: 'setOwner',
+    change: 'restart',
+    about: 'Host objects get the Service of the virtual cluster as their owner, so that they go with it.',
+  },
+  {
+    path: 'controlPlane.statefulSet.highAvailability.replicas',
+    shape: { kind: 'integer', from: 0, to: 1000 },
+    default: 1,
+    field: 'replicas',
+    change: 'restart',
+    about: 'Replicas of the pod; with more than one, `leaderElection: auto` takes a lease.',
+  },
+];
+
+const ownRows: Setting[] = [
+  {
+    path: 'hostward.virtualClusterName',
+    shape: { kind: 'text', rule: 'name' },
+    defaultWords: '`--vcluster-name`, else `VCLUSTER_NAME`; needed',
+    field: 'virtualClusterName',
+    change: 'restart',
+    about: 'Name of the virtual cluster, which is the release name of its chart. Flag and environment win over it.',
+  },
+  {
+    path: 'hostward.hostNamespace',
+    shape: { kind: 'text', rule: 'name' },
+    defaultWords: '`--host-namespace`, else `NAMESPACE`, else the namespace of the pod; needed',
+    field: 'hostNamespace',
+    change: 'restart',
+    about: 'Namespace of the virtual cluster on the host. Flag and environment win over it.',
+  },
+  {
+    path: 'hostward.virtualKubeconfig',
+    shape: { kind: 'text', rule: 'file' },
+    default: '/data/pki/admin.conf',
+    defaultWords: '`/data/pki/admin.conf`, where vCluster keeps it in its pod',
+    field: 'virtualKubeconfig',
+    change: 'restart',
+    about: 'Kubeconfig of the virtual cluster. `--virtual-kubeconfig` wins over it.',
+  },
+  {
+    path: 'hostward.hostKubeconfig',
+    shape: { kind: 'text', rule: 'file' },
+    defaultWords: 'the credentials of the pod',
+    field: 'hostKubeconfig',
+    change: 'restart',
+    about: 'Kubeconfig of the host cluster. `--host-kubeconfig` wins over it.',
+  },
+  {
+    path: 'hostward.endpoints.enabled',
+    shape: boolean,
+    defaultWords: 'what `sync.toHost.endpoints.enabled` says',
+    field: 'endpointsEnabled',
+    change: 'live',
+    about: 'Our switch. Off means that nothing on the host is touched, not even removed.',
+  },
+  {
+    path: 'hostward.backSync',
+    shape: { kind: 'choice', of: ['all', 'none'] },
+    default: 'all',
+    field: 'backSync',
+    change: 'live',
+    about: 'Whether labels and annotations that were changed on the host flow back to the virtual object.',
+  },
+  {
+    path: 'hostward.exclude.labels',
+    shape: { kind: 'texts', rule: 'pattern' },
+    default: [],
+    field: 'exclude',
+    change: 'live',
+    about: 'Label keys that cross in neither direction; `*` stands for any text.',
+  },
+  {
+    path: 'hostward.exclude.annotations',
+    shape: { kind: 'texts', rule: 'pattern' },
+    default: [],
+    field: 'exclude',
+    change: 'live',
+    about: 'Annotation keys that cross in neither direction; `*` stands for any text.',
+  },
+  {
+    path: 'hostward.addressPolicy.allow',
+    shape: { kind: 'texts', rule: 'network' },
+    default: [],
+    field: 'addressPolicy',
+    change: 'live',
+    about: 'Networks that addresses must be in. Empty allows all but loopback, link-local, multicast and unspecified.',
+  },
+  {
+    path: 'hostward.addressPolicy.deny',
+    shape: { kind: 'texts', rule: 'network' },
+    default: [],
+    field: 'addressPolicy',
+    change: 'live',
+    about: 'Networks that no address may be in. One refused address refuses its object.',
+  },
+  {
+    path: 'hostward.leaderElection',
+    shape: { kind: 'choice', of: ['auto', 'always', 'never'] },
+    default: 'auto',
+    field: 'leaderElection',
+    change: 'restart',
+    about: 'Whether a lease is taken before anything is written. `auto`: with more than one replica.',
+  },
+  {
+    path: 'hostward.maxWritesPerSecond',
+    shape: { kind: 'number', above: 0 },
+    defaultWords: 'no limit',
+    field: 'maxWritesPerSecond',
+    change: 'live',
+    about: 'Writes a second to the host at most, for a host that is shared with others.',
+  },
+  {
+    path: 'hostward.references.naming',
+    shape: { kind: 'choice', of: ['generated', 'vcluster'] },
+    default: 'generated',
+    field: 'references',
+    change: 'live',
+    about: 'Names that reference patches write: short generated ones, or the long ones of what vCluster syncs itself.',
+  },
+  {
+    path: 'hostward.listen',
+    shape: { kind: 'text', rule: 'listen' },
+    default: '127.0.0.1:9440',
+    field: 'listen',
+    change: 'restart',
+    about: 'Where /healthz, /readyz, /metrics and /status are served. Probes and Prometheus need `0.0.0.0:9440`.',
+  },
+  {
+    path: 'hostward.logLevel',
+    shape: { kind: 'choice', of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'] },
+    default: 'info',
+    field: 'logLevel',
+    change: 'live',
+    about: 'The least important log lines that are written.',
+  },
+];
+
+export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows];

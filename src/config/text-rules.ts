@@ -1,0 +1,93 @@
+// Rules for single texts in a configuration: names, networks, addresses to listen on, label and annotation patterns.
+// Each answers with what is wanted and how to mend it, or with undefined when the text is fine.
+import { isIPv4, isIPv6 } from 'node:net';
+
+export interface TextProblem {
+  wanted: string;
+  fix: string;
+}
+
+export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file';
+
+export function checkText(text: string, rule: TextRule): TextProblem | undefined {
+  switch (rule) {
+    case 'any':
+      return undefined;
+    case 'name':
+      return isDnsLabel(text) ? undefined : { wanted: dnsLabelWords, fix: '' };
+    case 'network':
+      return networkProblem(text);
+    case 'listen':
+      return parseListen(text) === undefined
+        ? { wanted: 'HOST:PORT with a port from 0 to 65535', fix: 'for example 127.0.0.1:9440 or [::1]:9440' }
+        : undefined;
+    case 'pattern':
+      return /^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$/.test(text)
+        ? undefined
+        : { wanted: 'a label or annotation key in which * stands for any text', fix: 'for example example.com/*' };
+    case 'file':
+      return text.trim() === '' ? { wanted: 'the path of a file', fix: '' } : undefined;
+    default:
+      return rule satisfies never;
+  }
+}
+
+export const dnsLabelWords = 'a DNS label: 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends';
+
+export function isDnsLabel(text: string): boolean {
+  return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
+}
+
+export function parseListen(text: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text);
+  if (match === null) return undefined;
+  const [, bracketed, bare, digits] = match;
+  const port = Number(digits);
+  const host = bracketed ?? bare ?? '';
+  if (port > 65535 || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
+  return { host, port };
+}
+
+function networkProblem(text: string): TextProblem | undefined {
+  const wanted = 'a network as ADDRESS/LENGTH';
+  const slash = text.indexOf('/');
+  const address = slash < 0 ? text : text.slice(0, slash);
+  const isFour = isIPv4(address);
+  if (!isFour && (!isIPv6(address) || address.includes('%'))) return { wanted, fix: 'for example 10.0.0.0/8' };
+  const bits = isFour ? 32 : 128;
+  if (slash < 0) return { wanted, fix: `write ${text}/${bits}` };
+  const digits = text.slice(slash + 1);
+  if (!/^(0|[1-9]\d{0,2})$/.test(digits) || Number(digits) > bits)
+    return { wanted, fix: `the length is a number from 0 to ${bits}` };
+  const number = isFour ? fourNumber(address) : sixNumber(address);
+  if (!isFour && number >> 32n === 0xffffn && Number(digits) >= 96)
+    return { wanted: 'IPv4 networks in IPv4 form', fix: `write ${dotted(number)}/${Number(digits) - 96}` };
+  const kept = (number >> BigInt(bits - Number(digits))) << BigInt(bits - Number(digits));
+  if (kept === number) return undefined;
+  const first = isFour ? dotted(kept) : colons(kept);
+  return { wanted: 'a network without address bits behind its length', fix: `write ${first}/${digits}` };
+}
+
+function fourNumber(address: string): bigint {
+  return address.split('.').reduce((number, part) => number * 256n + BigInt(part), 0n);
+}
+
+function sixNumber(address: string): bigint {
+  const quad = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
+  const tail = quad === null ? 0n : fourNumber(quad[2] as string);
+  const hex = quad === null ? address : `${quad[1]}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`;
+  const [head = '', rest] = hex.split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = rest === undefined || rest === '' ? [] : rest.split(':');
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].reduce((number, part) => number * 65536n + BigInt(`0x${part}`), 0n);
+}
+
+function dotted(number: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => String((number >> shift) & 255n)).join('.');
+}
+
+function colons(number: bigint): string {
+  const parts = [112n, 96n, 80n, 64n, 48n, 32n, 16n, 0n].map((shift) => ((number >> shift) & 0xffffn).toString(16));
+  return parts.join(':').replace(/(^|:)0(:0)+(:|$)/, '::');
+}

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { loadConfiguration } from '../../src/config/load.ts';
+import { report, root } from './loading.ts';
+
+const folder = join(root, 'config');
+const read = (name: string) => ({ name, text: readFileSync(join(folder, name), 'utf8') });
+const inPod = { environment: { VCLUSTER_NAME: 'my-vcluster', NAMESPACE: 'vcluster-my-vcluster' } };
+
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  rules?: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+  data?: Record<string, string>;
+}
+
+function manifests(name: string): Manifest[] {
+  return parseAllDocuments(read(name).text).map((document) => document.toJS() as Manifest);
+}
+
+describe('the samples in config/', () => {
+  it.each([
+    ['vcluster.yaml'],
+    ['sidecar-values.yaml'],
+    ['hostward.yaml'],
+    ['patches.yaml'],
+    ['vcluster.yaml', 'sidecar-values.yaml'],
+    ['hostward.yaml', 'patches.yaml'],
+  ])('load without a fault or a warning: %s %s', (...names) => {
+    const loaded = loadConfiguration({ ...inPod, files: names.filter((name) => name !== undefined).map(read) });
+    expect(report(loaded)).toBe('ok\n');
+  });
+
+  it('leave exactly one writer of Endpoints', () => {
+    const loaded = loadConfiguration({ ...inPod, files: [read('vcluster.yaml')] });
+    if (loaded.kind !== 'ok') throw new Error(report(loaded));
+    const { vcluster, endpointsEnabled, patches, replicas } = loaded.settings;
+    expect((vcluster['sync'] as { toHost: { endpoints: { enabled: boolean } } }).toHost.endpoints.enabled).toBe(false);
+    expect([endpointsEnabled, patches.length, replicas]).toEqual([true, 1, 3]);
+  });
+
+  it('give the rights that the daemon uses, and none besides', () => {
+    const rights = (name: string) =>
+      manifests(name)
+        .flatMap((manifest) => manifest.rules ?? [])
+        .map((rule) => `${rule.resources.join()}: ${rule.verbs.join()}`);
+    const wanted = [
+      'endpoints: get,list,watch,create,patch,delete',
+      'services: get,list,watch',
+      'leases: get,create,update,patch',
+    ];
+    expect(rights('role.yaml')).toEqual(wanted);
+    expect(rights('cluster-role.yaml')).toEqual(wanted);
+  });
+
+  it('are manifests whose parts find each other, and whose configuration loads', () => {
+    const all = ['role.yaml', 'cluster-role.yaml', 'deployment.yaml'].flatMap(manifests);
+    for (const { kind, apiVersion, metadata } of all) {
+      expect([kind, apiVersion, metadata.name].every((text) => typeof text === 'string')).toBe(true);
+      expect(metadata.namespace).toBe(kind.startsWith('Cluster') ? undefined : 'vcluster-my-vcluster');
+    }
+    const text = all.find((manifest) => manifest.kind === 'ConfigMap')?.data?.['hostward.yaml'] ?? '';
+    expect(report(loadConfiguration({ files: [{ name: 'hostward.yaml', text }] }))).toBe('ok\n');
+  });
+
+  it('are all looked at here', () => {
+    expect(readdirSync(folder).sort()).toEqual([
+      'REFERENCE.md',
+      'cluster-role.yaml',
+      'deployment.yaml',
+      'hostward.yaml',
+      'patches.yaml',
+      'role.yaml',
+      'sidecar-values.yaml',
+      'vcluster.yaml',
+    ]);
+  });
+});
