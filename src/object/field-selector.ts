@@ -17,12 +17,15 @@ export const everyFieldSet: FieldSelector = { requirements: [] };
 
 export function parseFieldSelector(text: string): FieldSelectorResult {
   const requirements: FieldRequirement[] = [];
-  for (const term of splitTerms(text)) {
+  // Sorted as Kubernetes does it: of several faults it names the first in this order.
+  for (const term of splitTerms(text).sort()) {
     if (term === '') continue;
     const sign = /!=|==|=/.exec(term);
     if (sign === null) return { ok: false, message: `invalid selector: '${text}'; can't understand '${term}'` };
     const value = unescapeValue(term.slice(sign.index + sign[0].length));
     if (!value.ok) return value;
+    // Neither field nor value: asks for nothing.
+    if (sign.index === 0 && value.text === '') continue;
     const operator = sign[0] === '!=' ? 'notEquals' : 'equals';
     requirements.push({ field: term.slice(0, sign.index), operator, value: value.text });
   }

@@ -1,6 +1,6 @@
-// JSON patch (RFC 6902) with the liberties that kube-apiserver takes: all operations or none, on a private copy. Own code
-// because the library we looked at walks through inherited members, skips path tokens named "constructor", and takes
-// "length" for an array index; test/object holds it as an oracle for everything else.
+// JSON patch (RFC 6902) with the liberties that kube-apiserver takes: all operations or none, on a private copy. Own code,
+// because the library at hand (rfc6902) takes "length" and "a" for list indices, skips tokens named "constructor" and finds
+// inherited members: a patch comes from a client and must not land where its path does not say.
 import { copyJson, equalJson, isJsonObject, type Json, memberOf, setMember } from './json.ts';
 
 export type JsonPatchResult =
@@ -132,15 +132,16 @@ function moveOrCopy(state: PatchState, path: string[], operation: Record<string,
   if (from === undefined || from.length === 0) return failure('expected "from" to be a JSON pointer to a member');
   const found = valueAt(state.root, from);
   if (!found.ok) return failure(found.why);
-  if (found.value === undefined) return failure(`there is no ${shown(from.at(-1))}`);
+  // As in kube-apiserver, a copy of a member that is not there is null; a move fails below.
+  const value = found.value ?? null;
   if (memberOf(operation, 'op') === 'copy') {
-    state.copiedChars += JSON.stringify(found.value).length;
+    state.copiedChars += JSON.stringify(value).length;
     if (state.copiedChars > maxCopiedChars) return failure(`copies add up to more than ${maxCopiedChars} characters`);
-    return add(state, path, copyJson(found.value));
+    return add(state, path, copyJson(value));
   }
   const isIntoItself = from.length < path.length && from.every((token, index) => token === path[index]);
   if (isIntoItself) return failure('a value cannot be moved into itself');
-  return remove(state, from) ?? add(state, path, found.value);
+  return remove(state, from) ?? add(state, path, value);
 }
 
 function parsePointer(pointer: Json | undefined): string[] | undefined {

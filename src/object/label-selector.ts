@@ -1,6 +1,6 @@
 // Label selectors: the query string of a list and the LabelSelector of an object become one value, requirements that all
 // must hold. Grammar and messages are those of Kubernetes; the messages reach the user of kubectl as they are.
-import { fieldErrorText, invalidValue, quoted } from './field-error.ts';
+import { type FieldError, fieldErrorText, invalidValue, quoted } from './field-error.ts';
 import { labelKeyProblems, labelValueProblems } from './qualified-name.ts';
 import { selectorTokens, type Token } from './selector-tokens.ts';
 
@@ -222,45 +222,53 @@ function readValueList(reader: TokenReader): string[] {
 }
 
 function requirement(key: string, sign: Sign, values: string[]): LabelRequirement {
-  const problems = labelKeyProblems(key);
-  if (problems.length > 0) throw new SelectorFault(fieldErrorText(invalidValue('key', key, problems.join('; '))));
-  const invalidValues = values.flatMap((value, index) => {
-    const found = labelValueProblems(value);
-    return found.length === 0
-      ? []
-      : [fieldErrorText(invalidValue(`values[${index}][${key}]`, value, found.join('; ')))];
-  });
-  if (invalidValues.length === 1) throw new SelectorFault(invalidValues[0]);
-  if (invalidValues.length > 1) throw new SelectorFault(`[${invalidValues.join(', ')}]`);
+  const errors = [...keyErrors(key), ...operandErrors(sign, values), ...valueErrors(key, values)].map(fieldErrorText);
+  if (errors.length === 1) throw new SelectorFault(errors[0]);
+  if (errors.length > 1) throw new SelectorFault(`[${errors.join(', ')}]`);
   switch (sign) {
     case '=':
     case '==':
-      return { operator: 'in', key, values };
-    case '!=':
-      return { operator: 'notIn', key, values };
     case 'in':
+      return { operator: 'in', key, values: [...new Set(values)].sort() };
+    case '!=':
     case 'notin':
-      if (values.length === 0) fail('values', values, "for 'in', 'notin' operators, values set can't be empty");
-      return { operator: sign === 'in' ? 'in' : 'notIn', key, values: [...new Set(values)].sort() };
+      return { operator: 'notIn', key, values: [...new Set(values)].sort() };
     case 'exists':
+      return { operator: 'exists', key };
     case '!':
-      if (values.length > 0) fail('values', values, 'values set must be empty for exists and does not exist');
-      return { operator: sign === '!' ? 'doesNotExist' : 'exists', key };
+      return { operator: 'doesNotExist', key };
     case '>':
-    case '<': {
-      const bound = int64(values[0] ?? '');
-      if (bound === undefined) {
-        return fail('values[0]', values[0], "for 'Gt', 'Lt' operators, the value must be an integer");
-      }
-      return { operator: sign === '>' ? 'greaterThan' : 'lessThan', key, bound };
-    }
+    case '<':
+      return { operator: sign === '>' ? 'greaterThan' : 'lessThan', key, bound: int64(values[0] ?? '') ?? 0n };
     default:
       return sign satisfies never;
   }
 }
 
-function fail(path: string, value: unknown, detail: string): never {
-  throw new SelectorFault(fieldErrorText(invalidValue(path, value, detail)));
+function keyErrors(key: string): FieldError[] {
+  const problems = labelKeyProblems(key);
+  return problems.length === 0 ? [] : [invalidValue('key', key, problems.join('; '))];
+}
+
+/** Whether there are as many values, and of such a kind, as the operator takes; `=` always comes with one. */
+function operandErrors(sign: Sign, values: string[]): FieldError[] {
+  if ((sign === 'in' || sign === 'notin') && values.length === 0) {
+    return [invalidValue('values', null, "for 'in', 'notin' operators, values set can't be empty")];
+  }
+  if ((sign === 'exists' || sign === '!') && values.length > 0) {
+    return [invalidValue('values', values, 'values set must be empty for exists and does not exist')];
+  }
+  if ((sign === '>' || sign === '<') && int64(values[0] ?? '') === undefined) {
+    return [invalidValue('values[0]', values[0], "for 'Gt', 'Lt' operators, the value must be an integer")];
+  }
+  return [];
+}
+
+function valueErrors(key: string, values: string[]): FieldError[] {
+  return values.flatMap((value, index) => {
+    const problems = labelValueProblems(value);
+    return problems.length === 0 ? [] : [invalidValue(`values[${index}][${key}]`, value, problems.join('; '))];
+  });
 }
 
 function int64(text: string): bigint | undefined {

@@ -100,6 +100,6 @@ function lengthProblems(value: string, maxBytes: number, unit: 'bytes' | 'charac
 }
 
 function withRegex(rule: string, regex: string, examples: readonly string[]): string {
-  const shown = examples.map((example) => `'${example}', `).join('or ');
+  const shown = examples.map((example) => `'${example}', `).join(' or ');
   return `${rule} (e.g. ${shown}regex used for validation is '${regex}')`;
 }

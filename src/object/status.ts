@@ -120,7 +120,7 @@ export function applyConflict(causes: StatusCause[], message: string): Status {
 export function invalid(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): Status {
   const subject = `${groupResourceText({ group: kind.group, resource: kind.kind })} ${quoted(name)} is invalid`;
   const causes = errors.map((error) => ({ reason: error.type, message: error.message, field: error.path }));
-  const details: StatusDetails = { name, group: kind.group, kind: kind.kind, causes };
+  const details = { ...about({ group: kind.group, resource: kind.kind }, name), causes };
   return failure(422, 'Invalid', errors.length === 0 ? subject : `${subject}: ${aggregate(errors)}`, details);
 }
 

@@ -1,0 +1,223 @@
+// The one reader of IP addresses. Strict: what two programs could read differently (leading zeros, zones, short forms) is no
+// address here. Addresses are integers, compared as integers; text comes out in one form (RFC 5952). An IPv6 address that
+// carries an IPv4 one says so, because a packet to it ends up there.
+
+export type AddressFamily = 'IPv4' | 'IPv6';
+
+export interface Address {
+  kind: 'ok';
+  family: AddressFamily;
+  value: bigint;
+  canonical: string;
+  /** Canonical text of the IPv4 address inside, and the scheme that put it there. */
+  embeddedV4?: string;
+  embedding?: Embedding;
+}
+
+/** RFC 4291 mapped and compatible, RFC 7915 translated, RFC 6052 and 8215 NAT64, RFC 3056 6to4. */
+export type Embedding = 'mapped' | 'compatible' | 'translated' | 'nat64' | '6to4';
+
+export type AddressProblem = 'empty' | 'zone' | 'leadingZero' | 'syntax';
+
+export type ParsedAddress = Address | { kind: 'invalid'; problem: AddressProblem; reason: string };
+
+export interface Cidr {
+  family: AddressFamily;
+  network: bigint;
+  prefixLength: number;
+  canonical: string;
+}
+
+export type ParsedCidr = { kind: 'ok'; cidr: Cidr } | { kind: 'invalid'; reason: string };
+
+export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified';
+
+/** The longest address has 45 characters; whatever is longer is not looked at. */
+const maxAddressLength = 45;
+
+export function parseAddress(text: string): ParsedAddress {
+  if (text === '') return invalid('empty', 'it is empty');
+  if (text.includes('%')) return invalid('zone', 'it has a zone, which means something on one machine only');
+  if (text.length > maxAddressLength) return invalid('syntax', 'it is too long');
+  if (!text.includes(':')) {
+    const octets = parseOctets(text);
+    return typeof octets === 'string' ? octetProblem(octets) : v4Address(octets);
+  }
+  const groups = parseGroups(text);
+  return typeof groups === 'string' ? octetProblem(groups) : v6Address(groups);
+}
+
+/** `10.0.0.0/8`: an address, a slash, a length, and no bit set behind the length. */
+export function parseCidr(text: string): ParsedCidr {
+  const slash = text.indexOf('/');
+  if (slash < 0)
+    return { kind: 'invalid', reason: `it has no prefix length, as in "${text}/${text.includes(':') ? 128 : 32}"` };
+  const address = parseAddress(text.slice(0, slash));
+  if (address.kind === 'invalid') return { kind: 'invalid', reason: address.reason };
+  const bits = bitsOf(address.family);
+  const lengthText = text.slice(slash + 1);
+  const prefixLength = /^(0|[1-9][0-9]{0,2})$/.test(lengthText) ? Number(lengthText) : bits + 1;
+  if (prefixLength > bits)
+    return { kind: 'invalid', reason: `expected a prefix length from 0 to ${bits}, found "${lengthText}"` };
+  const shift = BigInt(bits - prefixLength);
+  const network = (address.value >> shift) << shift;
+  const canonical = `${textOf(address.family, network)}/${prefixLength}`;
+  if (network !== address.value)
+    return { kind: 'invalid', reason: `it has bits set behind its prefix, the network is "${canonical}"` };
+  return { kind: 'ok', cidr: { family: address.family, network, prefixLength, canonical } };
+}
+
+/**
+ * Whether the address lies in the range. An IPv4-mapped address is an IPv4 address in another spelling, so it is looked for
+ * in ranges of both families; the other embeddings are addresses of their own.
+ */
+export function contains(cidr: Cidr, address: Address): boolean {
+  if (cidr.family === address.family) return isWithin(cidr, address.value);
+  return cidr.family === 'IPv4' && address.embedding === 'mapped' && isWithin(cidr, address.value & v4Mask);
+}
+
+/** The range of addresses that never leave the node or the link, or that mean none; for embedded IPv4 addresses as well. */
+export function specialRangeOf(address: Address): SpecialRange | undefined {
+  const { value, family } = address;
+  if (family === 'IPv4') return specialV4(value);
+  if (value === 0n) return 'unspecified';
+  if (value === 1n) return 'loopback';
+  if (value >> 118n === 0x3fan) return 'linkLocal';
+  if (value >> 120n === 0xffn) return 'multicast';
+  const embedded = embeddedValue(value);
+  return embedded === undefined ? undefined : specialV4(embedded.value);
+}
+
+const v4Mask = 0xffffffffn;
+
+function specialV4(value: bigint): SpecialRange | undefined {
+  const address = Number(value);
+  const first = address >>> 24;
+  // 0.0.0.0/8 is "this host": several systems take all of it for the unspecified address.
+  if (first === 0) return 'unspecified';
+  if (first === 127) return 'loopback';
+  if (address >>> 16 === 0xa9fe) return 'linkLocal';
+  if (first >>> 4 === 0xe) return 'multicast';
+  return undefined;
+}
+
+function embeddedValue(value: bigint): { value: bigint; embedding: Embedding } | undefined {
+  const low = value & v4Mask;
+  const high = value >> 32n;
+  if (high === 0xffffn) return { value: low, embedding: 'mapped' };
+  if (high === 0n && low > 1n) return { value: low, embedding: 'compatible' };
+  if (high === 0xffff0000n) return { value: low, embedding: 'translated' };
+  if (high === 0x64ff9bn << 64n || value >> 80n === 0x64ff9b0001n) return { value: low, embedding: 'nat64' };
+  if (value >> 112n === 0x2002n) return { value: (value >> 80n) & v4Mask, embedding: '6to4' };
+  return undefined;
+}
+
+function isWithin(cidr: Cidr, value: bigint): boolean {
+  const shift = BigInt(bitsOf(cidr.family) - cidr.prefixLength);
+  return value >> shift === cidr.network >> shift;
+}
+
+function bitsOf(family: AddressFamily): number {
+  return family === 'IPv4' ? 32 : 128;
+}
+
+function v4Address(octets: number[]): Address {
+  return { kind: 'ok', family: 'IPv4', value: BigInt(v4Number(octets)), canonical: octets.join('.') };
+}
+
+function v6Address(groups: number[]): Address {
+  let value = 0n;
+  for (const group of groups) value = (value << 16n) | BigInt(group);
+  const address: Address = { kind: 'ok', family: 'IPv6', value, canonical: v6Text(groups) };
+  const embedded = embeddedValue(value);
+  if (embedded !== undefined) {
+    address.embeddedV4 = v4Text(embedded.value);
+    address.embedding = embedded.embedding;
+  }
+  return address;
+}
+
+function v4Number(octets: number[]): number {
+  return octets.reduce((value, octet) => value * 256 + octet, 0);
+}
+
+/** The octets, or what is wrong. */
+function parseOctets(text: string): number[] | AddressProblem {
+  const parts = text.split('.');
+  if (parts.length !== 4) return 'syntax';
+  const octets: number[] = [];
+  for (const part of parts) {
+    if (!/^[0-9]{1,3}$/.test(part) || Number(part) > 255) return 'syntax';
+    // Some programs read 010 as eight, some as ten.
+    if (part.length > 1 && part.startsWith('0')) return 'leadingZero';
+    octets.push(Number(part));
+  }
+  return octets;
+}
+
+/** The eight groups, or what is wrong. */
+function parseGroups(text: string): number[] | AddressProblem {
+  const halves = text.split('::');
+  if (halves.length > 2) return 'syntax';
+  const before = parseHalf(halves[0] as string, halves.length === 1);
+  if (typeof before === 'string') return before;
+  if (halves.length === 1) return before.length === 8 ? before : 'syntax';
+  const after = parseHalf(halves[1] as string, true);
+  if (typeof after === 'string') return after;
+  const missing = 8 - before.length - after.length;
+  return missing >= 1 ? [...before, ...new Array<number>(missing).fill(0), ...after] : 'syntax';
+}
+
+/** Groups between colons; the last 32 bits of an address may be written as an IPv4 address. */
+function parseHalf(text: string, isEnd: boolean): number[] | AddressProblem {
+  if (text === '') return [];
+  const parts = text.split(':');
+  const groups: number[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (isEnd && index === parts.length - 1 && part.includes('.')) {
+      const octets = parseOctets(part);
+      if (typeof octets === 'string') return octets;
+      const number = v4Number(octets);
+      groups.push(Math.floor(number / 65536), number % 65536);
+    } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) {
+      groups.push(Number.parseInt(part, 16));
+    } else {
+      return 'syntax';
+    }
+  }
+  return groups;
+}
+
+function textOf(family: AddressFamily, value: bigint): string {
+  if (family === 'IPv4') return v4Text(value);
+  return v6Text(Array.from({ length: 8 }, (_, index) => Number((value >> BigInt(112 - 16 * index)) & 0xffffn)));
+}
+
+function v4Text(value: bigint): string {
+  const address = Number(value);
+  return [address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255].join('.');
+}
+
+/** RFC 5952: lower case, the first longest run of two or more zero groups as `::`, mapped addresses with dots. */
+function v6Text(groups: number[]): string {
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (isMapped) return `::ffff:${v4Text(BigInt((groups[6] as number) * 65536 + (groups[7] as number)))}`;
+  let longest = { start: 0, length: 1 };
+  for (let start = 0; start < 8; start++) {
+    let length = 0;
+    while (start + length < 8 && groups[start + length] === 0) length++;
+    if (length > longest.length) longest = { start, length };
+  }
+  const hex = groups.map((group) => group.toString(16));
+  if (longest.length === 1) return hex.join(':');
+  return `${hex.slice(0, longest.start).join(':')}::${hex.slice(longest.start + longest.length).join(':')}`;
+}
+
+function octetProblem(problem: AddressProblem): ParsedAddress {
+  if (problem === 'leadingZero') return invalid(problem, 'it has leading zeros, which some programs read as octal');
+  return invalid(problem, 'it is neither four decimal numbers with dots nor an IPv6 address');
+}
+
+function invalid(problem: AddressProblem, reason: string): ParsedAddress {
+  return { kind: 'invalid', problem, reason };
+}
