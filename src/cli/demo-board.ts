@@ -8,6 +8,8 @@ import type { Side } from './demo-story.ts';
 export interface Seen extends Item {
   /** Equal on both sides when they agree. */
   fingerprint: string;
+  /** The virtual key that a host object names in its annotations. */
+  owner?: Key;
 }
 
 export interface BoardRow {
@@ -31,8 +33,9 @@ interface Entry {
 /** What both sides should agree on; reserved keys and those of Kubernetes' own controllers differ by design. */
 export function projectSeen(object: KubeObject): Seen {
   const { namespace = '', name = '', uid = '', resourceVersion = '', labels, annotations } = object.metadata;
+  const owner = ownerOf(object);
   const fingerprint = JSON.stringify([endpointsOf(object), ownEntries(labels), ownEntries(annotations)]);
-  return { namespace, name, uid, resourceVersion, fingerprint };
+  return { namespace, name, uid, resourceVersion, fingerprint, ...(owner !== undefined && { owner }) };
 }
 
 /** Who they refer to is translated on the way; where they point is not. */
@@ -73,7 +76,8 @@ export class DemoBoard {
   }
 
   /** Two virtual keys may have one host key: the annotations say whose copy it is. */
-  hostChanged(hostKey: Key, seen: Seen | undefined, owner: Key | undefined): void {
+  hostChanged(hostKey: Key, seen: Seen | undefined): void {
+    const owner = seen?.owner;
     const key = owner ?? this.#keyOfHost.get(hostKey);
     if (key === undefined) return;
     if (owner !== undefined) this.#keyOfHost.set(hostKey, owner);
@@ -131,7 +135,6 @@ function stateOf(entry: Entry): BoardRow['state'] {
   return entry.virtual === undefined ? 'leaving' : 'on its way';
 }
 
-/** The virtual key that a host object names in its annotations. */
 export function ownerOf(object: KubeObject): Key | undefined {
   const name = object.metadata.annotations?.['vcluster.loft.sh/object-name'];
   const namespace = object.metadata.annotations?.['vcluster.loft.sh/object-namespace'];

@@ -24,7 +24,7 @@ describe('DemoBoard', () => {
     expect(board.rows()).toMatchObject([
       { state: 'not on the host', lagMs: undefined, lastChange: { side: 'virtual', agoMs: 7 } },
     ]);
-    board.hostChanged('host/shop-x-db', seen('10.0.0.1'), undefined);
+    board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
     await clock.advance(5);
     expect(board.rows()).toMatchObject([{ state: 'in sync', lagMs: 7, lastChange: { side: 'virtual', agoMs: 12 } }]);
     expect(agreed).toHaveLength(1);
@@ -32,26 +32,26 @@ describe('DemoBoard', () => {
 
   it('names the side that changed first', async () => {
     board.virtualChanged('shop/db', seen('10.0.0.1'));
-    board.hostChanged('host/shop-x-db', seen('10.0.0.1'), undefined);
-    board.hostChanged('host/shop-x-db', seen('9.9.9.9'), undefined);
+    board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
+    board.hostChanged('host/shop-x-db', seen('9.9.9.9'));
     await clock.advance(3);
     expect(board.rows()).toMatchObject([{ state: 'on its way', lastChange: { side: 'host' } }]);
-    board.hostChanged('host/shop-x-db', seen('10.0.0.1'), undefined);
+    board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
     expect(board.rows()).toMatchObject([{ state: 'in sync', lagMs: 3, lastChange: { side: 'host' } }]);
   });
 
   it('follows a delete to its end', async () => {
     board.virtualChanged('shop/db', seen('10.0.0.1'));
-    board.hostChanged('host/shop-x-db', seen('10.0.0.1'), undefined);
+    board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
     board.virtualChanged('shop/db', undefined);
     expect(board.rows()).toMatchObject([{ state: 'leaving' }]);
-    board.hostChanged('host/shop-x-db', undefined, undefined);
+    board.hostChanged('host/shop-x-db', undefined);
     expect(board.rows()).toEqual([]);
   });
 
   it('gives a host object to the key that its annotations name', () => {
     board.virtualChanged('a/b', seen('10.0.0.1'));
-    board.hostChanged('host/a-x-b', seen('10.0.0.1'), 'c/d');
+    board.hostChanged('host/a-x-b', { ...seen('10.0.0.1'), owner: 'c/d' });
     expect(board.rows().map((row) => [row.key, row.state])).toEqual([
       ['a/b', 'not on the host'],
       ['c/d', 'leaving'],
@@ -75,6 +75,7 @@ describe('ownerOf()', () => {
     expect(ownerOf(object)).toBeUndefined();
     object.metadata.annotations = { 'vcluster.loft.sh/object-name': 'db', 'vcluster.loft.sh/object-namespace': 'shop' };
     expect(ownerOf(object)).toBe(keyOf('shop', 'db'));
+    expect(projectSeen(object).owner).toBe('shop/db');
   });
 });
 

@@ -186,7 +186,8 @@ describe('hostward render, on what a running vCluster was seen to write', () => 
       const items = [virtual.endpoints, ...(virtual.service ? [virtual.service] : [])];
       const { out, err } = await render({ kind: 'List', items }, '--owner-uid', ownerServiceUid, '-o', 'json');
       const wanted = decided[name] === undefined ? host : decided[name].host(host);
-      if (wanted === 'nothing' || wanted === null) expect([out, err]).toEqual(['', expect.stringContaining('has no copy')]);
+      if (wanted === 'nothing' || wanted === null)
+        expect([out, err]).toEqual(['', expect.stringContaining('has no copy')]);
       else if (wanted === 'anything') expect(JSON.parse(out)).toMatchObject({ kind: 'Endpoints' });
       else expect(JSON.parse(out)).toEqual(wanted);
     },

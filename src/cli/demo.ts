@@ -1,0 +1,55 @@
+// `hostward demo`: shows the main job without any set-up, live or as a story that checks itself. In: options, a terminal or
+// none. Out: a table or lines, kubeconfigs, and an exit code that says whether the story came true.
+import { type Context, type ExitCode, exitCodes } from './context.ts';
+import { showLive } from './demo-live.ts';
+import { story } from './demo-story.ts';
+import { Theatre } from './demo-theatre.ts';
+import type { Options } from './parse-arguments.ts';
+import { playStep, type StepOutcome } from './story-runner.ts';
+
+export async function demo(context: Context, options: Options): Promise<ExitCode> {
+  const theatre = new Theatre(context, { folder: options.text('folder') ?? '.hostward' });
+  // Also what has been opened half-way is closed.
+  try {
+    await theatre.open();
+    await theatre.startDaemon();
+    const isJson = options.choice('output') === 'json';
+    return options.has('once') ? await playStory(theatre, isJson) : await showLive(theatre, { isJson });
+  } finally {
+    await theatre.close();
+  }
+}
+
+async function playStory(theatre: Theatre, isJson: boolean): Promise<ExitCode> {
+  const { context } = theatre;
+  const stage = {
+    clients: { virtual: theatre.client('virtual'), host: theatre.client('host') },
+    clock: context.clock,
+    startDaemon: () => theatre.startDaemon(),
+    stopDaemon: () => theatre.stopDaemon(),
+  };
+  let failed = 0;
+  for (const [index, step] of story.entries()) {
+    const outcome = await playStep(stage, step);
+    context.stdout.write(isJson ? jsonLine(outcome) : textLine(outcome, index + 1));
+    if (outcome.differences.length === 0) continue;
+    failed++;
+    // Later steps build on earlier ones: what they say after a difference would be noise.
+    break;
+  }
+  if (!isJson) {
+    const end = failed === 0 ? `all ${story.length} steps came true` : 'the story went differently';
+    context.stdout.write(`${end}; kubeconfigs: ${theatre.kubeconfigOf('virtual')}, ${theatre.kubeconfigOf('host')}\n`);
+  }
+  return failed === 0 ? exitCodes.fine : exitCodes.input;
+}
+
+function textLine({ step, tookMs, differences }: StepOutcome, number: number): string {
+  const verdict = differences.length === 0 ? 'ok  ' : 'FAIL';
+  const details = differences.map((difference) => `        ${difference}\n`).join('');
+  return `${verdict} ${number}. ${step.says} (${Math.round(tookMs)} ms)\n${details}`;
+}
+
+function jsonLine({ step, tookMs, differences }: StepOutcome): string {
+  return `${JSON.stringify({ step: step.says, ok: differences.length === 0, tookMs: Math.round(tookMs), differences })}\n`;
+}

@@ -1,0 +1,44 @@
+// `hostward devcluster`: one embedded API server for kubectl and tests, until it is told to stop.
+import { dirname, resolve } from 'node:path';
+import { startDevcluster } from '../devcluster/devcluster.ts';
+import { silentLog } from '../log.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
+import type { Options } from './parse-arguments.ts';
+
+const defaultKubeconfig = '.hostward/devcluster.kubeconfig';
+
+export async function devcluster(context: Context, options: Options): Promise<ExitCode> {
+  const stopped = new Promise<void>((resolve) => context.onSignal('stop', resolve));
+  const named = options.text('kubeconfig') ?? defaultKubeconfig;
+  const path = resolve(context.cwd, named);
+  const data = options.text('data');
+  const cluster = await startDevcluster({
+    name: 'devcluster',
+    clock: context.clock,
+    log: silentLog,
+    port: portOf(options.text('port')),
+    store: data === undefined ? { kind: 'memory' } : { kind: 'sqlite', path: resolve(context.cwd, data) },
+  });
+  try {
+    await context.files.makeFolder(dirname(path), { mode: 0o700 });
+    await context.files.write(path, cluster.kubeconfig, { mode: 0o600 });
+    if (options.choice('output') === 'json') {
+      context.stdout.write(`${JSON.stringify({ server: cluster.url, kubeconfig: named })}\n`);
+    } else {
+      context.stdout.write(
+        `serving on ${cluster.url}; Ctrl-C ends it\n  kubectl --kubeconfig ${named} get namespaces\n`,
+      );
+    }
+    await stopped;
+  } finally {
+    await cluster.stop();
+  }
+  return exitCodes.fine;
+}
+
+function portOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new CommandFault(exitCodes.usage, `--port wants a number from 1 to 65535, found "${text}"`);
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import type { Daemon, DaemonOptions, Started } from '../../src/cli/rooms.ts';
+import { settle } from '../virtual-clock.ts';
+import { type Scene, scene } from './scene.ts';
+
+interface Stage extends Scene {
+  calls: string[];
+  options(): DaemonOptions;
+  end(why: string): void;
+}
+
+/** A daemon that notes what is asked of it. */
+function stage(
+  started: Started | Promise<Started> = { kind: 'started' },
+  yaml = 'hostward: {listen: "127.0.0.1:0"}\n',
+): Stage {
+  const calls: string[] = [];
+  let given: DaemonOptions;
+  let end: (why: string) => void = () => {};
+  const daemon: Daemon = {
+    start: async () => {
+      calls.push('start');
+      return started;
+    },
+    stop: async () => void calls.push('stop'),
+    apply: (settings) => {
+      calls.push(`apply backSync=${settings.backSync}`);
+      return { needsRestart: [] };
+    },
+    ended: new Promise((resolve) => {
+      end = resolve;
+    }),
+    health: () => ({ isHealthy: true, lines: [] }),
+    readiness: () => ({ isReady: true, lines: [] }),
+    status: () => ({}),
+    objectStatus: () => undefined,
+  };
+  const made = scene({
+    files: { '/home/v.yaml': yaml },
+    rooms: {
+      assembleDaemon: (options) => {
+        given = options;
+        return daemon;
+      },
+    },
+  });
+  return { ...made, calls, options: () => given, end: (why) => end(why) };
+}
+
+const argv = ['run', '-c', 'v.yaml', '--vcluster-name', 'vc', '--host-namespace', 'n'];
+
+async function until(isTrue: () => boolean): Promise<void> {
+  const endMs = performance.now() + 5_000;
+  while (!isTrue() && performance.now() < endMs) await settle(1);
+  expect(isTrue()).toBe(true);
+}
+
+function messages(of: Stage): string[] {
+  return of
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).msg);
+}
+
+describe('hostward run', () => {
+  it('starts, works until it is told to stop, drains, and ends with 0', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.calls).toEqual(['start', 'stop']);
+    expect(messages(on)).toEqual(['starting', 'stopped']);
+    expect(on.options()).toMatchObject({ isDryRun: false, version: '1.2.3', settings: { virtualClusterName: 'vc' } });
+  });
+
+  it('can be told to stop while it starts', async () => {
+    const on = stage(new Promise<Started>(() => {}));
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('hands --dry-run on', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, [...argv, '--dry-run']);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    await end;
+    expect(on.options().isDryRun).toBe(true);
+  });
+
+  it('takes a new configuration over on SIGHUP and by itself, and keeps the old one when the new one is wrong', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.out().includes('starting'));
+    await settle();
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: none}\n', mode: 0 });
+    on.send('reload');
+    await until(() => on.calls.includes('apply backSync=none'));
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: some}\n', mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: all}\n', mode: 0 });
+    await on.clock.advance(10_000);
+    await until(() => on.calls.includes('apply backSync=all'));
+    on.send('stop');
+    expect(await end).toBe(0);
+  });
+
+  it('says the faults of its clusters and ends with 3', async () => {
+    const faults = [
+      { code: 'CLUSTER_UNREACHABLE' as const, message: 'connecting to "https://v": refused', fix: 'start it' },
+      { code: 'CLUSTER_PERMISSION_MISSING' as const, message: 'may not list endpoints', fix: '' },
+    ];
+    const on = stage({ kind: 'faults', faults });
+    expect(await runCommandLine(on.context, argv)).toBe(3);
+    expect(on.err()).toBe('hostward: connecting to "https://v": refused; start it\nhostward: may not list endpoints\n');
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('ends with 3 when the daemon cannot go on', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.end('the lease was lost');
+    expect(await end).toBe(3);
+    expect(messages(on)).toContain('the daemon cannot go on');
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('says faults of the configuration on standard error and assembles nothing', async () => {
+    const on = stage(undefined, 'hostward: {listen: nowhere, backSync: some}\n');
+    expect(await runCommandLine(on.context, argv)).toBe(1);
+    expect(on.err()).toContain('hostward: the configuration has 2 faults\n');
+    expect(on.calls).toEqual([]);
+  });
+});
