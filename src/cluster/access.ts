@@ -1,5 +1,6 @@
 // What it takes to get into one cluster: the server, TLS material, headers. Shapes only, shared by the sources of
 // credentials and by the transport that uses them.
+import type { ProxyAgent } from 'undici';
 import type { ClusterFault } from './errors.ts';
 
 export interface TlsMaterial {
@@ -26,7 +27,8 @@ export interface Credentials {
   readonly source: string;
   /** The namespace that the context or the pod names. */
   readonly namespace: string | undefined;
-  readonly proxyUrl: string | undefined;
+  /** A proxy on the way; its code is loaded with the credentials, since few need it. */
+  readonly proxy: { url: string; Agent: typeof ProxyAgent } | undefined;
   /** Reads files and asks plugins anew; throws CredentialsError. */
   read(): Promise<Access>;
 }

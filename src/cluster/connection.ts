@@ -4,6 +4,14 @@ import type { Answer } from './answer.ts';
 /** The reason of a `refused` answer that nobody but us refused. */
 export const answerTooLong = 'AnswerTooLong';
 
+/**
+ * A slot that is used again and again. A signal with many listeners, or a set, links each request to the next one by
+ * what it leaves behind, and that chain survives until the next full garbage collection.
+ */
+export interface RequestHandle {
+  abort: (() => void) | undefined;
+}
+
 export interface Request {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** From the root of the API, with its query: `/api/v1/…?limit=500`. */
@@ -19,6 +27,8 @@ export interface Request {
   permit?: () => boolean;
   /** Aborting an exchange that has begun leaves its outcome unknown. */
   signal?: AbortSignal;
+  /** Where the way to abort it stands while it is under way. */
+  handle?: RequestHandle;
 }
 
 export interface StreamRequest {

@@ -62,7 +62,7 @@ async function openInCluster(options: CredentialsOptions): Promise<CredentialsRe
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     source: `the service account in "${folder}"`,
     namespace: namespace?.trim(),
-    proxyUrl: undefined,
+    proxy: undefined,
     read,
   };
   return { kind: 'ok', credentials };

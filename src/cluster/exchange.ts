@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../clock.ts';
+import type { RequestHandle } from './connection.ts';
 
 export type Exchanged =
   | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: string; bytes: number }
@@ -14,6 +15,7 @@ export interface ExchangeLimits {
   maxBytes: number;
   permit: (() => boolean) | undefined;
   signal: AbortSignal | undefined;
+  handle: RequestHandle | undefined;
 }
 
 class NotPermitted extends Error {}
@@ -36,6 +38,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#timer = clock.after(limits.timeoutMs, () =>
       this.fail(new Error(`no complete answer within ${limits.timeoutMs / 1000} s`)),
     );
+    if (limits.handle !== undefined) limits.handle.abort = this.#abort;
     if (limits.signal?.aborted) this.#abort();
     else limits.signal?.addEventListener('abort', this.#abort, { once: true });
   }
@@ -88,6 +91,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#timer.cancel();
+    if (this.#limits.handle !== undefined) this.#limits.handle.abort = undefined;
     this.#limits.signal?.removeEventListener('abort', this.#abort);
     this.#chunks = result.kind === 'response' ? this.#chunks : [];
     this.#settle(result);

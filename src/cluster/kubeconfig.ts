@@ -3,7 +3,7 @@
 // the narrow modules of it are loaded, since the whole of it would double the memory of the daemon.
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Access, CredentialsResult } from './access.ts';
+import type { Access, Credentials, CredentialsResult } from './access.ts';
 import type { ClusterFault } from './errors.ts';
 import { CredentialsError, excerpt, messageOf } from './errors.ts';
 import { readUser, type Selected } from './kubeconfig-user.ts';
@@ -27,10 +27,15 @@ export async function openKubeconfig(options: KubeconfigOptions): Promise<Creden
     server: cluster.server.replace(/\/+$/, ''),
     source: `kubeconfig "${options.path}", context "${context}"`,
     namespace,
-    proxyUrl: cluster.proxyUrl,
+    proxy: cluster.proxyUrl === undefined ? undefined : await loadProxy(cluster.proxyUrl),
     read,
   };
   return { kind: 'ok', credentials };
+}
+
+async function loadProxy(url: string): Promise<Credentials['proxy']> {
+  const { default: Agent } = await import('undici/lib/dispatcher/proxy-agent.js');
+  return { url, Agent };
 }
 
 type Selection = { kind: 'ok'; selected: Selected } | { kind: 'faults'; faults: readonly ClusterFault[] };

@@ -6,7 +6,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
-import type { Connection, Request } from './connection.ts';
+import type { Connection, Request, RequestHandle } from './connection.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from './metrics.ts';
 import { collectionPath, objectPath } from './scope.ts';
@@ -54,14 +54,16 @@ class PacedWriter implements Writer {
   #fieldManager: string;
   #limit: InFlightLimit;
   #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
-  #queue: Waiting[] = [];
+  #queue: (Waiting | undefined)[] = [];
   /** Index of the first one not sent: shifting a long array is not free. */
   #head = 0;
   #inFlight = 0;
   #holdUntilMs = 0;
   #timer: Timer | undefined;
   #state: 'open' | 'stopping' = 'open';
-  #abort = new AbortController();
+  /** One for each request that was ever in flight at a time, and those of them that are free. */
+  #handles: RequestHandle[] = [];
+  #freeHandles: RequestHandle[] = [];
   #idle: (() => void) | undefined;
 
   constructor(options: WriterOptions) {
@@ -121,12 +123,14 @@ class PacedWriter implements Writer {
   async stop(withinMs: number): Promise<void> {
     this.#state = 'stopping';
     this.#timer?.cancel();
-    const waiting = this.#queue.slice(this.#head);
+    const waiting = this.#queue.slice(this.#head).filter((each) => each !== undefined);
     this.#queue = [];
     this.#head = 0;
     for (const each of waiting) this.#settle(each, { kind: 'notSent', reason: 'stopped' }, 0);
     if (this.#inFlight > 0) {
-      const timer = this.#clock.after(withinMs, () => this.#abort.abort());
+      const timer = this.#clock.after(withinMs, () => {
+        for (const handle of this.#handles) handle.abort?.();
+      });
       await new Promise<void>((resolve) => (this.#idle = resolve));
       timer.cancel();
     }
@@ -150,6 +154,8 @@ class PacedWriter implements Writer {
         this.#timer = this.#clock.after(waitMs, () => this.#pump());
         break;
       }
+      // A taken entry would keep its answer alive until the queue is compacted.
+      this.#queue[this.#head] = undefined;
       this.#head++;
       if (this.#head === this.#queue.length || (this.#head >= compactAt && this.#head * 2 >= this.#queue.length)) {
         this.#queue = this.#queue.slice(this.#head);
@@ -178,14 +184,22 @@ class PacedWriter implements Writer {
     if (sending.request.permit?.() === false) return this.#settle(sending, { kind: 'notSent', reason: 'noLease' }, 0);
     const startMs = this.#clock.now();
     this.#metrics.inFlight(++this.#inFlight);
-    sending.request.signal = this.#abort.signal;
+    const handle = this.#freeHandles.pop() ?? this.#newHandle();
+    sending.request.handle = handle;
     const answer = await this.#connection.request(sending.request);
+    this.#freeHandles.push(handle);
     const tookMs = this.#clock.now() - startMs;
     this.#learn(answer, tookMs);
     this.#metrics.inFlight(--this.#inFlight);
     this.#settle(sending, answer, tookMs);
     if (this.#state === 'open') this.#pump();
     else if (this.#inFlight === 0) this.#idle?.();
+  }
+
+  #newHandle(): RequestHandle {
+    const handle: RequestHandle = { abort: undefined };
+    this.#handles.push(handle);
+    return handle;
   }
 
   #learn(answer: Answer, tookMs: number): void {

@@ -1,6 +1,7 @@
 // Carries requests to one API server and brings back answers: connections that are kept, credentials that are renewed,
 // deadlines, and network errors in words. In comes a Request, out goes an Answer; it must never know what is in either.
-import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Access, Credentials } from './access.ts';
@@ -145,6 +146,7 @@ class Transport implements Connection {
         maxBytes: request.maxBytes ?? defaultMaxBytes,
         permit: request.permit,
         signal: request.signal,
+        handle: request.handle,
       };
       this.#dispatch('requests', access, request, new Exchange(this.#clock, limits, settle));
     });
@@ -212,8 +214,8 @@ class Transport implements Connection {
       ...(key === undefined ? {} : { key }),
       ...(servername === undefined ? {} : { servername }),
     };
-    const { proxyUrl } = this.#options.credentials;
-    if (proxyUrl !== undefined) return new ProxyAgent({ uri: proxyUrl, requestTls: tls, connections, allowH2: false });
+    const { proxy } = this.#options.credentials;
+    if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
     return new Pool(this.#origin, {
       connections,
       pipelining: 1,

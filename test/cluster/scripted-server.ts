@@ -154,7 +154,10 @@ export class ScriptedServer {
     const limit = Number(url.searchParams.get('limit') ?? '0') || Number.POSITIVE_INFINITY;
     const token = url.searchParams.get('continue');
     const [atRv, from] = token === null ? [this.rv, 0] : (JSON.parse(token) as [number, number]);
-    if (atRv < this.compactedTo) return sendStatus(response, 410, 'Expired', 'the continue token is too old');
+    if (atRv < this.compactedTo) {
+      sendStatus(response, 410, 'Expired', 'the continue token is too old');
+      return;
+    }
     const all = [...this.objects.values()].sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
     const items = all.slice(from, from + limit);
     const more = from + limit < all.length ? { continue: JSON.stringify([atRv, from + limit]) } : {};
@@ -164,7 +167,10 @@ export class ScriptedServer {
 
   #watch(url: URL, response: ServerResponse): void {
     const from = Number(url.searchParams.get('resourceVersion'));
-    if (from < this.compactedTo) return sendStatus(response, 410, 'Expired', 'too old resource version');
+    if (from < this.compactedTo) {
+      sendStatus(response, 410, 'Expired', 'too old resource version');
+      return;
+    }
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     const watch = { response, sent: from };

@@ -23,7 +23,7 @@ export function plainCredentials(server: string): Credentials {
     server,
     source: 'a test',
     namespace: undefined,
-    proxyUrl: undefined,
+    proxy: undefined,
     read: async () => ({ headers: {}, tls, from: 'files' }),
   };
 }
