@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+const report = process.env['HOSTWARD_TEST_REPORT'];
+
 // One project: whatever `npm test` can run with nothing but Node. Suites that want outside programs find them through
 // KUBEBUILDER_ASSETS and say in their skip reason what they missed.
 export default defineConfig({
@@ -11,6 +13,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 60_000,
-    reporters: ['default'],
+    // CI adds up the reports.
+    reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },
 });

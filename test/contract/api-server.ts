@@ -120,7 +120,7 @@ function unableTo(played: Case, subject: ApiServerSubject | undefined): string |
 }
 
 function topics(wanted: string[] | undefined): string[] {
-  const all = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
+  const all = readdirSync(folder).filter((file) => file.endsWith('.yaml') && file !== 'kubectl.yaml');
   return all.map((file) => basename(file, '.yaml')).filter((topic) => wanted === undefined || wanted.includes(topic));
 }
 
@@ -138,7 +138,7 @@ function read(topic: string): { cases: Case[]; golden: Record<string, Shown[]> }
 /** A misspelt verb would play nothing and pass. */
 function checkStep(topic: string, name: string, step: Step): void {
   const verbs = [...methods, 'WATCH', 'events', 'ends', 'compact', 'many'] as const;
-  const others = 'body as accept contentType headers token is count save only managedFields'.split(' ');
+  const others = 'body base64 as accept contentType headers token is count save only managedFields'.split(' ');
   const found = Object.keys(step);
   const unknown = found.filter((key) => !(verbs as readonly string[]).includes(key) && !others.includes(key));
   if (unknown.length > 0 || found.filter((key) => (verbs as readonly string[]).includes(key)).length !== 1)

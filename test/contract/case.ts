@@ -21,6 +21,8 @@ export interface Step {
   many?: string;
 
   body?: unknown;
+  /** A body of bytes. */
+  base64?: string;
   /** Form of the patch, or the name of a watch. */
   as?: string;
   accept?: string;

@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 export interface RequestOptions {
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string or bytes are sent as they are, anything else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
   /** null sends no Authorization header. */
@@ -65,8 +65,9 @@ export class ApiClient {
   #send(method: string, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
     const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
     if (options.token !== null) headers['authorization'] = `Bearer ${options.token ?? this.#token}`;
-    let body: string | undefined;
-    if (options.body !== undefined) {
+    let body: string | Buffer | undefined;
+    if (Buffer.isBuffer(options.body)) body = options.body;
+    else if (options.body !== undefined) {
       body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
       headers['content-type'] ??= 'application/json';
     }

@@ -139,6 +139,7 @@ export class Player {
     return {
       headers,
       ...(step.body === undefined ? {} : { body: step.body }),
+      ...(step.base64 === undefined ? {} : { body: Buffer.from(step.base64, 'base64') }),
       ...(token === undefined ? {} : { token }),
     };
   }
