@@ -103,12 +103,30 @@ function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Faul
       }),
     );
   }
+  if (entry.reference !== undefined) warnings.push(...referenceWarnings(input, entry.reference.kind, path));
   if (entry.onError === 'skip') {
     const found = 'skip: when the expression fails, the host shows the value as it is in the virtual cluster';
     const parts = { code: 'CONFIG_PATCH_LEAKS', found, wanted: 'fail or keepLast for a value that is to stay hidden' };
     warnings.push(warn(input, [...path, 'onError'], parts));
   }
   return warnings;
+}
+
+/** Only the content of Secrets and ConfigMaps goes to the host, and only when vCluster may sync them. */
+function referenceWarnings(input: LintInput, kind: string, path: SettingsPath): Fault[] {
+  const at = [...path, 'reference', 'kind'];
+  const list = { Secret: 'secrets', ConfigMap: 'configMaps' }[kind];
+  if (list !== undefined) {
+    if (isOn(input, [...toHost, list, 'enabled'], true)) return [];
+    const found = `${kind}, and sync.toHost.${list}.enabled false: nothing stands on the host behind the name`;
+    const parts = { code: 'CONFIG_REFERENCE_EMPTY', found, wanted: `a sync of ${list} that is on` };
+    return [warn(input, at, { ...parts, fix: `set sync.toHost.${list}.enabled to true` })];
+  }
+  // With a mapping of namespaces names stay as they are, and vCluster's copy stands behind them.
+  if (input.settings.namespaces.enabled || input.settings.references.naming === 'vcluster') return [];
+  const found = `${kind}, of which only the name is translated: nothing stands on the host behind a generated one`;
+  const parts = { code: 'CONFIG_REFERENCE_EMPTY', found, wanted: 'the name that vCluster gives to its own copy' };
+  return [warn(input, at, { ...parts, fix: 'set references.naming of Hostward to vcluster' })];
 }
 
 /** Before paths are compiled: the whole object, any key at the top, or subsets in one of its spellings. */

@@ -65,7 +65,7 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
-    return { warnings: sortFaults(warnings, order), patches: checked.patches, positions, texts: files.texts };
+    return { warnings: cut(sortFaults(warnings, order)), patches: checked.patches, positions, texts: files.texts };
   };
   if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
@@ -77,9 +77,11 @@ const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
 
 function cut(faults: Fault[]): Fault[] {
-  if (faults.length <= maxFaults) return faults;
-  const more = { found: `${faults.length - maxFaults} more faults`, wanted: 'none', code: 'CONFIG_MORE_FAULTS' };
-  return [...faults.slice(0, maxFaults), fault(more)];
+  const rest = faults.slice(maxFaults);
+  if (rest[0] === undefined) return faults;
+  const kind = rest[0].severity;
+  const parts = { code: 'CONFIG_MORE', found: `${rest.length} more ${kind}s`, wanted: 'none' };
+  return [...faults.slice(0, maxFaults), kind === 'fault' ? fault(parts) : warning(parts)];
 }
 
 function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fault[]; texts: Map<string, string> } {

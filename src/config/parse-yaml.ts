@@ -1,50 +1,24 @@
-// One YAML text to one tree, or to its faults. Bounded before anything is built, duplicate keys and runaway aliases are
-// faults, merge keys work, and nothing that a text says can make it throw.
-import {
-  type Alias,
-  CST,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  Lexer,
-  type Pair,
-  parseDocument,
-  type Scalar,
-  type YAMLMap,
-} from 'yaml';
+// One YAML text to one tree, or to its faults: duplicate keys and runaway aliases are faults, merge keys work, and nothing
+// that a text says can make it throw.
+import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Fault, fault, quoted } from './fault.ts';
 import type { SourceText } from './source-text.ts';
 import type { MapEntry, MapNode, ScalarStyle, Span, TreeNode } from './tree.ts';
 import { plainScalar } from './yaml-scalar.ts';
+import { readSyntax } from './yaml-syntax.ts';
 
-/** About six thousand patch entries, read in a quarter of a second; the daemon is not to stall on a reload. */
-export const maxTokens = 100_000;
 /** Configurations are ten deep; the reader recurses. */
 const maxDepth = 100;
 /** What aliases may blow a text up to: twice what the token limit allows without them. */
 const maxNodes = 200_000;
-/** One slip makes the parser stumble over everything behind it; the first places are the ones that help. */
-const maxSyntaxFaults = 5;
 
 export type Parsed = { kind: 'tree'; root: MapNode } | { kind: 'faults'; faults: Fault[] };
 
 export function parseYaml(source: SourceText): Parsed {
-  const tooMany = tokenFault(source);
-  if (tooMany !== undefined) return { kind: 'faults', faults: [tooMany] };
   try {
-    // Without a schema every scalar stays a text: yaml-scalar.ts reads them as vCluster's parser does. The parser's own
-    // check for duplicate keys takes quadratic time, so it is ours too.
-    const document = parseDocument(source.text, {
-      schema: 'failsafe',
-      version: '1.1',
-      uniqueKeys: false,
-      prettyErrors: false,
-      logLevel: 'error',
-    });
-    if (document.errors.length > 0) return { kind: 'faults', faults: syntaxFaults(source, document.errors) };
-    return new Builder(source).document(document.contents);
+    const syntax = readSyntax(source);
+    if (syntax.kind === 'faults') return syntax;
+    return new Builder(source).document(syntax.contents);
   } catch (cause) {
     // The parser recurses on nesting; whatever else it throws would be a bug in it that must not take the daemon down.
     const found = cause instanceof RangeError ? 'nesting that is too deep' : quoted(String(cause));
@@ -53,75 +27,6 @@ export function parseYaml(source: SourceText): Parsed {
       faults: [fault({ code: 'CONFIG_YAML', at: { file: source.name }, found, wanted: 'YAML' })],
     };
   }
-}
-
-/** The lexer marks documents, flow ends and scalars with characters that are not in the text. */
-const lexerMarks = new Set<string>([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
-
-function tokenFault(source: SourceText): Fault | undefined {
-  let count = 0;
-  let offset = 0;
-  for (const token of new Lexer().lex(source.text)) {
-    if (!lexerMarks.has(token)) offset += token.length;
-    if (++count > maxTokens) {
-      const at = source.positionAt(Math.min(offset, source.text.length));
-      const wanted = `${maxTokens} YAML tokens at most`;
-      return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'more', wanted, fix: 'split the file' });
-    }
-  }
-  return undefined;
-}
-
-const syntaxFixes: Record<string, string> = {
-  TAB_AS_INDENT: 'indent with spaces',
-  BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or mend the indentation',
-  BAD_SCALAR_START: 'put the value in quotes',
-  MULTILINE_IMPLICIT_KEY: 'mend the indentation',
-  UNEXPECTED_TOKEN: 'put the whole value in quotes, or mend the indentation',
-};
-
-interface SyntaxError {
-  code: string;
-  pos: [number, number];
-  message: string;
-}
-
-function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault[] {
-  const byLine = new Map<number | undefined, Fault>();
-  for (const error of errors) {
-    const of = syntaxFault(source, error);
-    if (!byLine.has(of.line)) byLine.set(of.line, of);
-    if (byLine.size >= maxSyntaxFaults) break;
-  }
-  return [...byLine.values()];
-}
-
-function syntaxFault(source: SourceText, error: SyntaxError): Fault {
-  if (error.code === 'MULTIPLE_DOCS') {
-    const at = source.positionAt(error.pos[0]);
-    const fix = 'put the second one into a file of its own and give --config twice';
-    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, found: 'a second one', wanted: 'one YAML document', fix });
-  }
-  const isOpenQuote = error.code === 'MISSING_CHAR' && error.message.includes('quote');
-  if (isOpenQuote) {
-    const at = source.positionAt(openQuote(source.text, error.pos[0]));
-    return fault({ code: 'CONFIG_YAML', at, found: 'a quote that is never closed', wanted: 'YAML' });
-  }
-  const at = source.positionAt(error.pos[0]);
-  const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
-  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: syntaxFixes[error.code] ?? '' });
-}
-
-/** The parser names the end of the text; the beginning is where the mistake is. */
-function openQuote(text: string, end: number): number {
-  let offset = 0;
-  let found = end;
-  for (const token of new Lexer().lex(text)) {
-    if (offset > end) break;
-    if (/^["']/.test(token)) found = offset;
-    if (!lexerMarks.has(token)) offset += token.length;
-  }
-  return found;
 }
 
 interface Built {

@@ -98,6 +98,24 @@ describe('Settings', () => {
     expect(found.map((of) => `${of.code} ${/patches\[(\d+)\]/.exec(of.path)?.[1]}`)).toEqual(faults);
   });
 
+  it('leave the sound patches to whoever compiles them when something else is at fault', () => {
+    const list = [{ path: 'a' }, { path: 'b', expression: 'value +' }];
+    const text = JSON.stringify({ sync: { toHost: { endpoints: { patches: list } } }, hostward: { backSync: 1 } });
+    const loaded = load(text);
+    expect(loaded.kind).toBe('faults');
+    expect(loaded.patches.map(({ index, entry }) => [index, entry.path])).toEqual([[1, 'b']]);
+    const column = text.indexOf('value +') + 1;
+    const path = ['sync', 'toHost', 'endpoints', 'patches', 1, 'expression'];
+    expect(loaded.positions.positionInScalar(path, 1, 1)).toEqual({ file: 'f.yaml', line: 1, column });
+  });
+
+  it('are reported a hundred faults at a time', () => {
+    const patches = Array.from({ length: 150 }, (_, index) => ({ path: `${index}` }));
+    const loaded = load(JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }));
+    const faults = loaded.kind === 'faults' ? loaded.faults : [];
+    expect([faults.length, faults.at(-1)?.found]).toEqual([101, '50 more faults']);
+  });
+
   it('judge only the patches of Endpoints', () => {
     const pods = { patches: [{ path: 'a' }, { path: 'a', exp: 1 }] };
     expect(load(JSON.stringify({ sync: { toHost: { pods, endpointSlices: pods } } })).kind).toBe('ok');
