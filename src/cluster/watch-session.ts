@@ -35,12 +35,19 @@ export async function watchOnce(options: WatchSessionOptions): Promise<WatchEnd>
   return session.run();
 }
 
+interface Slice {
+  startMs: number;
+  lines: number;
+}
+
 class WatchSession {
   #options: WatchSessionOptions;
   #lines = new LineSplitter();
   #stream: Stream | undefined;
   #end: WatchEnd | undefined;
+  /** The slice is over and lines are left. */
   #isDraining = false;
+  #slice: Slice | undefined;
   #drained: (() => void) | undefined;
 
   constructor(options: WatchSessionOptions) {
@@ -71,25 +78,42 @@ class WatchSession {
   }
 
   #drain(): void {
-    const { clock } = this.#options;
-    const startMs = clock.now();
-    this.#isDraining = true;
-    for (let count = 1; this.#end === undefined; count++) {
-      const line = this.#lines.next();
-      if (line === undefined) break;
-      if (line.kind === 'tooLong') this.#close({ kind: 'fault', message: 'a line of the watch is too long' });
-      else this.#line(line.bytes);
-      if (count >= sliceLines || (count % linesPerLook === 0 && clock.now() - startMs >= sliceMs)) {
+    const slice = this.#currentSlice();
+    while (this.#end === undefined) {
+      if (this.#isOver(slice)) {
+        this.#isDraining = true;
         this.#stream?.pause();
         this.#options.slice();
-        setImmediate(() => this.#drain());
         return;
       }
+      const line = this.#lines.next();
+      if (line === undefined) break;
+      slice.lines++;
+      if (line.kind === 'tooLong') this.#close({ kind: 'fault', message: 'a line of the watch is too long' });
+      else this.#line(line.bytes);
     }
-    this.#isDraining = false;
     this.#options.slice();
+    if (!this.#isDraining) return;
+    this.#isDraining = false;
     this.#stream?.resume();
     this.#drained?.();
+  }
+
+  /** One for all chunks that a turn of the loop brings: a socket is read many times before anyone else is asked. */
+  #currentSlice(): Slice {
+    if (this.#slice === undefined) {
+      this.#slice = { startMs: this.#options.clock.now(), lines: 0 };
+      setImmediate(() => {
+        this.#slice = undefined;
+        if (this.#isDraining) this.#drain();
+      });
+    }
+    return this.#slice;
+  }
+
+  #isOver(slice: Slice): boolean {
+    if (slice.lines >= sliceLines) return true;
+    return slice.lines % linesPerLook === 0 && this.#options.clock.now() - slice.startMs >= sliceMs;
   }
 
   #line(bytes: Buffer): void {

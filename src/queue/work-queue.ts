@@ -27,6 +27,10 @@ export const lastRetryMs = 60_000;
 /** Half as long again at most, so that what failed together is not tried together. */
 const retryJitter = 0.5;
 
+/** Work that needs no I/O would never let go of the process: after so long, or so many, others have their turn. */
+const sliceMs = 8;
+const sliceKeys = 500;
+
 export class WorkQueue {
   #clock: Clock;
   #random: () => number;
@@ -42,6 +46,8 @@ export class WorkQueue {
   #concurrency = 0;
   #state: 'open' | 'draining' | 'stopped' = 'open';
   #watchers = new Set<() => void>();
+  /** The running slice, until the process has had its turn. */
+  #slice: { startMs: number; keys: number } | undefined;
 
   constructor(options: WorkQueueOptions) {
     this.#clock = options.clock;
@@ -153,12 +159,24 @@ export class WorkQueue {
 
   #pump(): void {
     while (this.#handle !== undefined && this.#state === 'open' && this.#running.size < this.#concurrency) {
+      if (this.#lanes.size === 0 || this.#isSliceOver()) return;
       const taken = this.#lanes.take();
       if (taken === undefined) return;
       this.#running.add(taken.key);
       this.#metrics.waited((this.#clock.now() - taken.sinceMs) / 1000);
       void this.#run(taken.key, this.#handle);
     }
+  }
+
+  #isSliceOver(): boolean {
+    if (this.#slice === undefined) {
+      this.#slice = { startMs: this.#clock.now(), keys: 0 };
+      setImmediate(() => {
+        this.#slice = undefined;
+        this.#pump();
+      });
+    }
+    return ++this.#slice.keys > sliceKeys || this.#clock.now() - this.#slice.startMs > sliceMs;
   }
 
   async #run(key: string, handle: Handle): Promise<void> {

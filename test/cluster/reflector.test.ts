@@ -186,3 +186,396 @@ test('a list of another make is refused in words', async () => {
   await until(() => window.trouble !== undefined);
   expect(window.trouble?.message).toBe('listing endpoints in all namespaces: wanted a list, got "Potato"');
 });
+
+describe('410', () => {
+  test('at connect: one list, and what vanished meanwhile is told as removed', async () => {
+    await synced();
+    server.endWatches('end');
+    server.remove('b');
+    server.compact();
+    await passing(clock, () => lists.length === 2);
+    expect(lists[1]).toEqual({ isFirst: false, count: 1, removed: ['default/b'] });
+    await watching();
+    await expectAlive(2);
+  });
+
+  test('as an event in the stream, twice in a row: each time one list, further apart', async () => {
+    await synced();
+    const gone = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } };
+    server.raw(`${JSON.stringify(gone)}\n`);
+    const firstMs = await passing(clock, () => lists.length === 2);
+    await watching();
+    server.raw(`${JSON.stringify(gone)}\n`);
+    const secondMs = await passing(clock, () => lists.length === 3);
+    expect(firstMs).toBeGreaterThanOrEqual(200);
+    expect(secondMs).toBeGreaterThanOrEqual(400);
+    expect(changes).toEqual([]);
+    await watching();
+    await expectAlive(3);
+  });
+
+  test('on a continue token: the list begins again and nothing of the half one is shown', async () => {
+    for (let index = 0; index < 700; index++) server.put(`n${index}`);
+    await synced();
+    server.endWatches('end');
+    server.rv++;
+    server.compact();
+    server.script('list', ({ response }) => {
+      const item = { metadata: { name: 'ghost', namespace: 'default', uid: 'u', resourceVersion: '1' } };
+      const metadata = { resourceVersion: String(server.rv), continue: JSON.stringify([1, 500]) };
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items: [item] });
+    });
+    await passing(clock, () => lists.length === 2);
+    expect(lists[1]).toEqual({ isFirst: false, count: 702, removed: [] });
+    expect(window.has('default/ghost')).toBe(false);
+  });
+});
+
+describe('what the server asks for', () => {
+  const cases = [
+    { header: '7', atLeastMs: 7_000, atMostMs: 7_500 },
+    { header: 'Thu, 01 Jan 2026 00:00:09 GMT', atLeastMs: 8_500, atMostMs: 9_500 },
+    { header: '86400', atLeastMs: 60_000, atMostMs: 60_500 },
+    { header: '0', atLeastMs: 100, atMostMs: 700 },
+    { header: 'soon', atLeastMs: 100, atMostMs: 700 },
+    { header: '-5', atLeastMs: 100, atMostMs: 700 },
+  ];
+  for (const sort of ['list', 'watch'] as const) {
+    for (const { header, atLeastMs, atMostMs } of cases) {
+      test(`a ${sort} answered 429 with Retry-After "${header}" is repeated after that time, not before`, async () => {
+        const reply = { 'retry-after': header };
+        server.script(sort, ({ response }) => sendStatus(response, 429, 'TooManyRequests', 'slow down', reply));
+        window.start();
+        await until(() => window.state === 'retrying');
+        const tookMs = await passing(clock, () => server.count(sort) === 2, { stepMs: 100 });
+        expect(tookMs).toBeGreaterThanOrEqual(atLeastMs);
+        expect(tookMs).toBeLessThanOrEqual(atMostMs);
+      });
+    }
+  }
+
+  test('an ERROR event that is not 410 costs no list', async () => {
+    await synced();
+    server.raw(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 500, message: 'etcd' } })}\n`);
+    await passing(clock, () => window.trouble !== undefined);
+    expect(window.trouble?.message).toBe('the watch says: etcd');
+    await passing(clock, () => server.watches.size === 1);
+    expect(window.trouble).toBeUndefined();
+    await expectAlive(1);
+  });
+});
+
+describe('versions', () => {
+  test('bookmarks move the point of resumption', async () => {
+    await synced();
+    server.rv = 5000;
+    server.bookmark();
+    await until(() => window.lastHeardMs >= 0 && server.watches.size === 1);
+    server.endWatches('end');
+    await passing(clock, () => server.count('watch') === 2);
+    expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('5000');
+  });
+
+  test('a server that never sends bookmarks is listened to again and again, at one list in all', async () => {
+    await synced();
+    for (let round = 0; round < 4; round++) {
+      await passing(clock, () => server.count('watch') === round + 2, { stepMs: 1_000 });
+      await until(() => server.watches.size >= 1);
+    }
+    await expectAlive(1);
+  });
+
+  test('a server restored to an older state is found out after a silence, though it accepted the watch', async () => {
+    server.rv = 1200;
+    server.put('late');
+    await synced();
+    server.endWatches('end');
+    server.rv = 1000;
+    server.history = [];
+    server.objects.delete('default/late');
+    await passing(clock, () => lists.length === 2, { stepMs: 1_000 });
+    expect(window.has('default/late')).toBe(false);
+  });
+
+  test('a repeated event changes nothing and costs nothing', async () => {
+    await synced();
+    const object = server.put('a', { value: 2 });
+    for (let copy = 0; copy < 5; copy++) server.raw(`${JSON.stringify({ type: 'MODIFIED', object })}\n`);
+    await expectAlive(1);
+    expect(changes).toHaveLength(2);
+  });
+
+  test('an event out of order is never shown; what it may mean is settled by a list', async () => {
+    await synced();
+    const old = structuredClone(server.put('a', { value: 'old' }));
+    server.put('a', { value: 'new' });
+    await until(() => value('default/a') === 'new');
+    server.raw(`${JSON.stringify({ type: 'MODIFIED', object: old })}\n`);
+    await passing(clock, () => lists.length === 2);
+    expect(value('default/a')).toBe('new');
+  });
+
+  test('one list older than what was seen is not believed', async () => {
+    await synced();
+    server.script('list', ({ response }) =>
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: '7' }, items: [] }),
+    );
+    const relisted = window.relist('test');
+    await passing(clock, () => lists.length === 2);
+    await relisted;
+    expect(window.size).toBe(2);
+    expect(changes).toEqual([]);
+  });
+
+  test('a watch that goes on past half an hour is followed by a list, in case an event was lost', async () => {
+    await synced();
+    server.objects.delete('default/b');
+    for (let minutes = 0; minutes < 31; minutes++) {
+      await clock.advance(60_000);
+      server.bookmark();
+    }
+    server.endWatches('end');
+    await passing(clock, () => lists.length === 2);
+    expect(changes).toEqual([{ key: 'default/b', kind: 'removed', origin: 'list' }]);
+  });
+});
+
+test('a server that closes every watch at once is asked once a second', async () => {
+  window.start();
+  await window.whenSynced();
+  for (let round = 0; round < 5; round++) server.script('watch', ({ response }) => void response.writeHead(200).end());
+  const tookMs = await passing(clock, () => server.watches.size === 1);
+  expect(tookMs).toBeGreaterThanOrEqual(4_900);
+  expect(server.count('watch')).toBeLessThanOrEqual(6);
+  await expectAlive(1);
+});
+
+test('a server that answers nothing but errors is asked less and less often, and at once when it is well', async () => {
+  for (let round = 0; round < 12; round++)
+    server.script('list', ({ response }) => sendStatus(response, 503, 'ServiceUnavailable', 'no'));
+  window.start();
+  const tookMs = await passing(clock, () => window.hasSynced, { stepMs: 200 });
+  expect(tookMs).toBeGreaterThan(100_000);
+  expect(tookMs).toBeLessThan(12 * 30_000);
+  expect(window.trouble).toBeUndefined();
+});
+
+describe('partial news', () => {
+  test('a list that breaks off between two pages removes nothing', async () => {
+    for (let index = 0; index < 700; index++) server.put(`n${index}`);
+    await synced();
+    server.objects.clear();
+    server.put('a');
+    server.script('list', ({ response }) => {
+      const metadata = { resourceVersion: String(server.rv), continue: JSON.stringify([server.rv, 500]) };
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items: [] });
+    });
+    server.script('list', ({ response }) => void response.destroy());
+    void window.relist('test').catch(() => undefined);
+    await passing(clock, () => window.state === 'retrying');
+    expect(window.size).toBe(702);
+    expect(changes.filter((change) => change.kind === 'removed')).toEqual([]);
+    await passing(clock, () => lists.length === 2);
+    expect(window.size).toBe(1);
+    expect(lists[1]?.removed).toHaveLength(701);
+  });
+
+  const wrongLists = [
+    { name: 'without a resource version', body: { kind: 'EndpointsList', metadata: {}, items: [] } },
+    { name: 'with resource version 0', body: { kind: 'EndpointsList', metadata: { resourceVersion: '0' }, items: [] } },
+    {
+      name: 'with items that are no array',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: {} },
+    },
+    {
+      name: 'with an item without a name',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: [{ metadata: {} }] },
+    },
+    {
+      name: 'with an item that is null',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: [null] },
+    },
+  ];
+  for (const { name, body } of wrongLists) {
+    test(`a list ${name} is a fault, not an empty cluster`, async () => {
+      await synced();
+      server.script('list', ({ response }) => sendJson(response, 200, body));
+      const relisted = window.relist('test');
+      await until(() => window.trouble !== undefined);
+      expect(window.size).toBe(2);
+      await passing(clock, () => lists.length === 2);
+      await relisted;
+    });
+  }
+
+  test('a list whose items are null is an empty list', async () => {
+    await synced();
+    server.script('list', ({ response }) =>
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: String(server.rv) }, items: null }),
+    );
+    await Promise.all([window.relist('test'), passing(clock, () => lists.length === 2)]);
+    expect(window.size).toBe(0);
+  });
+});
+
+describe('garbage in the stream is a fault and is followed by a list', () => {
+  const good =
+    '{"type":"ADDED","object":{"kind":"Endpoints","metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"9999"}}}';
+  const lines: Record<string, string | Buffer> = {
+    'a byte order mark': `\ufeff${good}`,
+    'a NUL': `\0${good}`,
+    'broken UTF-8': Buffer.concat([
+      Buffer.from(good.slice(0, 60)),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from(good.slice(60)),
+    ]),
+    'an array': '[1]',
+    'a null object': '{"type":"ADDED","object":null}',
+    'an unknown type': good.replace('ADDED', 'RENAMED'),
+    'another kind': good.replace('Endpoints', 'Secret'),
+    'no version': good.replace('"9999"', '""'),
+    'a word for a version': good.replace('9999', 'newest'),
+    'no uid': good.replace('"uid":"u",', ''),
+    'a line longer than any object': 'x'.repeat(4 * 1024 * 1024 + 10),
+  };
+  for (const [name, line] of Object.entries(lines)) {
+    test(name, async () => {
+      await synced();
+      server.raw(line);
+      server.raw('\n');
+      await passing(clock, () => lists.length === 2);
+      expect(window.has('n/x')).toBe(false);
+      await watching();
+      await expectAlive(2);
+    });
+  }
+});
+
+test('text is the same however its bytes are cut', async () => {
+  await synced();
+  const text = 'Grüße, 世界, 🚀';
+  for (const size of [1, 2, 3, 7, 64]) {
+    server.rv++;
+    const metadata = { name: 'a', namespace: 'default', uid: 'uid-1', resourceVersion: String(server.rv) };
+    const event = { type: 'MODIFIED', object: { kind: 'Endpoints', metadata, value: `${text} ${size}` } };
+    const bytes = Buffer.from(`${JSON.stringify(event)}\n`);
+    for (const watch of server.watches) (watch.response.socket as import('node:net').Socket).setNoDelay(true);
+    for (let at = 0; at < bytes.length; at += size) server.raw(bytes.subarray(at, at + size));
+    await until(() => value('default/a') === `${text} ${size}`);
+  }
+  expect(server.count('list')).toBe(1);
+});
+
+test('ten thousand events in one go leave the process its turns', async () => {
+  await synced();
+  const lines: string[] = [];
+  for (let index = 0; index < 10_000; index++) {
+    server.rv++;
+    const metadata = { name: `n${index}`, namespace: 'default', uid: `u${index}`, resourceVersion: String(server.rv) };
+    lines.push(`${JSON.stringify({ type: 'ADDED', object: { kind: 'Endpoints', metadata } })}\n`);
+  }
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (window.size < 10_000) setImmediate(count);
+  };
+  server.raw(lines.join(''));
+  setImmediate(count);
+  await until(() => window.size === 10_002);
+  expect(turns).toBeGreaterThanOrEqual(5);
+  expect(changes).toHaveLength(10_000);
+});
+
+describe('own writes', () => {
+  const written = (rv: number, fields: Record<string, unknown>, uid = 'uid-1') => ({
+    metadata: { name: 'a', namespace: 'default', uid, resourceVersion: String(rv) },
+    ...fields,
+  });
+
+  test('are shown at once, and older news of that key is not', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    expect(value('default/a')).toBe('mine');
+    server.put('a', { value: 'older' });
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(value('default/a')).toBe('mine');
+  });
+
+  test('come back through the watch without being told again', async () => {
+    await synced();
+    const own = server.put('a', { value: 'mine' });
+    window.remember(own);
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(changes).toEqual([{ key: 'default/b', kind: 'set', origin: 'watch' }]);
+  });
+
+  test('deletes are shown at once, and late news of the deleted object is not', async () => {
+    await synced();
+    const late = server.put('a', { value: 'late' });
+    window.forget('default/a', late.metadata.resourceVersion);
+    expect(window.has('default/a')).toBe(false);
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(window.has('default/a')).toBe(false);
+    server.remove('a');
+    server.put('a', { value: 'again' });
+    await until(() => value('default/a') === 'again');
+  });
+
+  test('survive a list that was begun before them', async () => {
+    await synced();
+    const relisted = window.relist('test');
+    server.script('list', ({ response }) => {
+      const items = [...server.objects.values()].map((object) => structuredClone(object));
+      const metadata = { resourceVersion: String(server.rv) };
+      window.remember(written(1009, { value: 'mine' }));
+      window.forget('default/b');
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items });
+    });
+    await relisted;
+    expect(value('default/a')).toBe('mine');
+    expect(window.has('default/b')).toBe(false);
+  });
+});
+
+describe('relist()', () => {
+  test('begins at once and resolves when the list is in', async () => {
+    await synced();
+    server.objects.delete('default/b');
+    await window.relist('test');
+    expect(lists[1]).toEqual({ isFirst: false, count: 1, removed: ['default/b'] });
+  });
+
+  test('is answered by a list begun after it, not by one that is under way', async () => {
+    await synced();
+    server.script('list', ({ response }) => {
+      const items = [...server.objects.values()].map((object) => structuredClone(object));
+      second = window.relist('second').then(() => window.has('default/b'));
+      server.objects.delete('default/b');
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: String(server.rv) }, items });
+    });
+    let second: Promise<boolean> | undefined;
+    await window.relist('first');
+    expect(await second).toBe(false);
+    expect(server.count('list')).toBe(3);
+  });
+});
+
+test('stop() ends whatever is under way and lets nobody wait for ever', async () => {
+  server.script('list', () => undefined);
+  window.start();
+  await until(() => server.seen.length === 1);
+  const waiting = window.whenSynced();
+  await window.stop();
+  await expect(waiting).rejects.toThrow('it was stopped before its list was complete');
+  expect(window.state).toBe('stopped');
+});
+
+test('every series reads zero before anything has happened', async () => {
+  const text = await metrics.metrics();
+  expect(text).toContain('hostward_watch_restarts_total{cluster="virtual",resource="endpoints",reason="rollback"} 0');
+  expect(text).toContain('hostward_lists_total{cluster="virtual",resource="endpoints",outcome="ok"} 0');
+  expect(text).toContain('hostward_window_objects{cluster="virtual",resource="endpoints"} 0');
+});

@@ -1,0 +1,259 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { silentLog } from '../../src/log.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
+import { WorkQueue } from '../../src/queue/work-queue.ts';
+import { settle, VirtualClock } from '../virtual-clock.ts';
+
+let clock: VirtualClock;
+let metrics: Metrics;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  metrics = createMetrics();
+});
+
+function makeQueue(laneOf?: (key: string) => string, random = () => 0): WorkQueue {
+  const options = { name: 'test', clock, random, log: silentLog, metrics };
+  return new WorkQueue(laneOf === undefined ? options : { ...options, laneOf });
+}
+
+describe('add()', () => {
+  test('many additions of one key are one piece of work', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    for (let i = 0; i < 10; i++) queue.add('a');
+    queue.work(2, (key) => void worked.push(key));
+    await queue.whenIdle();
+    expect(worked).toEqual(['a']);
+  });
+
+  test('a key added while a worker has it goes out once more afterwards, never to two at a time', async () => {
+    const queue = makeQueue();
+    const ends: (() => void)[] = [];
+    let atOnce = 0;
+    let most = 0;
+    queue.work(4, async () => {
+      most = Math.max(most, ++atOnce);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      atOnce--;
+    });
+    queue.add('a');
+    await settle();
+    queue.add('a');
+    queue.add('a');
+    expect(queue.running).toBe(1);
+    ends[0]?.();
+    await settle();
+    expect(ends).toHaveLength(2);
+    ends[1]?.();
+    await queue.whenIdle();
+    expect(ends).toHaveLength(2);
+    expect(most).toBe(1);
+  });
+
+  test('a lane with ten thousand keys does not keep another lane waiting', async () => {
+    const queue = makeQueue((key) => key.slice(0, key.indexOf('/')));
+    const worked: string[] = [];
+    for (let i = 0; i < 10_000; i++) queue.add(`busy/${i}`);
+    queue.add('quiet/1');
+    queue.work(1, (key) => void worked.push(key));
+    await queue.whenIdle();
+    expect(worked.indexOf('quiet/1')).toBe(1);
+    expect(worked).toHaveLength(10_001);
+  });
+
+  test('a hundred thousand keys go through in linear time', async () => {
+    const queue = makeQueue();
+    let count = 0;
+    const startMs = performance.now();
+    for (let i = 0; i < 100_000; i++) queue.add(`n/${i}`);
+    queue.work(8, () => void count++);
+    await queue.whenIdle();
+    expect(count).toBe(100_000);
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+  });
+});
+
+test('ten thousand keys that need no I/O leave the process its turns', async () => {
+  const queue = makeQueue();
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (!queue.isIdle) setImmediate(count);
+  };
+  for (let i = 0; i < 10_000; i++) queue.add(`n/${i}`);
+  queue.work(8, () => undefined);
+  setImmediate(count);
+  await queue.whenIdle();
+  expect(turns).toBeGreaterThanOrEqual(18);
+});
+
+describe('addAfter()', () => {
+  test('the earliest of several times counts, with one timer for all keys', async () => {
+    const queue = makeQueue();
+    const worked: [string, number][] = [];
+    queue.work(1, (key) => void worked.push([key, clock.now()]));
+    queue.addAfter('a', 500);
+    queue.addAfter('b', 300);
+    queue.addAfter('a', 100);
+    queue.addAfter('a', 900);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1_000);
+    expect(worked).toEqual([
+      ['a', 100],
+      ['b', 300],
+    ]);
+  });
+});
+
+describe('retry()', () => {
+  test('waits 5 ms, doubling up to 60 s, until forget()', async () => {
+    const queue = makeQueue();
+    const atMs: number[] = [];
+    queue.work(1, (key) => {
+      atMs.push(clock.now());
+      if (atMs.length < 20) queue.retry(key);
+      else queue.forget(key);
+    });
+    queue.add('a');
+    await clock.advance(1_000_000);
+    const waits = atMs.slice(1).map((at, index) => at - (atMs[index] ?? 0));
+    expect(waits.slice(0, 4)).toEqual([5, 10, 20, 40]);
+    expect(Math.max(...waits)).toBe(60_000);
+    expect(queue.failures('a')).toBe(0);
+  });
+
+  test('keys that failed together are not tried together', async () => {
+    const waits: number[] = [];
+    for (const random of [0, 0.25, 0.5]) {
+      clock = new VirtualClock();
+      metrics = createMetrics();
+      const queue = makeQueue(undefined, () => random);
+      queue.work(1, () => void waits.push(clock.now()));
+      queue.retry('a');
+      await clock.advance(10);
+    }
+    expect(waits).toEqual([5, 5.625, 6.25]);
+  });
+
+  test('a worker that throws is logged as a bug and the key tried again', async () => {
+    const queue = makeQueue();
+    let calls = 0;
+    queue.work(1, () => {
+      if (++calls === 1) throw new Error('a bug');
+    });
+    queue.add('a');
+    await clock.advance(10);
+    expect(calls).toBe(2);
+    expect(await metrics.metrics()).toContain('hostward_queue_worker_errors_total{queue="test"} 1');
+  });
+});
+
+describe('stop()', () => {
+  test('hands out nothing more and waits for what runs', async () => {
+    const queue = makeQueue();
+    const ends: (() => void)[] = [];
+    queue.work(1, () => new Promise<void>((resolve) => ends.push(resolve)));
+    queue.add('a');
+    queue.add('b');
+    await settle();
+    const stopped = queue.stop(5_000);
+    ends[0]?.();
+    expect(await stopped).toBe(true);
+    queue.add('c');
+    await settle();
+    expect(ends).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('gives up on what does not finish in time', async () => {
+    const queue = makeQueue();
+    queue.work(1, () => new Promise<void>(() => undefined));
+    queue.add('a');
+    await settle();
+    const stopped = queue.stop(5_000);
+    await clock.advance(5_000);
+    expect(await stopped).toBe(false);
+  });
+});
+
+test('every series reads zero before anything has happened', async () => {
+  makeQueue();
+  const text = await metrics.metrics();
+  for (const name of [
+    'depth',
+    'delayed',
+    'running',
+    'oldest_seconds',
+    'added_total',
+    'retries_total',
+    'worker_errors_total',
+  ])
+    expect(text).toContain(`hostward_queue_${name}{queue="test"} 0`);
+  expect(text).toContain('hostward_queue_wait_seconds_count{queue="test"} 0');
+});
+
+test('the age of the oldest waiting key is told', async () => {
+  const queue = makeQueue();
+  queue.add('a');
+  await clock.advance(1_500);
+  queue.add('b');
+  expect(queue.oldestMs).toBe(1_500);
+  expect(await metrics.metrics()).toContain('hostward_queue_oldest_seconds{queue="test"} 1.5');
+});
+
+type Act =
+  | { do: 'add' | 'retry' | 'forget' | 'finish' | 'fail'; key: number }
+  | { do: 'addAfter'; key: number; delayMs: number }
+  | { do: 'advance'; byMs: number };
+
+const key = fc.integer({ min: 0, max: 4 });
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({ do: fc.constantFrom('add', 'retry', 'forget', 'finish', 'fail'), key }),
+  fc.record({ do: fc.constant('addAfter'), key, delayMs: fc.integer({ min: 0, max: 200 }) }),
+  fc.record({ do: fc.constant('advance'), byMs: fc.integer({ min: 1, max: 100 }) }),
+) as fc.Arbitrary<Act>;
+
+test('whatever happens, a key is never with two workers and its last addition is always followed by work', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { maxLength: 40 }), fc.integer({ min: 1, max: 3 }), async (acts, concurrency) => {
+      clock = new VirtualClock();
+      metrics = createMetrics();
+      const queue = makeQueue((name) => String(Number(name) % 2));
+      const running = new Map<string, { end: () => void; fail: (error: Error) => void }>();
+      const owed = new Set<string>();
+      let isFinishing = false;
+      queue.work(concurrency, (name) => {
+        if (running.has(name)) throw new Error(`two workers on ${name}`);
+        owed.delete(name);
+        if (isFinishing) return undefined;
+        return new Promise<void>((end, fail) => running.set(name, { end, fail })).finally(() => running.delete(name));
+      });
+      for (const each of acts) {
+        const name = 'key' in each ? String(each.key) : '';
+        if (each.do === 'add' || each.do === 'retry' || each.do === 'addAfter') owed.add(name);
+        if (each.do === 'add') queue.add(name);
+        else if (each.do === 'retry') queue.retry(name);
+        else if (each.do === 'forget') queue.forget(name);
+        else if (each.do === 'addAfter') queue.addAfter(name, each.delayMs);
+        else if (each.do === 'finish') running.get(name)?.end();
+        else if (each.do === 'fail') {
+          if (running.has(name)) owed.add(name);
+          running.get(name)?.fail(new Error('planned'));
+        } else if (each.do === 'advance') await clock.advance(each.byMs);
+        await settle(1);
+        expect(queue.running).toBeLessThanOrEqual(concurrency);
+        expect(queue.running).toBe(running.size);
+      }
+      isFinishing = true;
+      for (const { end } of running.values()) end();
+      await clock.advance(200_000);
+      expect([...owed]).toEqual([]);
+      expect(queue.isIdle).toBe(true);
+      expect(queue.delayed).toBe(0);
+      expect(clock.pendingTimers).toBe(0);
+    }),
+    { numRuns: 60 },
+  );
+});
