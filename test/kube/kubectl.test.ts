@@ -1,12 +1,31 @@
-// kubectl against the real server that it was made for: what it prints there is what it has to print against ours.
-import { kubectlContract } from '../contract/kubectl.ts';
+// kubectl against the real server that it was made for; what it prints there is what it has to print against ours.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { type KubectlSubject, kubectlContract } from '../contract/kubectl.ts';
 import { kubeAssets } from './assets.ts';
 import { startKube } from './start.ts';
 
 const assets = kubeAssets();
-
-kubectlContract('a real kube-apiserver', () => startKube({ name: 'kubectl' }), {
+const options = {
   kubectl: assets.found?.kubectl,
   reason: assets.found === undefined ? assets.reason : undefined,
-  isTruth: true,
-});
+};
+
+async function startEmbedded(): Promise<KubectlSubject> {
+  const folder = mkdtempSync(join(tmpdir(), 'hostward-kubectl-server-'));
+  const cluster = await startDevcluster({ name: 'kubectl' });
+  const kubeconfigPath = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfigPath, cluster.kubeconfig, { mode: 0o600 });
+  return {
+    kubeconfigPath,
+    async stop() {
+      await cluster.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+kubectlContract('a real kube-apiserver', () => startKube({ name: 'kubectl' }), { ...options, isTruth: true });
+kubectlContract('the embedded server', startEmbedded, options);
