@@ -40,7 +40,7 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
   const windows = openWindows(theatre, board);
   const screen = new Screen(context.stdout);
   const footer = footerOf(theatre);
-  const title = `hostward ${context.version} demo: Endpoints of virtual cluster "${virtualClusterName}" on their host`;
+  const title = `hostward ${context.version} demo: virtual cluster "${virtualClusterName}" -> host namespace "${hostNamespace}"`;
   if (!isLive && !isJson) context.stdout.write(`${[title, ...footer].join('\n')}\n`);
   const drawing = isLive ? new Drawing(context, screen, () => frame(theatre, board, { title, footer })) : undefined;
   try {
@@ -153,15 +153,16 @@ function reasonOf(theatre: Theatre, key: Key): string | undefined {
   return typeof status?.reason === 'string' ? status.reason : undefined;
 }
 
+/** Short enough to be whole at 80 columns. */
 function footerOf(theatre: Theatre): string[] {
   const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${theatre.kubeconfigOf(side)}`;
   return [
-    'look at both sides, edit them, delete a host copy:',
-    `  ${kubectl('virtual')} get endpoints -A`,
-    `  ${kubectl('host')} get endpoints -n ${hostNamespace}`,
-    `  ${kubectl('host')} delete endpoints -n ${hostNamespace} ${hostKeyOf('shop/database').split('/')[1]}`,
-    `  npx hostward status --address ${theatre.statusAddress}`,
-    'Ctrl-C ends it',
+    'Look at both sides, edit them, delete a host copy:',
+    `${kubectl('virtual')} get endpoints -A`,
+    `${kubectl('host')} get endpoints`,
+    `${kubectl('host')} delete ep ${hostKeyOf('shop/database').split('/')[1]}`,
+    `npx hostward status --address ${theatre.statusAddress}`,
+    'Ctrl-C ends it.',
   ];
 }
 

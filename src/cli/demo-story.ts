@@ -78,7 +78,10 @@ const copyOf = (namespace: string, name: string) => ({
 export const story: readonly Step[] = [
   {
     says: 'a tenant creates Endpoints, and the host gets its copy under the translated name',
-    acts: pair('shop', 'database', '10.20.0.1', { app: 'database' }),
+    acts: [
+      { do: 'create', side: 'virtual', ref: namespacesResource, object: namespaceObject('shop') },
+      ...pair('shop', 'database', '10.20.0.1', { app: 'database' }),
+    ],
     expects: [
       {
         see: 'object',
@@ -141,7 +144,7 @@ export const story: readonly Step[] = [
       ...pair('default-x-default', 'api', '10.20.2.2'),
     ],
     expects: [
-      { see: 'event', about: second, reason: 'HostNameTaken' },
+      { see: 'event', about: second, reason: 'NameCollision' },
       {
         see: 'object',
         at: contestedCopy,

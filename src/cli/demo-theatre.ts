@@ -71,7 +71,7 @@ export class Theatre {
     const cluster = await startDevcluster({ name: side, clock, log: silentLog });
     this.#clusters.set(side, cluster);
     const path = resolve(cwd, this.kubeconfigOf(side));
-    await files.write(path, cluster.kubeconfig, { mode: 0o600 });
+    await files.write(path, kubeconfigOf(side, cluster), { mode: 0o600 });
     const opened = await openCredentials({ kubeconfig: path, environment });
     if (opened.kind === 'faults') throw clusterFault(opened.faults);
     const { credentials } = opened;
@@ -140,4 +140,12 @@ export class Theatre {
 function ownerService(): KubeObject {
   const spec = { ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 8443 }] };
   return { apiVersion: 'v1', kind: 'Service', metadata: { namespace: hostNamespace, name: virtualClusterName }, spec };
+}
+
+/** On the host side everything happens in one namespace, so that is where kubectl looks first. */
+function kubeconfigOf(side: Side, cluster: Devcluster): string {
+  if (side === 'virtual') return cluster.kubeconfig;
+  const config = JSON.parse(cluster.kubeconfig) as { contexts: { context: { namespace?: string } }[] };
+  for (const { context } of config.contexts) context.namespace = hostNamespace;
+  return `${JSON.stringify(config, undefined, 2)}\n`;
 }

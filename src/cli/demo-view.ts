@@ -41,7 +41,8 @@ function cellsOf(row: BoardRow, reasonOf: (key: string) => string | undefined): 
   const reason = row.state === 'in sync' ? undefined : reasonOf(row.key);
   return [
     row.key,
-    row.hostPlace,
+    // All copies stand in one namespace, which the title names.
+    row.hostPlace.slice(row.hostPlace.indexOf('/') + 1),
     `${row.lastChange.side}, ${agoText(row.lastChange.agoMs)}`,
     lagText(row.lagMs),
     reason ?? row.state,

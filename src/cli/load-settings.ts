@@ -48,3 +48,14 @@ export function requireGood(context: Context, loaded: Loaded): GoodConfiguration
   const { length } = loaded.faults;
   throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`);
 }
+
+/** What a patch was to hide must not become public because nobody applied it. */
+export function refusePatches({ settings }: GoodConfiguration): void {
+  const { length } = settings.patches;
+  if (length === 0) return;
+  throw new CommandFault(
+    exitCodes.input,
+    `the configuration has ${length === 1 ? 'a patch' : `${length} patches`}, which this version checks but does not apply`,
+    { hint: 'remove sync.toHost.endpoints.patches, or stay with what applies them' },
+  );
+}

@@ -13,7 +13,7 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from './context.
 import { requireSettings } from './load-settings.ts';
 import { openCluster } from './open-cluster.ts';
 import type { Options } from './parse-arguments.ts';
-import { translationOf } from './translation-of.ts';
+import { rulesOf } from './rules-of.ts';
 
 /** Enough to keep an API server busy without crowding out the cluster's own work. */
 const inFlight = 8;
@@ -67,7 +67,7 @@ interface How {
 }
 
 async function releaseAll(context: Context, host: ClusterClient, how: How): Promise<Released> {
-  const { placement } = translationOf(how.settings);
+  const { placement } = rulesOf(how.settings).translation;
   const namespace = placement.mode === 'single' ? placement.hostNamespace : '';
   const labelSelector = `${markerLabel}=${placement.virtualCluster}`;
   const objects = await host.list(endpointsResource, namespace, { labelSelector });

@@ -1,18 +1,14 @@
 // `hostward render`: the host object that a virtual Endpoints becomes, worked out by the functions that the daemon uses and
 // without any cluster. In: a configuration and objects. Out: host objects, and a sentence for each that has none.
-import type { Settings } from '../config/settings.ts';
-import { type KubeObject, keyOf } from '../object/object.ts';
-import { createAddressPolicy } from '../sync/address-policy.ts';
-import { draftHost, renderCreate, type Translation } from '../sync/draft.ts';
-import { projectService, type ServiceItem } from '../sync/kind.ts';
-import { ownerReference } from '../sync/owner.ts';
+import type { KubeObject } from '../object/object.ts';
+import { type RenderResult, renderHost } from '../sync/render.ts';
 import { shapeFaults } from './check-shape.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 import { unifiedDiff } from './line-diff.ts';
-import { requireSettings } from './load-settings.ts';
+import { refusePatches, requireSettings } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 import { type ReadObject, readObjects } from './read-objects.ts';
-import { translationOf } from './translation-of.ts';
+import { rulesOf } from './rules-of.ts';
 import { toYaml } from './yaml-text.ts';
 
 export async function render(context: Context, options: Options): Promise<ExitCode> {
@@ -22,126 +18,52 @@ export async function render(context: Context, options: Options): Promise<ExitCo
       hint: 'name a file, or - for standard input',
     });
   }
-  const { settings } = await requireSettings(context, options);
-  const read = await readObjects(context, files);
-  const rendered = renderAll(read, settings, {
+  const loaded = await requireSettings(context, options);
+  refusePatches(loaded);
+  const { settings } = loaded;
+  const rules = rulesOf(settings);
+  const { objects, notices } = renderHost(checkInput(await readObjects(context, files)), {
+    ...rules,
     ownerUid: options.text('owner-uid'),
-    bookkeeping: options.has('bookkeeping'),
+    setOwner: settings.setOwner,
+    withBookkeeping: options.has('bookkeeping'),
   });
-  for (const sentence of rendered.sentences) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(textOf(rendered.pairs, options.choice('output')));
+  for (const { key, message } of notices) {
+    context.stderr.write(`Endpoints "${key}" has no copy on the host: ${message}\n`);
+  }
+  context.stdout.write(textOf(objects, options.choice('output')));
   return exitCodes.fine;
 }
 
-export interface RenderedPair {
-  virtual: KubeObject;
-  host: KubeObject;
-}
-
-export interface RenderOptions {
-  ownerUid: string | undefined;
-  bookkeeping: boolean;
-}
-
-export function renderAll(
-  read: readonly ReadObject[],
-  settings: Settings,
-  options: RenderOptions,
-): { pairs: RenderedPair[]; sentences: string[] } {
-  const objects = read.map(({ object, origin }) => ({ object: withNamespace(object), origin }));
-  const services = new Map<string, ServiceItem>();
-  for (const { object } of objects) {
-    if (object.kind === 'Service') services.set(keyOfObject(object), projectService(object));
-  }
-  const endpoints = objects.filter(({ object }) => object.kind === 'Endpoints');
-  if (endpoints.length === 0)
+/** What an API server would refuse at the door is refused here, and so is an input with nothing to render. */
+function checkInput(read: readonly ReadObject[]): KubeObject[] {
+  const endpoints = read.filter(({ object }) => object.kind === 'Endpoints');
+  if (endpoints.length === 0) {
     throw new CommandFault(exitCodes.input, 'wanted Endpoints to render, found none in the input');
+  }
   const faults = endpoints.flatMap(({ object, origin }) =>
-    shapeFaults(object).map((fault) => `${origin}: Endpoints "${keyOfObject(object)}": ${fault}`),
+    shapeFaults(object).map((fault) => `${origin}: Endpoints "${object.metadata.name}": ${fault}`),
   );
   if (faults.length > 0) throw new CommandFault(exitCodes.input, faults.join('\n'));
-  const pairs: RenderedPair[] = [];
-  const sentences: string[] = [];
-  const translate = rendererOf(settings, services, options);
-  for (const { object } of endpoints) {
-    const result = translate(object);
-    if (result.kind === 'object') pairs.push({ virtual: object, host: result.host });
-    else sentences.push(`Endpoints "${keyOfObject(object)}" has no copy on the host: ${result.sentence}`);
-  }
-  return { pairs, sentences };
+  return read.map(({ object }) => object);
 }
 
-type Rendered = { kind: 'object'; host: KubeObject } | { kind: 'nothing'; sentence: string };
+type RenderedObject = RenderResult['objects'][number];
 
-function rendererOf(
-  settings: Settings,
-  services: ReadonlyMap<string, ServiceItem>,
-  options: RenderOptions,
-): (object: KubeObject) => Rendered {
-  const translation = translationOf(settings);
-  const policy = createAddressPolicy(settings.addressPolicy);
-  return (object) => {
-    const { kind, placement } = translation;
-    const key = keyOfObject(object);
-    const virtual = kind.projectVirtual(object);
-    const place = placement.placeOf(key);
-    // Nobody says that the Service is missing, so it is there, and without a selector.
-    const service = services.get(key) ?? projectService({ metadata: object.metadata });
-    const verdict = kind.judge(key, { virtual, service, isPlaced: place !== undefined });
-    if (verdict.kind === 'ineligible') return { kind: 'nothing', sentence: verdict.sentence };
-    if (place === undefined) return { kind: 'nothing', sentence: 'its namespace is not mapped to the host' };
-    const draft = draftHost(virtual, place, translation);
-    const [refused] = policy.refusals(kind.addressesOf(draft.payload));
-    if (refused !== undefined) {
-      return { kind: 'nothing', sentence: `its address "${refused.address}" is refused: ${refused.rule}` };
-    }
-    const owner = ownerOf(settings, translation, {
-      uid: options.ownerUid,
-      hasController: virtual.hasController === true,
-    });
-    const host = renderCreate(virtual, draft, { translation, owner });
-    return { kind: 'object', host: options.bookkeeping ? host : withoutBookkeeping(host) };
-  };
-}
-
-function ownerOf(
-  settings: Settings,
-  translation: Translation,
-  options: { uid: string | undefined; hasController: boolean },
-) {
-  const { placement } = translation;
-  if (options.uid === undefined || !settings.setOwner || placement.mode !== 'single') return undefined;
-  return ownerReference({ kind: 'present', name: placement.virtualCluster, uid: options.uid }, options.hasController);
-}
-
-function withNamespace(object: KubeObject): KubeObject {
-  if (object.metadata.namespace !== undefined && object.metadata.namespace !== '') return object;
-  return { ...object, metadata: { ...object.metadata, namespace: 'default' } };
-}
-
-function keyOfObject(object: KubeObject): string {
-  return keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '');
-}
-
-function withoutBookkeeping(host: KubeObject): KubeObject {
-  const kept = Object.entries(host.metadata.annotations ?? {}).filter(([key]) => !key.startsWith('hostward.dev/'));
-  return { ...host, metadata: { ...host.metadata, annotations: Object.fromEntries(kept) } };
-}
-
-function textOf(pairs: readonly RenderedPair[], output: string): string {
-  if (pairs.length === 0) return '';
-  if (output === 'diff') return pairs.map(diffOf).join('');
-  const hosts = pairs.map(({ host }) => sorted(host));
+function textOf(rendered: readonly RenderedObject[], output: string): string {
+  if (rendered.length === 0) return '';
+  if (output === 'diff') return rendered.map(diffOf).join('');
+  const hosts = rendered.map(({ host }) => sorted(host));
   const value = hosts.length === 1 ? hosts[0] : { apiVersion: 'v1', items: hosts, kind: 'List', metadata: {} };
   return output === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : toYaml(value);
 }
 
-function diffOf({ virtual, host }: RenderedPair): string {
+function diffOf({ key, virtual, host }: RenderedObject): string {
   // What only a server writes is on neither side of the question.
   const { uid, resourceVersion, generation, creationTimestamp, managedFields, ...metadata } = virtual.metadata;
   return unifiedDiff(
-    { name: `virtual ${keyOfObject(virtual)}`, text: toYaml(sorted({ ...virtual, metadata })) },
-    { name: `host ${keyOfObject(host)}`, text: toYaml(sorted(host)) },
+    { name: `virtual ${key}`, text: toYaml(sorted({ ...virtual, metadata })) },
+    { name: `host ${host.metadata.namespace}/${host.metadata.name}`, text: toYaml(sorted(host)) },
   );
 }
 

@@ -8,14 +8,16 @@ import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { prepareLoad, requireGood } from './load-settings.ts';
+import { prepareLoad, refusePatches, requireGood } from './load-settings.ts';
 import { OperationsServer } from './operations-server.ts';
 import type { Options } from './parse-arguments.ts';
 import type { Daemon } from './rooms.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const prepared = await prepareLoad(context, options);
-  const { settings, warnings } = requireGood(context, prepared.loaded);
+  const loaded = requireGood(context, prepared.loaded);
+  refusePatches(loaded);
+  const { settings, warnings } = loaded;
   const log = createLog({
     level: logLevelOf(settings.logLevel, options),
     destination: { write: (line) => context.stdout.write(line) },

@@ -16,10 +16,17 @@ const golden: { cases: GoldenCase[] } = JSON.parse(
 );
 const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
+const files = {
+  '/home/v.yaml': 'hostward: {addressPolicy: {deny: [10.9.0.0/16]}}\n',
+  '/home/patched.yaml': 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.a, expression: value}]}}}\n',
+  '/home/mapped.yaml':
+    'sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {shop: host-shop}}}}}\n',
+};
+
 async function render(stdin: unknown, ...more: string[]) {
   const { context, out, err } = scene({
     stdin: typeof stdin === 'string' ? stdin : JSON.stringify(stdin),
-    files: { '/home/v.yaml': 'hostward:\n  addressPolicy:\n    deny: [10.9.0.0/16]\n' },
+    files,
   });
   const code = await runCommandLine(context, ['render', '-f', '-', ...names, ...more]);
   return { code, out: out(), err: err() };
@@ -82,12 +89,35 @@ describe('hostward render', () => {
     [
       'a refused address',
       [endpoints('b', { subsets: [{ addresses: [{ ip: '10.9.1.1' }] }] })],
-      /its address "10.9.1.1" is refused: denied by 10.9.0.0\/16/,
+      /the address policy refuses "10.9.1.1"/,
     ],
   ])('prints nothing but a sentence for %s', async (_, items, sentence) => {
     const list = { kind: 'List', items: [endpoints('a'), ...items] };
     const { code, err } = await render(list, '-c', 'v.yaml');
     expect([code, err]).toEqual([0, expect.stringMatching(sentence)]);
+  });
+
+  it('gives a contested host name to the older object and says so to the other', async () => {
+    const named = (namespace: string, name: string, created: string) =>
+      endpoints(name, { metadata: { namespace, name, creationTimestamp: created } });
+    const items = [named('d', 'api-x-d', '2026-01-02T00:00:00Z'), named('d-x-d', 'api', '2026-01-01T00:00:00Z')];
+    const { out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-namespace']).toBe('d-x-d');
+    expect(err).toBe(
+      'Endpoints "d/api-x-d" has no copy on the host: its host name "api-x-d-x-d-x-vc" belongs to "d-x-d/api", which had it first\n',
+    );
+  });
+
+  it('keeps names in mapped namespaces', async () => {
+    const mapped = await render(endpoints('a'), '-c', 'mapped.yaml', '--bookkeeping');
+    expect(mapped.out).toContain('  name: a\n  namespace: host-shop\n');
+    expect(mapped.out).toContain('hostward.dev/instance: vcluster-vc/vc\n');
+    const other = await render(
+      endpoints('a', { metadata: { name: 'a', namespace: 'elsewhere' } }),
+      '-c',
+      'mapped.yaml',
+    );
+    expect(other).toMatchObject({ out: '', err: expect.stringContaining('not mapped') });
   });
 
   it('takes the default namespace where none is given', async () => {
@@ -124,6 +154,12 @@ describe('hostward render', () => {
     const result = await render(input);
     expect([result.code, result.out]).toEqual([code, '']);
     expect(result.err).toContain(message);
+  });
+
+  it('refuses a configuration with patches instead of leaving them out', async () => {
+    const { code, out, err } = await render(endpoints('a'), '-c', 'patched.yaml');
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toContain('the configuration has a patch, which this version checks but does not apply');
   });
 
   it('wants a file, and a name for the virtual cluster', async () => {
