@@ -1,0 +1,90 @@
+// What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
+// downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
+import { hash } from 'node:crypto';
+
+export interface BaseEntry {
+  /** Short hash of the virtual value, '' when the key was absent there. */
+  virtual: string;
+  /** The same for the host value after patches. */
+  host: string;
+  isPatched: boolean;
+}
+
+export interface Base {
+  /** Digest of the patch set that was in force; '' without patches. */
+  patchDigest: string;
+  labels: ReadonlyMap<string, BaseEntry>;
+  annotations: ReadonlyMap<string, BaseEntry>;
+}
+
+const formatVersion = 1;
+
+/** 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. */
+const hashLength = 8;
+
+/** Kubernetes refuses an object whose annotations hold more than this, keys and values together. */
+export const annotationBytesLimit = 256 * 1024;
+
+export function hashOf(value: string | undefined): string {
+  return value === undefined ? '' : hash('sha256', value, 'base64url').slice(0, hashLength);
+}
+
+type PackedEntry = string | [string, string] | [string, string, 1];
+
+export function formatBase(base: Base): string {
+  return JSON.stringify({
+    v: formatVersion,
+    ...(base.patchDigest !== '' && { p: base.patchDigest }),
+    ...(base.labels.size > 0 && { l: packEntries(base.labels) }),
+    ...(base.annotations.size > 0 && { a: packEntries(base.annotations) }),
+  });
+}
+
+/** Undefined for anything we did not write ourselves: a base that cannot be trusted is no base. */
+export function parseBase(text: string | undefined): Base | undefined {
+  if (text === undefined) return undefined;
+  let packed: unknown;
+  try {
+    packed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(packed) || packed['v'] !== formatVersion) return undefined;
+  const labels = unpackEntries(packed['l']);
+  const annotations = unpackEntries(packed['a']);
+  const patchDigest = packed['p'] ?? '';
+  if (labels === undefined || annotations === undefined || typeof patchDigest !== 'string') return undefined;
+  return { patchDigest, labels, annotations };
+}
+
+function packEntries(entries: ReadonlyMap<string, BaseEntry>): Record<string, PackedEntry> {
+  const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(sorted.map(([key, entry]) => [key, packEntry(entry)]));
+}
+
+function packEntry(entry: BaseEntry): PackedEntry {
+  if (entry.isPatched) return [entry.virtual, entry.host, 1];
+  return entry.virtual === entry.host ? entry.virtual : [entry.virtual, entry.host];
+}
+
+function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
+  if (packed === undefined) return new Map();
+  if (!isRecord(packed)) return undefined;
+  const entries = new Map<string, BaseEntry>();
+  for (const [key, value] of Object.entries(packed)) {
+    const [virtual, host, flag] = Array.isArray(value) ? value : [value, value, undefined];
+    if (typeof virtual !== 'string' || typeof host !== 'string') return undefined;
+    entries.set(key, { virtual, host, isPatched: flag === 1 });
+  }
+  return entries;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function annotationBytes(annotations: ReadonlyMap<string, string>): number {
+  let bytes = 0;
+  for (const [key, value] of annotations) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return bytes;
+}

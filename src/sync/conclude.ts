@@ -1,0 +1,94 @@
+// Every consequence of a pass on one screen: what status says, what is counted, who is told, and when to look again. Nobody
+// else in the room may put a key back into the queue because of an outcome.
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Key } from '../object/object.ts';
+import type { WorkQueue } from '../queue/work-queue.ts';
+import type { Contest } from './contest.ts';
+import type { Facts, Outcome } from './decide.ts';
+import type { EventNote } from './event-recorder.ts';
+import { versionOf } from './hands.ts';
+import { type Ledger, labelOf } from './ledger.ts';
+import type { SyncMetrics } from './metrics.ts';
+
+export interface ConcludeOptions {
+  ledger: Ledger;
+  contest: Contest;
+  queue: WorkQueue;
+  metrics: SyncMetrics;
+  clock: Clock;
+  log: Log;
+  generation: () => number;
+  enqueue: (key: Key) => void;
+  tell: (note: EventNote) => void;
+  untell: (key: Key) => void;
+}
+
+/** A missing permission is granted by people, not by time: asking once a minute finds it soon enough. */
+const forbiddenRetryMs = 60_000;
+
+export function conclude(
+  key: Key,
+  { outcome, facts }: { outcome: Outcome; facts: Facts },
+  options: ConcludeOptions,
+): void {
+  const { ledger, queue, clock } = options;
+  const now = clock.now();
+  const before = ledger.set(key, outcome, now)?.outcome;
+  const dirtySince = ledger.takeDirtySince(key);
+  switch (outcome.kind) {
+    case 'inSync':
+      if (dirtySince !== undefined) options.metrics.lag.observe((now - dirtySince) / 1000);
+      ledger.settle(key, versionOf(facts, options.generation()));
+      queue.forget(key);
+      break;
+    case 'ineligible':
+      ledger.forget(key);
+      options.contest.forget(key);
+      queue.forget(key);
+      if (facts.virtual === undefined && facts.host === undefined) ledger.set(key, undefined, now);
+      break;
+    case 'left':
+      ledger.forget(key);
+      queue.forget(key);
+      break;
+    case 'refused':
+      queue.forget(key);
+      if (outcome.reason === 'Forbidden') queue.addAfter(key, forbiddenRetryMs);
+      break;
+    case 'waiting':
+      if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
+      if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
+      if (outcome.wakes !== undefined) options.enqueue(outcome.wakes);
+      break;
+    case 'retry':
+      if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
+      if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
+      else queue.retry(key);
+      break;
+    default:
+      outcome satisfies never;
+  }
+  tell(key, { outcome, facts, before }, options);
+}
+
+function tell(
+  key: Key,
+  { outcome, facts, before }: { outcome: Outcome; facts: Facts; before: Outcome | undefined },
+  options: ConcludeOptions,
+): void {
+  const isNews = (before === undefined ? 'inSync' : labelOf(before)) !== labelOf(outcome);
+  if (outcome.kind === 'refused') {
+    const fields = { room: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
+    if (isNews) options.log.warn(fields, 'object refused');
+    // A missing permission of the daemon is the operator's business, not the tenant's.
+    if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
+    const message = `${outcome.message.charAt(0).toUpperCase()}${outcome.message.slice(1)}`;
+    options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: outcome.reason, message });
+    return;
+  }
+  if (before?.kind === 'refused') options.untell(key);
+  if (!isNews) return;
+  const message = 'message' in outcome ? outcome.message : undefined;
+  options.log.debug({ room: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
+}

@@ -1,0 +1,425 @@
+// The brain of sync as a step machine: given what is known about one key and what the last request came to, the next
+// request or the conclusion. Pure, so that "crash at every write" can be enumerated. In: facts. Out: a step. It must never
+// know a window, a writer, a timer or the log.
+import type { Answer } from '../cluster/answer.ts';
+import type { Preconditions } from '../cluster/writer.ts';
+import type { Key, KubeObject } from '../object/object.ts';
+import type { AddressRefusal } from './address-policy.ts';
+import { type Draft, renderCreate, type Translation } from './draft.ts';
+import { isControlledByOther } from './endpoints/eligibility.ts';
+import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
+import { type OwnerState, ownerReference } from './owner.ts';
+import { judgeOwnership } from './ownership.ts';
+import type { Place } from './placement.ts';
+import { type HostChange, planUpdate, type Update } from './update-patch.ts';
+import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './words.ts';
+
+export interface Facts {
+  key: Key;
+  virtual: VirtualItem | undefined;
+  service: ServiceItem | undefined;
+  place: Place | undefined;
+  host: HostItem | undefined;
+  /** Host objects of ours for this key at places where it no longer belongs; namespace-mapping mode only. */
+  strays: readonly HostItem[];
+  /** The key that may hold the host name when several claim it; undefined when nobody else does. */
+  winner: Key | undefined;
+  owner: OwnerState;
+  /** Addresses of the draft that the policy refuses. */
+  refusals: readonly AddressRefusal[];
+  draft: Draft | undefined;
+  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
+  isDeleteWithheld: boolean;
+  ignoreOrder: boolean;
+  /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
+  mayRemoveLabelsBack: boolean;
+}
+
+export type Request =
+  | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
+  | {
+      side: 'host';
+      verb: 'patch';
+      place: Place;
+      mergePatch: object;
+      reason: string;
+      touches: string[];
+      conflicts: number;
+    }
+  | { side: 'host'; verb: 'remove'; place: Place; preconditions: Preconditions; reason: string }
+  | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: Place }
+  | { side: 'virtual'; verb: 'patch'; place: Place; mergePatch: object; reason: string }
+  | { side: 'virtual'; verb: 'get'; place: Place };
+
+export type WaitReason =
+  | 'OwnerMissing'
+  | 'HostDeleting'
+  | 'HostNameBusy'
+  | 'DeleteWithheld'
+  | 'BackFlowHeld'
+  | 'Contested';
+export type RefuseReason =
+  | 'HostNameTaken'
+  | 'NotOwned'
+  | 'NameCollision'
+  | 'AddressRefused'
+  | 'HostRefused'
+  | 'Forbidden';
+export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOurs';
+
+export type Outcome =
+  | { kind: 'inSync' }
+  | { kind: 'ineligible'; reason: string; message: string }
+  | { kind: 'refused'; reason: RefuseReason; message: string; detail?: string }
+  | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
+  /** Somebody on the host asked us to keep our hands off, or it is not ours to take away. */
+  | { kind: 'left'; reason: LeaveReason; message: string }
+  | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
+
+export type Step = { kind: 'request'; request: Request } | { kind: 'done'; outcome: Outcome };
+
+/** What one pass over a key remembers between its requests. */
+export interface Memory {
+  hostService: { known: false } | { known: true; service: (ServiceItem & { isCopyOf?: Key }) | undefined };
+  mustRead: 'host' | 'virtual' | undefined;
+  conflicts: number;
+  /** An answer that ends the pass. */
+  end: Outcome | undefined;
+}
+
+/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+const conflictLimit = 8;
+
+export function freshMemory(): Memory {
+  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, end: undefined };
+}
+
+export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
+  if (memory.end !== undefined) return done(memory.end);
+  const here = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
+  if (here !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(here) });
+  if (memory.mustRead === 'virtual' && facts.virtual) {
+    return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
+  }
+  const verdict = translation.kind.judge(facts.key, {
+    virtual: facts.virtual,
+    service: facts.service,
+    isPlaced: facts.place !== undefined,
+  });
+  if (verdict.kind === 'ineligible') {
+    return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
+  }
+  if (facts.winner !== undefined && facts.winner !== facts.key) {
+    return decideStrays(facts, collision(facts.winner));
+  }
+  if (facts.refusals.length > 0) return decideRemoval(facts, translation, addressRefused(facts.refusals));
+  return decidePresence(facts, memory, translation);
+}
+
+/** Eligible and ours to place: make the host copy what it should be. */
+function decidePresence(facts: Facts, memory: Memory, translation: Translation): Step {
+  const virtual = facts.virtual as VirtualItem;
+  const draft = facts.draft as Draft;
+  const { host } = facts;
+  if (host === undefined) return decideCreate(facts, virtual, { draft, translation });
+  const left = handsOff(host, virtual);
+  if (left !== undefined) return done(left);
+  if (host.isDeleting) {
+    return done({
+      kind: 'waiting',
+      reason: 'HostDeleting',
+      message: 'the host copy is being deleted; it is created again when it is gone',
+    });
+  }
+  const ownership = judgeOwnership(host, facts.key, translation.placement);
+  switch (ownership.kind) {
+    case 'ours':
+      return decideUpdate(facts, { virtual, host, draft, translation, isTakeOver: false });
+    case 'oursForOther':
+      return done({
+        kind: 'waiting',
+        reason: 'HostNameBusy',
+        message: `its host name still holds the copy of "${ownership.key}", which goes first`,
+        wakes: ownership.key,
+      });
+    case 'foreign':
+      return done({
+        kind: 'refused',
+        reason: 'NotOwned',
+        message: 'its host name is taken by an object that somebody else manages',
+        detail: ownership.why,
+      });
+    case 'native':
+      return decideNative(facts, memory, { virtual, host, draft, translation });
+    default:
+      return ownership satisfies never;
+  }
+}
+
+function decideCreate(
+  facts: Facts,
+  virtual: VirtualItem,
+  { draft, translation }: { draft: Draft; translation: Translation },
+): Step {
+  if (facts.owner.kind === 'missing') {
+    return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  const owner = ownerReference(facts.owner, virtual.hasController === true);
+  const object = renderCreate(virtual, draft, { translation, owner });
+  return ask({ side: 'host', verb: 'create', object, reason: 'eligible and not on the host' });
+}
+
+interface Presence {
+  virtual: VirtualItem;
+  host: HostItem;
+  draft: Draft;
+  translation: Translation;
+}
+
+/** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
+function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
+  const place = placeOf(presence.host);
+  if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
+  const { service } = memory.hostService;
+  const isFree = service === undefined && presence.translation.placement.mode === 'single';
+  const isOurCopy = service !== undefined && service.isCopyOf === facts.key && !service.hasSelector;
+  if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
+  const why =
+    service === undefined
+      ? 'there is no host Service of that name that is a copy of this virtual Service'
+      : service.hasSelector
+        ? 'the host Service of that name has a selector'
+        : 'the host Service of that name is not a copy of this virtual Service';
+  return done({
+    kind: 'refused',
+    reason: 'HostNameTaken',
+    message: 'its host name is taken by an Endpoints of the host cluster itself',
+    detail: why,
+  });
+}
+
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+  const { virtual, host, draft, translation, isTakeOver } = presence;
+  const update = planUpdate({
+    virtual,
+    host,
+    draft,
+    translation,
+    owner: ownerReference(facts.owner, virtual.hasController === true),
+    isTakeOver,
+    ignoreOrder: facts.ignoreOrder,
+  });
+  if (update.virtual !== undefined) {
+    if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
+      return done({
+        kind: 'waiting',
+        reason: 'BackFlowHeld',
+        message: 'labels removed on the host reach the virtual object once its Service is known to be current',
+        retryAfterMs: 1000,
+      });
+    }
+    return ask({
+      side: 'virtual',
+      verb: 'patch',
+      place: placeOf(virtual),
+      mergePatch: {
+        metadata: {
+          uid: virtual.uid,
+          resourceVersion: virtual.resourceVersion,
+          ...(update.virtual.labels.size > 0 && { labels: Object.fromEntries(update.virtual.labels) }),
+          ...(update.virtual.annotations.size > 0 && { annotations: Object.fromEntries(update.virtual.annotations) }),
+        },
+      },
+      reason: 'edited on the host',
+    });
+  }
+  if (update.host === undefined) return decideStrays(facts, { kind: 'inSync' });
+  return ask({
+    side: 'host',
+    verb: 'patch',
+    place: placeOf(host),
+    mergePatch: mergePatchOf(host, update.host),
+    reason: isTakeOver ? 'taken over' : 'differs from the virtual side',
+    touches: update.touches,
+    conflicts: update.conflicts,
+  });
+}
+
+function onlyRemovesLabels(update: Update): boolean {
+  const back = update.virtual;
+  return (
+    back !== undefined && back.annotations.size === 0 && [...back.labels.values()].every((value) => value === null)
+  );
+}
+
+/** uid and resourceVersion make a late patch of a deleted or changed object fail instead of resurrecting it. */
+function mergePatchOf(host: HostItem, change: HostChange): object {
+  return {
+    metadata: {
+      uid: host.uid,
+      resourceVersion: host.resourceVersion,
+      ...(change.labels.size > 0 && { labels: Object.fromEntries(change.labels) }),
+      ...(change.annotations.size > 0 && { annotations: Object.fromEntries(change.annotations) }),
+      ...(change.ownerReferences && { ownerReferences: change.ownerReferences }),
+    },
+    ...change.payload,
+  };
+}
+
+/** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
+function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {
+  const { host, key } = facts;
+  if (host === undefined) return decideStrays(facts, outcome);
+  const ownership = judgeOwnership(host, key, translation.placement);
+  if (ownership.kind !== 'ours') return decideStrays(facts, outcome);
+  const left = handsOff(host, facts.virtual) ?? keptByHost(host, facts.virtual);
+  if (left !== undefined) return done(left);
+  if (!ownership.isDeletable) {
+    return done({
+      kind: 'left',
+      reason: 'NotOurs',
+      message: 'the host copy has lost its object-name or object-namespace annotation, so it is not deleted',
+    });
+  }
+  if (host.isDeleting) return decideStrays(facts, outcome);
+  if (facts.isDeleteWithheld) {
+    return done({
+      kind: 'waiting',
+      reason: 'DeleteWithheld',
+      message: 'a list would delete many host copies at once; it is believed after a second one says the same',
+    });
+  }
+  const reason = outcome.kind === 'ineligible' || outcome.kind === 'refused' ? outcome.reason : outcome.kind;
+  return ask(removal(host, reason));
+}
+
+/** A mapping moved the key: once the new place is settled the old copies go. */
+function decideStrays(facts: Facts, outcome: Outcome): Step {
+  const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual) === undefined);
+  return stray === undefined ? done(outcome) : ask(removal(stray, 'moved to another host namespace'));
+}
+
+function removal(host: HostItem, reason: string): Request {
+  const preconditions = { uid: host.uid, resourceVersion: host.resourceVersion };
+  return { side: 'host', verb: 'remove', place: placeOf(host), preconditions, reason };
+}
+
+function handsOff(host: HostItem, virtual: VirtualItem | undefined): Outcome | undefined {
+  if (host.annotations?.[pauseKey] === 'true') {
+    return { kind: 'left', reason: 'Paused', message: `the host copy is annotated ${pauseKey}=true` };
+  }
+  if (isControlledByOther(host) && !isTenants(controlledByKey, host, virtual)) {
+    return {
+      kind: 'left',
+      reason: 'ControlledByOther',
+      message: `the host copy is marked ${controlledByKey} somebody else`,
+    };
+  }
+  return undefined;
+}
+
+function keptByHost(host: HostItem, virtual: VirtualItem | undefined): Outcome | undefined {
+  if (virtual !== undefined) return undefined;
+  if (host.annotations?.[skipBackSyncKey] !== 'true' || isTenants(skipBackSyncKey, host, virtual)) return undefined;
+  return { kind: 'left', reason: 'KeptByHost', message: `the host copy is annotated ${skipBackSyncKey}=true` };
+}
+
+/** vCluster copies these keys from tenants; what a tenant wrote must not pin or hide a host object. */
+function isTenants(key: string, host: HostItem, virtual: VirtualItem | undefined): boolean {
+  const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
+  return copied.includes(key) || virtual?.annotations?.[key] !== undefined;
+}
+
+/** What the answer to a request means for the rest of the pass. */
+export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
+  switch (answer.kind) {
+    case 'ok':
+      return { ...memory, mustRead: undefined };
+    case 'notFound':
+      return { ...memory, mustRead: undefined };
+    case 'conflict':
+    case 'alreadyExists': {
+      const conflicts = memory.conflicts + 1;
+      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
+      return { ...memory, conflicts, mustRead: request.side };
+    }
+    case 'forbidden':
+      if (answer.namespaceTerminating) {
+        return ended(memory, {
+          kind: 'waiting',
+          reason: 'OwnerMissing',
+          message: 'the host namespace is being deleted',
+          retryAfterMs: namespaceRetryMs,
+        });
+      }
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'Forbidden',
+        message: forbiddenMessage(request),
+        detail: answer.message,
+      });
+    case 'refused':
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'HostRefused',
+        message: `the ${request.side} API server does not accept it`,
+        detail: answer.message,
+      });
+    case 'throttled':
+    case 'failed':
+      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
+    case 'gone':
+    case 'unauthorized':
+      return ended(memory, { kind: 'retry', message: answer.message });
+    case 'notSent':
+      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
+    default:
+      return answer satisfies never;
+  }
+}
+
+const namespaceRetryMs = 5000;
+
+function forbiddenMessage(request: Request): string {
+  const what =
+    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
+  const verb = request.verb === 'remove' ? 'delete' : request.verb;
+  return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+function ended(memory: Memory, end: Outcome): Memory {
+  return { ...memory, mustRead: undefined, end };
+}
+
+function collision(winner: Key): Outcome {
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its host name belongs to "${winner}", which had it first`,
+  };
+}
+
+function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
+  const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
+  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
+  return {
+    kind: 'refused',
+    reason: 'AddressRefused',
+    message: `the address policy refuses ${named.join(', ')}${more}`,
+  };
+}
+
+/** Enough to find the mistake, few enough for one event. */
+const namedAddresses = 3;
+
+function placeOf(item: Place): Place {
+  return { namespace: item.namespace, name: item.name };
+}
+
+function ask(request: Request): Step {
+  return { kind: 'request', request };
+}
+
+function done(outcome: Outcome): Step {
+  return { kind: 'done', outcome };
+}

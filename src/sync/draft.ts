@@ -1,0 +1,147 @@
+// The host object as the virtual side alone wants it: metadata and payload, before anything on the host is looked at. A
+// draft is a value; patches work on it, update-patch compares it with the host, and `render` prints it.
+import type { KubeObject, OwnerReference } from '../object/object.ts';
+import { annotationBytes, annotationBytesLimit, type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
+import { entriesOf, type KeyRules } from './keys.ts';
+import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
+import type { Place, Placement } from './placement.ts';
+import { baseKey, instanceKey, managedAnnotationsKey, markerLabel, namespaceLabel, objectKeys } from './words.ts';
+
+/** Everything that turns a virtual object into a host object; one value per configuration. */
+export interface Translation {
+  kind: SyncedKind;
+  placement: Placement;
+  labels: KeyRules;
+  annotations: KeyRules;
+  /** Digest of the patch set, '' without patches. */
+  patchDigest: string;
+}
+
+export interface Draft {
+  place: Place;
+  /** Translated labels and annotations of the tenant, host spelling, bookkeeping not included. */
+  labels: ReadonlyMap<string, string>;
+  annotations: ReadonlyMap<string, string>;
+  payload: Payload;
+  /** Virtual spelling of keys that a patch touched. */
+  patchedLabels: ReadonlySet<string>;
+  patchedAnnotations: ReadonlySet<string>;
+}
+
+export function draftHost(virtual: VirtualItem, place: Place, translation: Translation): Draft {
+  const { kind, placement } = translation;
+  return {
+    place,
+    labels: translateKeys(entriesOf(virtual.labels), translation.labels),
+    annotations: translateKeys(entriesOf(virtual.annotations), translation.annotations),
+    payload: kind.translate(virtual, placement),
+    patchedLabels: new Set(),
+    patchedAnnotations: new Set(),
+  };
+}
+
+function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): Map<string, string> {
+  const host = new Map<string, string>();
+  for (const [key, value] of virtual) {
+    const hostKey = rules.toHost(key);
+    if (hostKey !== undefined) host.set(hostKey, value);
+  }
+  return host;
+}
+
+/** Labels that we keep on every host copy whatever happens to it. */
+export function fixedLabels(virtual: VirtualItem, placement: Placement): [string, string][] {
+  return [
+    [markerLabel, placement.virtualCluster],
+    [namespaceLabel, virtual.namespace],
+  ];
+}
+
+/** The six, and the instance where names alone do not tell whose the object is. */
+export function fixedAnnotations(virtual: VirtualItem, place: Place, translation: Translation): [string, string][] {
+  const { kind, placement } = translation;
+  const fixed: [string, string][] = [
+    [objectKeys.name, virtual.name],
+    [objectKeys.namespace, virtual.namespace],
+    [objectKeys.uid, virtual.uid],
+    [objectKeys.kind, kind.kindAnnotation],
+    [objectKeys.hostName, place.name],
+    [objectKeys.hostNamespace, place.namespace],
+  ];
+  if (placement.mode === 'mapped') fixed.push([instanceKey, placement.instance]);
+  return fixed;
+}
+
+/** Written at create and frozen afterwards, as vCluster does; undefined when no annotation was copied. */
+export function managedAnnotations(draft: Draft, virtual: VirtualItem): string | undefined {
+  const copied = [...draft.annotations.keys()].filter((key) => virtual.annotations?.[key] !== undefined).sort();
+  return copied.length > 0 ? copied.join('\n') : undefined;
+}
+
+export function renderCreate(
+  virtual: VirtualItem,
+  draft: Draft,
+  options: { translation: Translation; owner: OwnerReference | undefined },
+): KubeObject {
+  const { translation, owner } = options;
+  const { kind, placement } = translation;
+  const annotations = new Map(draft.annotations);
+  const managed = managedAnnotations(draft, virtual);
+  if (managed !== undefined) annotations.set(managedAnnotationsKey, managed);
+  for (const [key, value] of fixedAnnotations(virtual, draft.place, translation)) annotations.set(key, value);
+  const base = formatBase(baseOf(virtual, draft, translation));
+  annotations.set(baseKey, base);
+  if (annotationBytes(annotations) > annotationBytesLimit) annotations.delete(baseKey);
+  const labels = new Map([...draft.labels, ...fixedLabels(virtual, placement)]);
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: draft.place.name,
+      namespace: draft.place.namespace,
+      labels: Object.fromEntries(labels),
+      annotations: Object.fromEntries(annotations),
+      ...(owner && { ownerReferences: [owner] }),
+    },
+    ...withoutEmpty(draft.payload),
+  };
+}
+
+/** The base of a host object that holds exactly what the draft says. */
+export function baseOf(virtual: VirtualItem, draft: Draft, translation: Translation): Base {
+  return {
+    patchDigest: translation.patchDigest,
+    labels: freshEntries(entriesOf(virtual.labels), draft.labels, translation.labels, draft.patchedLabels),
+    annotations: freshEntries(
+      entriesOf(virtual.annotations),
+      draft.annotations,
+      translation.annotations,
+      draft.patchedAnnotations,
+    ),
+  };
+}
+
+function freshEntries(
+  virtual: ReadonlyMap<string, string>,
+  host: ReadonlyMap<string, string>,
+  rules: KeyRules,
+  patched: ReadonlySet<string>,
+): Map<string, BaseEntry> {
+  const keys = new Set([...virtual.keys()].filter((key) => rules.toHost(key) !== undefined));
+  for (const hostKey of host.keys()) {
+    const key = rules.toVirtual(hostKey);
+    if (key !== undefined) keys.add(key);
+  }
+  const entries = new Map<string, BaseEntry>();
+  for (const key of keys) {
+    const hostValue = host.get(rules.toHost(key) as string);
+    entries.set(key, { virtual: hashOf(virtual.get(key)), host: hashOf(hostValue), isPatched: patched.has(key) });
+  }
+  return entries;
+}
+
+function withoutEmpty(payload: Payload): Payload {
+  return Object.fromEntries(
+    Object.entries(payload).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)),
+  );
+}

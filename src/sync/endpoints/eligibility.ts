@@ -1,0 +1,54 @@
+// Whether a virtual Endpoints has a place on the host, judged by the virtual side alone. Pure; the address policy and the
+// name contest are judged elsewhere, because they need more than these two objects.
+import type { ServiceItem } from '../kind.ts';
+import { controlledByKey } from '../words.ts';
+import type { VirtualEndpoints } from './items.ts';
+
+export type Eligibility = { kind: 'eligible' } | { kind: 'ineligible'; reason: IneligibleReason };
+
+export type IneligibleReason =
+  | 'ReservedKey'
+  | 'NoEndpoints'
+  | 'NoService'
+  | 'ServiceHasSelector'
+  | 'ControlledByOther'
+  | 'NotMapped';
+
+export const ineligibleSentences: Record<IneligibleReason, string> = {
+  ReservedKey: 'default/kubernetes belongs to the virtual cluster itself and is never synced',
+  NoEndpoints: 'there is no virtual Endpoints of this name',
+  NoService: 'there is no virtual Service of the same name',
+  ServiceHasSelector: 'the virtual Service has a selector, so the host cluster fills in its endpoints itself',
+  ControlledByOther: 'the virtual Endpoints is marked vcluster.loft.sh/controlled-by somebody else',
+  NotMapped: 'its namespace is not mapped to a host namespace and sync.toHost.namespaces.mappingsOnly is true',
+};
+
+export const apiServerKey = 'default/kubernetes';
+
+export function judgeEligibility(
+  key: string,
+  facts: { endpoints: VirtualEndpoints | undefined; service: ServiceItem | undefined; isPlaced: boolean },
+): Eligibility {
+  const { endpoints, service } = facts;
+  if (key === apiServerKey) return ineligible('ReservedKey');
+  if (endpoints === undefined) return ineligible('NoEndpoints');
+  if (!facts.isPlaced) return ineligible('NotMapped');
+  if (isControlledByOther(endpoints)) return ineligible('ControlledByOther');
+  if (service === undefined) return ineligible('NoService');
+  if (service.hasSelector) return ineligible('ServiceHasSelector');
+  return { kind: 'eligible' };
+}
+
+/** As vCluster: any label value excludes, an annotation excludes unless it names this very sync. */
+export function isControlledByOther(object: {
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+}): boolean {
+  if (object.labels?.[controlledByKey]) return true;
+  const annotation = object.annotations?.[controlledByKey];
+  return annotation !== undefined && annotation !== '' && annotation !== 'endpoints';
+}
+
+function ineligible(reason: IneligibleReason): Eligibility {
+  return { kind: 'ineligible', reason };
+}

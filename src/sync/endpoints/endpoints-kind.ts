@@ -1,0 +1,46 @@
+// core/v1 Endpoints behind the seam of sync/kind.ts: which of them go to the host and what their payload looks like there.
+// In: projected objects. Out: verdicts and payloads. Must never know a cluster, a queue or the time.
+import { endpointsResource } from '../../cluster/writer.ts';
+import type { SyncedKind } from '../kind.ts';
+import { endpointControllerName, endpointsManagedByLabel } from '../words.ts';
+import { ineligibleSentences, judgeEligibility } from './eligibility.ts';
+import {
+  type EndpointSubset,
+  type HostEndpoints,
+  projectHostEndpoints,
+  projectVirtualEndpoints,
+  type VirtualEndpoints,
+} from './items.ts';
+import { addressesOf, isSameEndpoints, isSameSubsets, normalizeSubsets, translateSubsets } from './subsets.ts';
+
+export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  kindAnnotation: '/v1, Kind=Endpoints',
+  resource: endpointsResource,
+  projectVirtual: projectVirtualEndpoints,
+  projectHost: projectHostEndpoints,
+  judge(key, { virtual, service, isPlaced }) {
+    const eligibility = judgeEligibility(key, { endpoints: virtual, service, isPlaced });
+    return eligibility.kind === 'eligible'
+      ? eligibility
+      : { ...eligibility, sentence: ineligibleSentences[eligibility.reason] };
+  },
+  translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
+  payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
+  payloadChange(desired, host, { ignoreOrder }) {
+    const wanted = normalizeSubsets(subsetsOf(desired));
+    const found = subsetsOf(host);
+    if (isSameSubsets(wanted, found)) return undefined;
+    if (ignoreOrder && isSameEndpoints(wanted, found)) return undefined;
+    return { subsets: wanted.length > 0 ? wanted : null };
+  },
+  isSameButForOrder: (one, other) =>
+    !isSameSubsets(subsetsOf(one), subsetsOf(other)) && isSameEndpoints(subsetsOf(one), subsetsOf(other)),
+  addressesOf: (payload) => addressesOf(subsetsOf(payload)),
+  isTakenByController: (host) => host.labels?.[endpointsManagedByLabel] === endpointControllerName,
+};
+
+function subsetsOf(payload: Record<string, unknown>): EndpointSubset[] {
+  return (payload['subsets'] ?? []) as EndpointSubset[];
+}

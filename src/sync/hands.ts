@@ -1,0 +1,135 @@
+// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
+// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
+import type { Clock } from '../clock.ts';
+import type { Answer } from '../cluster/answer.ts';
+import type { Writer } from '../cluster/writer.ts';
+import type { Log } from '../log.ts';
+import type { Key } from '../object/object.ts';
+import type { Contest } from './contest.ts';
+import type { Facts, Outcome, Request } from './decide.ts';
+import type { DeleteGuard } from './delete-guard.ts';
+import type { EventNote } from './event-recorder.ts';
+import type { Ledger } from './ledger.ts';
+import type { SyncMetrics } from './metrics.ts';
+import type { Hands } from './reconcile.ts';
+import type { World } from './world.ts';
+
+/** A removed label is believed after this long even if the virtual Services stay silent. */
+const backFlowHoldMs = 60_000;
+
+export interface HandsOptions {
+  world: World;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  guard: DeleteGuard;
+  contest: Contest;
+  ledger: Ledger;
+  metrics: SyncMetrics;
+  clock: Clock;
+  log: Log;
+  isDryRun: boolean;
+  isHostRecent: boolean;
+  /** Rises with every change of the rules: a write after it undoes nobody's edit. */
+  generation: () => number;
+  enqueue: (key: Key) => void;
+  tell: (note: EventNote) => void;
+}
+
+export function createHands(options: HandsOptions): Hands {
+  const { world, contest, ledger, metrics, clock, log } = options;
+  const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
+  let hostRepacks = false;
+
+  const mayRemoveLabelsBack = (key: Key): boolean => {
+    if (options.isHostRecent) return true;
+    const place = world.placeOf(key);
+    const host = place === undefined ? undefined : world.hostOf(place);
+    if (host === undefined) return true;
+    const now = clock.now();
+    const held = backFlowSince.get(key);
+    if (held === undefined || held.hostVersion !== host.resourceVersion) {
+      backFlowSince.set(key, { hostVersion: host.resourceVersion, sinceMs: now });
+      return false;
+    }
+    return world.windows.services.lastHeardMs > held.sinceMs || now - held.sinceMs >= backFlowHoldMs;
+  };
+
+  /** The virtual side and the rules are what they were when the host last agreed: so it is the host that changed. */
+  const undoesHostChange = (facts: Facts, request: Request): boolean =>
+    request.side === 'host' &&
+    (request.verb === 'create' || request.verb === 'patch') &&
+    ledger.settledAt(facts.key) === versionOf(facts, options.generation());
+
+  const noteRepair = (facts: Facts): void => {
+    metrics.repairs.inc();
+    const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
+    if (!isNews || facts.virtual === undefined) return;
+    const by = facts.host?.lastManager ?? 'somebody on the host';
+    log.warn({ room: 'sync', key: facts.key, manager: by }, 'object is contested');
+    const message = `The host copy keeps being changed by "${by}"; it is put right once a second`;
+    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+  };
+
+  /** The stored result of our own write in another order: this server repacks, so order says nothing there. */
+  const learnOrder = (facts: Facts, answer: Answer): void => {
+    if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
+    const { kind } = world.rules.translation;
+    const stored = kind.payloadOf(kind.projectHost(answer.object));
+    hostRepacks = kind.isSameButForOrder(facts.draft.payload, stored);
+    if (hostRepacks) log.info({ room: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+  };
+
+  return {
+    world,
+    virtualWriter: options.virtualWriter,
+    hostWriter: options.hostWriter,
+    circumstances: (key) => ({
+      isDeleteWithheld: options.guard.isWithheld(key),
+      ignoreOrder: hostRepacks,
+      mayRemoveLabelsBack: mayRemoveLabelsBack(key),
+    }),
+    mayWrite(facts, request): Outcome | undefined {
+      if (options.isDryRun) {
+        ledger.setDifference(facts.key, request);
+        return { kind: 'inSync' };
+      }
+      if (!undoesHostChange(facts, request)) return undefined;
+      const delayMs = contest.delayBeforeRepair(facts.key);
+      if (delayMs === 0) return undefined;
+      return {
+        kind: 'waiting',
+        reason: 'Contested',
+        message: 'somebody on the host keeps changing the copy',
+        retryAfterMs: delayMs,
+      };
+    },
+    written(facts, request, answer) {
+      const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
+      metrics.requests.inc({ request: name });
+      if (answer.kind !== 'ok') return;
+      log.info(
+        { room: 'sync', key: facts.key, request: `${request.side} ${request.verb}`, reason: reasonOf(request) },
+        'object written',
+      );
+      if (request.side === 'virtual') return;
+      if (undoesHostChange(facts, request)) noteRepair(facts);
+      // From here on a write for the same version of the virtual side means that somebody changed what we wrote: an edit,
+      // or a webhook that never lets our version stand.
+      if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
+      if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
+      if (request.verb === 'create' || request.verb === 'patch') learnOrder(facts, answer);
+      // Our own delete is known before its event: whoever waits for the name may go on at once.
+      if (request.verb === 'remove') for (const rival of world.rivalsOf(facts.key)) options.enqueue(rival);
+    },
+  };
+}
+
+/** Everything but the host that a host copy depends on. */
+export function versionOf(facts: Facts, generation: number): string {
+  const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
+  return `${facts.virtual?.uid} ${facts.virtual?.resourceVersion} ${owner} ${generation}`;
+}
+
+function reasonOf(request: Request): string {
+  return request.verb === 'get' ? '' : request.reason;
+}

@@ -1,0 +1,72 @@
+// The seam between what sync does for any kind and what is special to one: Endpoints stand behind it, EndpointSlices will.
+// A kind is pure: it judges, translates and compares; it never acts.
+import type { Item } from '../cluster/window.ts';
+import type { ResourceRef } from '../cluster/writer.ts';
+import type { Key, KubeObject, OwnerReference } from '../object/object.ts';
+import type { Placement } from './placement.ts';
+
+export interface VirtualItem extends Item {
+  creationTimestamp: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  /** The tenant's object has a controller of its own; our owner reference on the host says so too. */
+  hasController?: true;
+}
+
+export interface HostItem extends Item {
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  isDeleting?: true;
+  /** Whoever wrote last, unless it was us; named when an object is contested. */
+  lastManager?: string;
+}
+
+export interface ServiceItem extends Item {
+  hasSelector?: true;
+  isDeleting?: true;
+}
+
+export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
+
+/** What a kind carries besides metadata, e.g. `{ subsets }`. */
+export type Payload = Record<string, unknown>;
+
+export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Value of the object-kind annotation, as vCluster spells it. */
+  readonly kindAnnotation: string;
+  readonly resource: ResourceRef;
+  projectVirtual(object: KubeObject): V;
+  projectHost(object: KubeObject): H;
+  judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
+  /** The host payload by the virtual side alone, before patches. */
+  translate(virtual: V, placement: Placement): Payload;
+  payloadOf(host: H): Payload;
+  /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
+  payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
+  /** The same endpoints in another order or grouping. */
+  isSameButForOrder(one: Payload, other: Payload): boolean;
+  addressesOf(payload: Payload): Iterable<string>;
+  /** The host's own controller has taken this object over: our view of the virtual side is behind. */
+  isTakenByController(host: H): boolean;
+}
+
+export function projectService(object: KubeObject): ServiceItem {
+  const selector = (object['spec'] as { selector?: Record<string, string> } | undefined)?.selector;
+  return {
+    ...identityOf(object),
+    ...(isFilled(selector) && { hasSelector: true as const }),
+    ...(object.metadata.deletionTimestamp !== undefined && { isDeleting: true as const }),
+  };
+}
+
+export function identityOf(object: KubeObject): Item {
+  const { namespace = '', name = '', uid = '', resourceVersion = '' } = object.metadata;
+  return { namespace, name, uid, resourceVersion };
+}
+
+export function isFilled(map: Record<string, string> | undefined | null): map is Record<string, string> {
+  return map !== undefined && map !== null && Object.keys(map).length > 0;
+}

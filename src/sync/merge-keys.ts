@@ -1,0 +1,125 @@
+// The three-way merge of one map, key by key: who changed what since both sides agreed, who wins, and what each side must
+// be told. Values in, values out; it knows neither what the keys mean nor which cluster they come from.
+//
+//   virtual changed   host changed   flows back   result
+//   no                no             any          the host holds what the virtual side (after patches) says
+//   yes               any            any          virtual wins
+//   no                yes            yes          the virtual side follows
+//   no                yes            no           virtual wins for a key it has; a key only the host has stays
+import { type BaseEntry, hashOf } from './base.ts';
+import type { KeyRules } from './keys.ts';
+
+export type KeyVerdict = 'same' | 'toHost' | 'toVirtual' | 'bothVirtualWins' | 'hostOnly' | 'reverted';
+
+export interface KeyMerge {
+  /** Host spelling → new value, null to remove. */
+  host: Map<string, string | null>;
+  /** Virtual spelling → new raw host value, null to remove. Not yet run backwards through patches. */
+  back: Map<string, string | null>;
+  /** The base after `host` and, once the virtual side has followed, `back`. */
+  base: Map<string, BaseEntry>;
+  /** Both sides changed a key to different values since they agreed. */
+  conflicts: number;
+  /** Host edits that were undone. */
+  reverted: string[];
+}
+
+export interface KeyMergeInput {
+  virtual: ReadonlyMap<string, string>;
+  /** What the host should hold by the virtual side alone: translated and patched, host spelling. */
+  desired: ReadonlyMap<string, string>;
+  host: ReadonlyMap<string, string>;
+  base: ReadonlyMap<string, BaseEntry> | undefined;
+  rules: KeyRules;
+  /** A host-only key that an earlier create copied from the tenant (no base to tell). */
+  wasCopied: (hostKey: string) => boolean;
+  /** Virtual spelling of keys that a patch touches now. */
+  patched: ReadonlySet<string>;
+  /** False for a host version that may not flow back at all. */
+  mayFlowBack: boolean;
+  /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
+  isPatchSetNew: boolean;
+  observe?: (virtualKey: string, verdict: KeyVerdict) => void;
+}
+
+export function mergeKeys(input: KeyMergeInput): KeyMerge {
+  const merge: KeyMerge = { host: new Map(), back: new Map(), base: new Map(), conflicts: 0, reverted: [] };
+  for (const key of flowingKeys(input)) mergeKey(key, input, merge);
+  return merge;
+}
+
+/** Everything either side or the base knows and the rules let through, in virtual spelling. */
+function flowingKeys(input: KeyMergeInput): Set<string> {
+  const { rules } = input;
+  const keys = new Set<string>();
+  for (const key of input.virtual.keys()) if (rules.toHost(key) !== undefined) keys.add(key);
+  for (const hostKey of [...input.desired.keys(), ...input.host.keys()]) {
+    const key = rules.toVirtual(hostKey);
+    if (key !== undefined) keys.add(key);
+  }
+  for (const key of input.base?.keys() ?? []) if (rules.toHost(key) !== undefined) keys.add(key);
+  return keys;
+}
+
+function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
+  const { rules, base } = input;
+  const hostKey = rules.toHost(key) as string;
+  const virtualValue = input.virtual.get(key);
+  const desiredValue = input.desired.get(hostKey);
+  const hostValue = input.host.get(hostKey);
+  const verdict = judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input);
+  input.observe?.(key, verdict);
+
+  let finalHostValue = hostValue;
+  if (verdict === 'toVirtual') {
+    merge.back.set(key, hostValue ?? null);
+  } else if (verdict !== 'hostOnly' && verdict !== 'same') {
+    finalHostValue = desiredValue;
+    merge.host.set(hostKey, desiredValue ?? null);
+    if (verdict === 'bothVirtualWins') merge.conflicts++;
+    if (verdict === 'reverted') merge.reverted.push(hostKey);
+  }
+  const remembered = base?.get(key);
+  if (verdict === 'hostOnly' && base !== undefined) {
+    // Whatever the host does with its own keys is no change of ours to write down.
+    if (remembered !== undefined) merge.base.set(key, remembered);
+    return;
+  }
+  const entry = { virtual: hashOf(virtualValue), host: hashOf(finalHostValue), isPatched: input.patched.has(key) };
+  if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
+}
+
+/** A key that never flows back needs no memory unless the virtual side has it: then its removal must be noticed. */
+function belongsInBase(key: string, entry: BaseEntry, rules: KeyRules): boolean {
+  if (entry.virtual !== '') return true;
+  return entry.host !== '' && rules.flowsBack(key);
+}
+
+interface KeyValues {
+  virtualValue: string | undefined;
+  desiredValue: string | undefined;
+  hostValue: string | undefined;
+  hostKey: string;
+}
+
+function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerdict {
+  const { virtualValue, desiredValue, hostValue, hostKey } = values;
+  if (input.base === undefined) {
+    if (desiredValue === hostValue) return 'same';
+    if (desiredValue !== undefined) return 'toHost';
+    // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
+    return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
+  }
+  const entry = input.base.get(key);
+  const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
+  const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
+  if (desiredValue === hostValue) return 'same';
+  if (!isHostChanged) {
+    const isHostsOwn = !isVirtualChanged && virtualValue === undefined && desiredValue === undefined;
+    return isHostsOwn ? 'hostOnly' : 'toHost';
+  }
+  if (isVirtualChanged) return 'bothVirtualWins';
+  const isPatchSuspect = input.isPatchSetNew && (input.patched.has(key) || entry?.isPatched === true);
+  if (input.rules.flowsBack(key) && input.mayFlowBack && !isPatchSuspect) return 'toVirtual';
+  return desiredValue === undefined && virtualValue === undefined ? 'hostOnly' : 'reverted';
+}

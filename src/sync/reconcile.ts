@@ -1,0 +1,89 @@
+// The conductor: looks, asks decide for the next step, sends it, and tells the windows what came of it, until the key is
+// settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
+import type { Answer } from '../cluster/answer.ts';
+import { servicesResource, type Writer } from '../cluster/writer.ts';
+import { type Key, keyOf } from '../object/object.ts';
+import { absorb, decide, type Facts, freshMemory, type Memory, type Outcome, type Request } from './decide.ts';
+import { projectService } from './kind.ts';
+import { objectKeys } from './words.ts';
+import type { Circumstances, World } from './world.ts';
+
+/** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
+const requestLimit = 16;
+
+export interface Hands {
+  world: World;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  circumstances(key: Key): Circumstances;
+  /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
+  mayWrite(facts: Facts, request: Request): Outcome | undefined;
+  /** Told after every write that was answered. */
+  written(facts: Facts, request: Request, answer: Answer): void;
+}
+
+export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
+  let memory = freshMemory();
+  for (let requests = 0; requests < requestLimit; requests++) {
+    const facts = hands.world.look(key, hands.circumstances(key));
+    const step = decide(facts, memory, hands.world.rules.translation);
+    if (step.kind === 'done') return { outcome: step.outcome, facts };
+    const { request } = step;
+    const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
+    if (instead !== undefined) return { outcome: instead, facts };
+    const answer = await send(request, hands);
+    tellWindows(request, answer, { facts, hands });
+    memory = remember(absorb(memory, request, answer), request, answer);
+    if (request.verb !== 'get') hands.written(facts, request, answer);
+  }
+  const facts = hands.world.look(key, hands.circumstances(key));
+  return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
+}
+
+function send(request: Request, hands: Hands): Promise<Answer> {
+  const { resource } = hands.world.rules.translation.kind;
+  const writer = request.side === 'host' ? hands.hostWriter : hands.virtualWriter;
+  switch (request.verb) {
+    case 'create':
+      return writer.create(resource, request.object);
+    case 'patch':
+      return writer.patch(resource, request.place, request.mergePatch);
+    case 'remove':
+      return writer.remove(resource, request.place, request.preconditions);
+    case 'get':
+      return writer.get(
+        request.side === 'host' && request.what === 'service' ? servicesResource : resource,
+        request.place,
+      );
+    default:
+      return request satisfies never;
+  }
+}
+
+/** Own results are known at once: the next look must not see the world from before the write. */
+function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts: Facts; hands: Hands }): void {
+  if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
+  const window = request.side === 'host' ? hands.world.windows.host : hands.world.windows.virtual;
+  const place = request.verb === 'create' ? facts.place : request.place;
+  if (place === undefined) return;
+  if (request.verb === 'remove' && answer.kind === 'ok') {
+    // With finalizers the object is still there and carries its deletionTimestamp; a plain Status means it is gone.
+    if (answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined) {
+      window.forget(keyOf(place.namespace, place.name), request.preconditions.resourceVersion);
+    } else window.remember(answer.object);
+    return;
+  }
+  if (answer.kind === 'ok') window.remember(answer.object);
+  if (answer.kind === 'notFound') window.forget(keyOf(place.namespace, place.name));
+}
+
+function remember(memory: Memory, request: Request, answer: Answer): Memory {
+  if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return memory;
+  if (answer.kind === 'notFound') return { ...memory, hostService: { known: true, service: undefined } };
+  if (answer.kind !== 'ok') return memory;
+  const annotations = answer.object.metadata.annotations;
+  const name = annotations?.[objectKeys.name];
+  const namespace = annotations?.[objectKeys.namespace];
+  const isCopyOf = name && namespace ? { isCopyOf: keyOf(namespace, name) } : {};
+  return { ...memory, hostService: { known: true, service: { ...projectService(answer.object), ...isCopyOf } } };
+}

@@ -1,0 +1,223 @@
+// The room's front: keeps the host a function of the virtual side, the configuration and the holders of contested names.
+// In: windows onto both clusters and two writers. Out: writes, events, metrics and a status that can explain itself.
+// It must never know HTTP, a file, or how its windows stay true.
+import type { Clock, Timer } from '../clock.ts';
+import type { Writer } from '../cluster/writer.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Key } from '../object/object.ts';
+import { WorkQueue } from '../queue/work-queue.ts';
+import { type ConcludeOptions, conclude } from './conclude.ts';
+import { Contest } from './contest.ts';
+import type { VirtualList } from './delete-guard.ts';
+import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
+import { createHands } from './hands.ts';
+import { Ledger } from './ledger.ts';
+import { MassDelete } from './mass-delete.ts';
+import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
+import { type Hands, reconcile } from './reconcile.ts';
+import { type Rules, type Windows, World } from './world.ts';
+
+export interface SyncOptions {
+  windows: Windows;
+  rules: Rules;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  /** Whether this process may write now; the writers ask again at the moment of sending. */
+  isLeader: () => boolean;
+  isDryRun: boolean;
+  /** The host sets endpoints.kubernetes.io/managed-by (1.33 and newer), so a removed label needs no second thought. */
+  isHostRecent: boolean;
+}
+
+/** Keys worked on at once; the writer decides how many requests that becomes. */
+const concurrency = 48;
+/** Refused and waiting objects are looked at again now and then: the world may have changed where no event tells. */
+const auditMs = 10 * 60_000;
+/** An owner reference is repaired on this many objects a second when the owner comes back with another uid. */
+const ownerRepairsPerSecond = 20;
+
+export class Sync {
+  readonly world: World;
+  readonly ledger = new Ledger();
+  readonly contest: Contest;
+  readonly massDelete: MassDelete;
+  readonly metrics: SyncMetrics;
+  readonly queue: WorkQueue;
+  readonly options: SyncOptions;
+  readonly #events: EventRecorder;
+  readonly #hands: Hands;
+  readonly #conclusions: ConcludeOptions;
+  #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
+  #unsubscribe: (() => void)[] = [];
+  #audit: Timer | undefined;
+  #generation = 0;
+  #ownerUid: string | undefined;
+
+  constructor(options: SyncOptions) {
+    const { clock, random, log } = options;
+    this.options = options;
+    this.world = new World(options.windows, options.rules);
+    this.contest = new Contest(clock);
+    this.metrics = createSyncMetrics(options.metrics);
+    this.queue = new WorkQueue({
+      name: 'endpoints',
+      clock,
+      random,
+      log,
+      metrics: options.metrics,
+      // One namespace full of changes must not keep the others waiting.
+      laneOf: (key) => key.slice(0, key.indexOf('/')),
+    });
+    this.#events = createEventRecorder({
+      writer: options.virtualWriter,
+      kind: options.rules.translation.kind,
+      clock,
+      log,
+      onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
+    });
+    const shared = {
+      ledger: this.ledger,
+      contest: this.contest,
+      metrics: this.metrics,
+      clock,
+      log,
+      generation: () => this.#generation,
+      enqueue: (key: Key) => this.enqueue(key),
+      tell: (note: EventNote) => this.#tell(note),
+    };
+    this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
+    this.#hands = createHands({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
+    this.#conclusions = { ...shared, queue: this.queue, untell: (key) => this.#events.forget(key) };
+  }
+
+  get isReady(): boolean {
+    return this.#phase === 'running';
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Resolves when the first lists are in and work has begun. */
+  async start(): Promise<void> {
+    const windows = this.#openWindows();
+    this.#phase = 'syncing';
+    this.#listen();
+    for (const window of windows) window.start();
+    await Promise.all(windows.map((window) => window.whenSynced()));
+    if (this.#phase !== 'syncing') return;
+    this.#ownerUid = this.#currentOwnerUid();
+    this.massDelete.judgeFirstLists();
+    this.#phase = 'running';
+    this.enqueueAll();
+    this.queue.work(concurrency, (key) => this.#handle(key));
+    this.#scheduleAudit();
+    const { virtual, host } = this.world.windows;
+    this.options.log.info({ room: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.#phase = 'stopped';
+    this.#audit?.cancel();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    await this.queue.stop(withinMs);
+    await Promise.all(this.#openWindows().map((window) => window.stop()));
+  }
+
+  /** New rules, same clusters: everything is looked at again. */
+  setRules(rules: Rules): void {
+    this.#generation++;
+    this.world.setRules(rules);
+    if (this.isReady) this.enqueueAll();
+  }
+
+  /** Also called when this process becomes the leader. */
+  enqueueAll(): void {
+    const { virtual, host } = this.world.windows;
+    for (const key of virtual.keys()) this.enqueue(key);
+    for (const hostKey of host.keys()) for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
+  }
+
+  enqueue(key: Key): void {
+    this.ledger.noteDirty(key, this.options.clock.now());
+    this.queue.add(key);
+  }
+
+  async #handle(key: Key): Promise<void> {
+    // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
+    if (!this.options.isLeader() && !this.options.isDryRun) return;
+    try {
+      conclude(key, await reconcile(key, this.#hands), this.#conclusions);
+    } catch (error) {
+      this.metrics.bugs.inc();
+      this.options.log.error({ room: 'sync', key, err: error }, 'unexpected error while syncing an object');
+      this.ledger.set(key, { kind: 'retry', message: 'unexpected error, see the log' }, this.options.clock.now());
+      this.queue.retry(key);
+    }
+  }
+
+  #tell(note: EventNote): void {
+    if (!this.options.isDryRun) this.#events.record(note);
+  }
+
+  #openWindows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
+    const { virtual, services, host, owner } = this.world.windows;
+    return [virtual, services, host, ...(owner ? [owner] : [])] as Windows['virtual'][];
+  }
+
+  #listen(): void {
+    const { virtual, services, host, owner } = this.world.windows;
+    this.#unsubscribe = [
+      this.#listenVirtual(virtual, 'endpoints'),
+      this.#listenVirtual(services, 'services'),
+      host.subscribe({ changed: ({ key }) => this.#hostChanged(key) }),
+      ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
+    ];
+  }
+
+  #listenVirtual(window: Windows['virtual'] | Windows['services'], list: VirtualList): () => void {
+    return window.subscribe({
+      changed: ({ key, kind, origin }) => {
+        this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+        const rivals = list === 'endpoints' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
+        for (const one of [key, ...rivals]) this.enqueue(one);
+      },
+      listed: ({ isFirst }) => {
+        if (!isFirst) this.massDelete.judgeList(list);
+      },
+    });
+  }
+
+  #hostChanged(hostKey: Key): void {
+    for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
+  }
+
+  #currentOwnerUid(): string | undefined {
+    const owner = this.world.ownerState();
+    return owner.kind === 'present' ? owner.uid : undefined;
+  }
+
+  /** Waiting objects go at once; a new uid is brought to the others slowly, for it is one write each and no hurry. */
+  #ownerChanged(): void {
+    const uid = this.#currentOwnerUid();
+    if (uid === this.#ownerUid || this.#phase !== 'running') return;
+    this.#ownerUid = uid;
+    let others = 0;
+    for (const key of this.world.windows.virtual.keys()) {
+      if (this.ledger.entry(key)?.outcome.kind === 'waiting') this.enqueue(key);
+      else if (uid !== undefined) this.queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
+    }
+  }
+
+  #scheduleAudit(): void {
+    this.#audit = this.options.clock.after(auditMs, () => {
+      for (const [key] of this.ledger.entries()) this.queue.add(key);
+      this.#scheduleAudit();
+    });
+  }
+}

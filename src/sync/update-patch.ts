@@ -1,0 +1,203 @@
+// What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
+// nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
+import type { OwnerReference } from '../object/object.ts';
+import { annotationBytes, annotationBytesLimit, type Base, formatBase, parseBase } from './base.ts';
+import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
+import { entriesOf, type KeyRules } from './keys.ts';
+import type { HostItem, VirtualItem } from './kind.ts';
+import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
+import { repairOwners } from './owner.ts';
+import {
+  baseKey,
+  endpointControllerName,
+  endpointsManagedByLabel,
+  isNeverBack,
+  managedAnnotationsKey,
+  objectKeys,
+} from './words.ts';
+
+export interface Update {
+  /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
+  virtual: { labels: Map<string, string | null>; annotations: Map<string, string | null> } | undefined;
+  /** Body of the merge patch for the host object without uid and resourceVersion; undefined when nothing changes. */
+  host: HostChange | undefined;
+  /** Keys that both sides changed to different values. */
+  conflicts: number;
+  /** What the host patch touches, in words for the log and for status. */
+  touches: string[];
+}
+
+export interface HostChange {
+  labels: Map<string, string | null>;
+  annotations: Map<string, string | null>;
+  ownerReferences: OwnerReference[] | undefined;
+  payload: Record<string, unknown> | undefined;
+}
+
+export interface UpdateInput {
+  virtual: VirtualItem;
+  host: HostItem;
+  draft: Draft;
+  translation: Translation;
+  owner: OwnerReference | undefined;
+  /** Native objects are taken over: rendered as on create, but whatever else stands on them stays. */
+  isTakeOver: boolean;
+  /** The host is known to repack what it stores. */
+  ignoreOrder: boolean;
+  observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
+}
+
+export function planUpdate(input: UpdateInput): Update {
+  const { host, virtual, draft, translation } = input;
+  const merged = mergeBoth(input);
+  const labels = new Map(merged.labels.host);
+  const annotations = new Map(merged.annotations.host);
+  setAll(labels, entriesOf(host.labels), fixedLabels(virtual, translation.placement));
+  setAll(annotations, entriesOf(host.annotations), fixedAnnotations(virtual, draft.place, translation));
+  if (input.isTakeOver || isNewVirtualObject(host, virtual)) {
+    const managed = managedAnnotations(draft, virtual);
+    setOne(annotations, entriesOf(host.annotations), managedAnnotationsKey, managed);
+  }
+  if (input.isTakeOver && host.labels?.[endpointsManagedByLabel] === endpointControllerName) {
+    // It would be untrue from now on, and would keep host edits from ever flowing back.
+    if (!draft.labels.has(endpointsManagedByLabel)) labels.set(endpointsManagedByLabel, null);
+  }
+  const payload = translation.kind.payloadChange(draft.payload, translation.kind.payloadOf(host), {
+    ignoreOrder: input.ignoreOrder,
+  });
+  const ownerReferences = repairOwners(host.ownerReferences, input.owner);
+  const change: HostChange = { labels, annotations, ownerReferences, payload };
+  const flowsBack = merged.labels.back.size + merged.annotations.back.size > 0;
+  setBase(change, host, { labels: merged.labels.base, annotations: merged.annotations.base, ...digest(translation) });
+  return {
+    virtual: flowsBack ? { labels: merged.labels.back, annotations: merged.annotations.back } : undefined,
+    host: isEmptyChange(change) ? undefined : change,
+    conflicts: merged.labels.conflicts + merged.annotations.conflicts,
+    touches: touchesOf(change),
+  };
+}
+
+/** Same name, other object: nothing that was agreed with the old one counts. */
+export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolean {
+  const uid = host.annotations?.[objectKeys.uid];
+  return uid !== undefined && uid !== '' && uid !== virtual.uid;
+}
+
+function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerge } {
+  const { host, virtual, draft, translation } = input;
+  if (isNewVirtualObject(host, virtual)) {
+    const base = baseOf(virtual, draft, translation);
+    return {
+      labels: renderOver(draft.labels, entriesOf(host.labels), translation.labels, base.labels),
+      annotations: renderOver(
+        draft.annotations,
+        entriesOf(host.annotations),
+        translation.annotations,
+        base.annotations,
+      ),
+    };
+  }
+  const base = input.isTakeOver ? undefined : parseBase(host.annotations?.[baseKey]);
+  const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
+  const shared = {
+    mayFlowBack: !translation.kind.isTakenByController(host),
+    isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
+  };
+  const { observe } = input;
+  return {
+    labels: mergeKeys({
+      ...shared,
+      virtual: entriesOf(virtual.labels),
+      desired: draft.labels,
+      host: entriesOf(host.labels),
+      base: base?.labels,
+      rules: translation.labels,
+      wasCopied: () => false,
+      patched: draft.patchedLabels,
+      ...(observe && { observe: (key, verdict) => observe('labels', key, verdict) }),
+    }),
+    annotations: mergeKeys({
+      ...shared,
+      virtual: entriesOf(virtual.annotations),
+      desired: draft.annotations,
+      host: entriesOf(host.annotations),
+      base: base?.annotations,
+      rules: translation.annotations,
+      wasCopied: (key) => copied.has(key),
+      patched: draft.patchedAnnotations,
+      ...(observe && { observe: (key, verdict) => observe('annotations', key, verdict) }),
+    }),
+  };
+}
+
+/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
+function renderOver(
+  desired: ReadonlyMap<string, string>,
+  host: ReadonlyMap<string, string>,
+  rules: KeyRules,
+  base: KeyMerge['base'] | Base['labels'],
+): KeyMerge {
+  const changes = new Map<string, string | null>();
+  for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
+  for (const key of host.keys()) {
+    const virtualKey = rules.toVirtual(key);
+    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey) || virtualKey !== key);
+    if (isLeftover && !desired.has(key)) changes.set(key, null);
+  }
+  return { host: changes, back: new Map(), base: new Map(base), conflicts: 0, reverted: [] };
+}
+
+function digest(translation: Translation): { patchDigest: string } {
+  return { patchDigest: translation.patchDigest };
+}
+
+/** The base rides on a write that is needed anyway; alone it is written only when an older one would mislead us. */
+function setBase(change: HostChange, host: HostItem, base: Base): void {
+  const before = host.annotations?.[baseKey];
+  const text = formatBase(base);
+  if (before === text || (before === undefined && isEmptyChange(change))) return;
+  const after = entriesOf(host.annotations);
+  for (const [key, value] of change.annotations) {
+    if (value === null) after.delete(key);
+    else after.set(key, value);
+  }
+  after.set(baseKey, text);
+  if (annotationBytes(after) <= annotationBytesLimit) change.annotations.set(baseKey, text);
+  else if (before !== undefined) change.annotations.set(baseKey, null);
+}
+
+function setAll(
+  changes: Map<string, string | null>,
+  host: ReadonlyMap<string, string>,
+  wanted: [string, string][],
+): void {
+  for (const [key, value] of wanted) setOne(changes, host, key, value);
+}
+
+function setOne(
+  changes: Map<string, string | null>,
+  host: ReadonlyMap<string, string>,
+  key: string,
+  value: string | undefined,
+): void {
+  if (host.get(key) === value) changes.delete(key);
+  else changes.set(key, value ?? null);
+}
+
+function isEmptyChange(change: HostChange): boolean {
+  return (
+    change.labels.size === 0 &&
+    change.annotations.size === 0 &&
+    change.ownerReferences === undefined &&
+    change.payload === undefined
+  );
+}
+
+function touchesOf(change: HostChange): string[] {
+  return [
+    ...Object.keys(change.payload ?? {}),
+    ...[...change.labels.keys()].map((key) => `label ${key}`),
+    ...[...change.annotations.keys()].map((key) => `annotation ${key}`),
+    ...(change.ownerReferences ? ['ownerReferences'] : []),
+  ];
+}

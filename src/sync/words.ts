@@ -1,0 +1,46 @@
+// The keys that carry meaning on both sides: vCluster's own, ours, and Kubernetes'. One place, so that a key is spelled
+// once. Nothing here decides anything.
+
+export const objectKeys = {
+  name: 'vcluster.loft.sh/object-name',
+  namespace: 'vcluster.loft.sh/object-namespace',
+  uid: 'vcluster.loft.sh/object-uid',
+  kind: 'vcluster.loft.sh/object-kind',
+  hostName: 'vcluster.loft.sh/object-host-name',
+  hostNamespace: 'vcluster.loft.sh/object-host-namespace',
+} as const;
+
+/** "The six" of the design. */
+export const theSix: readonly string[] = Object.values(objectKeys);
+
+export const managedAnnotationsKey = 'vcluster.loft.sh/managed-annotations';
+export const markerLabel = 'vcluster.loft.sh/managed-by';
+export const namespaceLabel = 'vcluster.loft.sh/namespace';
+export const controlledByKey = 'vcluster.loft.sh/controlled-by';
+export const skipBackSyncKey = 'vcluster.loft.sh/skip-backsync';
+
+export const baseKey = 'hostward.dev/base';
+export const instanceKey = 'hostward.dev/instance';
+export const pauseKey = 'hostward.dev/pause';
+
+export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
+export const endpointsManagedByLabel = 'endpoints.kubernetes.io/managed-by';
+export const endpointControllerName = 'endpoint-controller';
+
+export const fieldManager = 'hostward';
+
+export function isReserved(key: string): boolean {
+  return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
+}
+
+/** Keys that go forward like any other but never come back: their owners live on the side where they stand. */
+export function isNeverBack(key: string): boolean {
+  return (
+    key === 'kubectl.kubernetes.io/last-applied-configuration' ||
+    key === 'service.kubernetes.io/headless' ||
+    key === leaderKey ||
+    key.startsWith('endpoints.kubernetes.io/') ||
+    key.startsWith('endpointslice.kubernetes.io/') ||
+    isReserved(key)
+  );
+}

@@ -1,0 +1,184 @@
+// What sync can see of both clusters, put together for one key: the only place where the windows are read. In: windows and
+// the rules in force. Out: facts. It must never write, and never remember more than which keys claim which host name.
+import type { Window } from '../cluster/window.ts';
+import { type Key, keyOf } from '../object/object.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { Claims, chooseWinner } from './claims.ts';
+import type { Facts } from './decide.ts';
+import { draftHost, type Translation } from './draft.ts';
+import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
+import type { OwnerState } from './owner.ts';
+import { annotatedKeyOf, isOursFor, isSamePlace } from './ownership.ts';
+import type { Place } from './placement.ts';
+import { markerLabel } from './words.ts';
+
+export interface Windows {
+  virtual: Window<VirtualItem>;
+  services: Window<ServiceItem>;
+  host: Window<HostItem>;
+  /** The Service VC in HNS; undefined when no owner reference is written. */
+  owner: Window<ServiceItem> | undefined;
+}
+
+export interface Rules {
+  translation: Translation;
+  policy: AddressPolicy;
+}
+
+/** What the conductor knows beside the windows. */
+export interface Circumstances {
+  isDeleteWithheld: boolean;
+  ignoreOrder: boolean;
+  mayRemoveLabelsBack: boolean;
+}
+
+export class World {
+  readonly windows: Windows;
+  readonly claims = new Claims();
+  /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
+  readonly #hostByKey = new Map<Key, Set<Key>>();
+  readonly #keyByHost = new Map<Key, Key>();
+  #rules: Rules;
+
+  constructor(windows: Windows, rules: Rules) {
+    this.windows = windows;
+    this.#rules = rules;
+  }
+
+  get rules(): Rules {
+    return this.#rules;
+  }
+
+  /** New rules may move claims: they are counted anew. */
+  setRules(rules: Rules): void {
+    this.#rules = rules;
+    for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
+  }
+
+  /** A virtual object came or went; returns the other keys whose chances this changes. */
+  noteVirtual(key: Key): readonly Key[] {
+    const place = this.placeOf(key);
+    if (place === undefined) return [];
+    const before = this.claims.claimants(place);
+    if (this.windows.virtual.has(key)) this.claims.add(key, place);
+    else this.claims.remove(key, place);
+    return before.length > 1 || this.claims.claimants(place).length > 1
+      ? [...before, ...this.claims.claimants(place)].filter((other) => other !== key)
+      : [];
+  }
+
+  rivalsOf(key: Key): readonly Key[] {
+    const place = this.placeOf(key);
+    const claimants = place === undefined ? [] : this.claims.claimants(place);
+    return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
+  }
+
+  /** A host object came, changed or went; returns the keys that must look at it. */
+  noteHost(hostKey: Key): Set<Key> {
+    const slash = hostKey.indexOf('/');
+    const place = { namespace: hostKey.slice(0, slash), name: hostKey.slice(slash + 1) };
+    const keys = new Set<Key>(this.claims.claimants(place));
+    const host = this.windows.host.get(hostKey);
+    const annotated = host === undefined ? undefined : annotatedKeyOf(host);
+    if (annotated !== undefined && (isSamePlace(place as HostItem, this.placeOf(annotated)) || this.#isMapped())) {
+      keys.add(annotated);
+    }
+    if (this.#isMapped()) this.#indexHost(hostKey, annotated);
+    return keys;
+  }
+
+  placeOf(key: Key): Place | undefined {
+    return this.#rules.translation.placement.placeOf(key);
+  }
+
+  hostOf(place: Place): HostItem | undefined {
+    return this.windows.host.get(keyOf(place.namespace, place.name));
+  }
+
+  ownerState(): OwnerState {
+    const { placement } = this.#rules.translation;
+    if (this.windows.owner === undefined) return { kind: 'none' };
+    const { hostNamespace, virtualCluster } = placement;
+    const service = this.windows.owner.get(keyOf(hostNamespace, virtualCluster));
+    const name = `Service "${virtualCluster}" in host namespace "${hostNamespace}"`;
+    if (service === undefined)
+      return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist` };
+    if (service.isDeleting)
+      return { kind: 'missing', message: `${name}, the owner of all host copies, is being deleted` };
+    return { kind: 'present', name: virtualCluster, uid: service.uid };
+  }
+
+  look(key: Key, circumstances: Circumstances): Facts {
+    const { translation, policy } = this.#rules;
+    const virtual = this.windows.virtual.get(key);
+    const service = this.windows.services.get(key);
+    const place = this.placeOf(key);
+    const host = place === undefined ? undefined : this.hostOf(place);
+    const verdict = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
+    const draft = verdict.kind === 'eligible' && virtual && place ? draftHost(virtual, place, translation) : undefined;
+    return {
+      ...circumstances,
+      key,
+      virtual,
+      service,
+      place,
+      host,
+      draft,
+      strays: this.#straysOf(key, place),
+      winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
+      owner: this.ownerState(),
+      refusals: draft === undefined ? [] : policy.refusals(translation.kind.addressesOf(draft.payload)),
+    };
+  }
+
+  #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
+    const claimants = this.claims.claimants(place);
+    if (claimants.length < 2) return undefined;
+    const { translation, policy } = this.#rules;
+    const eligible = claimants.flatMap((key) => {
+      const virtual = this.windows.virtual.get(key);
+      const service = this.windows.services.get(key);
+      if (
+        virtual === undefined ||
+        translation.kind.judge(key, { virtual, service, isPlaced: true }).kind !== 'eligible'
+      )
+        return [];
+      const payload = translation.kind.translate(virtual, translation.placement);
+      if (policy.refusals(translation.kind.addressesOf(payload)).length > 0) return [];
+      return [{ key, creationTimestamp: virtual.creationTimestamp }];
+    });
+    const annotated = host === undefined ? undefined : annotatedKeyOf(host);
+    const isHeld = host !== undefined && annotated !== undefined && isOursFor(host, annotated, translation.placement);
+    return chooseWinner(eligible, isHeld ? annotated : undefined);
+  }
+
+  #straysOf(key: Key, place: Place | undefined): HostItem[] {
+    const { placement } = this.#rules.translation;
+    const strays: HostItem[] = [];
+    for (const hostKey of this.#hostByKey.get(key) ?? []) {
+      const host = this.windows.host.get(hostKey);
+      if (host === undefined || isSamePlace(host, place)) continue;
+      // Elsewhere than at the key's own place all six alone prove nothing: another virtual cluster writes them too.
+      if (host.labels?.[markerLabel] === placement.virtualCluster && isOursFor(host, key, placement)) strays.push(host);
+    }
+    return strays;
+  }
+
+  #indexHost(hostKey: Key, annotated: Key | undefined): void {
+    const before = this.#keyByHost.get(hostKey);
+    if (before !== undefined && before !== annotated) {
+      const held = this.#hostByKey.get(before);
+      held?.delete(hostKey);
+      if (held?.size === 0) this.#hostByKey.delete(before);
+      this.#keyByHost.delete(hostKey);
+    }
+    if (annotated === undefined) return;
+    this.#keyByHost.set(hostKey, annotated);
+    const held = this.#hostByKey.get(annotated) ?? new Set();
+    this.#hostByKey.set(annotated, held.add(hostKey));
+  }
+
+  #isMapped(): boolean {
+    return this.#rules.translation.placement.mode === 'mapped';
+  }
+}

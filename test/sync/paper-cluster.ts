@@ -1,0 +1,233 @@
+import type { Answer } from '../../src/cluster/answer.ts';
+import type { Item, Window, WindowListener } from '../../src/cluster/window.ts';
+import type { ResourceRef, Writer } from '../../src/cluster/writer.ts';
+import { type Key, type KubeObject, keyOf } from '../../src/object/object.ts';
+
+/**
+ * An API server on paper: the write semantics that sync relies on (uid and resourceVersion checks, merge patch, no-op
+ * writes), without a socket, so that thousands of schedules run in a second. The contract suite holds the real servers
+ * to the same semantics.
+ */
+export class PaperServer {
+  readonly objects = new Map<string, KubeObject>();
+  readonly writes: string[] = [];
+  readonly windows = new Set<PaperWindow<Item>>();
+  #revision = 100;
+  #uid = 0;
+
+  put(resource: string, object: KubeObject): KubeObject {
+    const id = idOf(resource, object.metadata);
+    const before = this.objects.get(id);
+    const stored: KubeObject = {
+      ...structuredClone(object),
+      metadata: {
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        uid: before?.metadata.uid ?? `uid-${++this.#uid}`,
+        ...before?.metadata,
+        ...structuredClone(object.metadata),
+        resourceVersion: String(++this.#revision),
+      },
+    };
+    this.objects.set(id, stored);
+    this.#announce(resource, stored, 'set');
+    return stored;
+  }
+
+  remove(resource: string, namespace: string, name: string): void {
+    const id = `${resource}/${namespace}/${name}`;
+    const object = this.objects.get(id);
+    if (object === undefined) return;
+    this.objects.delete(id);
+    this.#revision++;
+    this.#announce(resource, object, 'removed');
+  }
+
+  get(resource: string, namespace: string, name: string): KubeObject | undefined {
+    return this.objects.get(`${resource}/${namespace}/${name}`);
+  }
+
+  list(resource: string): KubeObject[] {
+    return [...this.objects].filter(([id]) => id.startsWith(`${resource}/`)).map(([, object]) => object);
+  }
+
+  #announce(resource: string, object: KubeObject, kind: 'set' | 'removed'): void {
+    for (const window of this.windows) if (window.resource === resource) window.receive(object, kind);
+  }
+
+  writer(): Writer {
+    const answer = (object: KubeObject): Answer => ({ kind: 'ok', status: 200, object: structuredClone(object) });
+    const find = (ref: ResourceRef, place: { namespace: string; name: string }): KubeObject | undefined =>
+      this.get(ref.resource, place.namespace, place.name);
+    const missing: Answer = { kind: 'notFound', message: 'not found' };
+    return {
+      inFlight: 0,
+      stop: async () => {},
+      get: async (ref, place) => {
+        const object = find(ref, place);
+        return object ? answer(object) : missing;
+      },
+      create: async (ref, object) => {
+        this.writes.push(`create ${ref.resource} ${object.metadata.name}`);
+        if (find(ref, { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' })) {
+          return { kind: 'alreadyExists', message: 'already exists' };
+        }
+        return answer(this.put(ref.resource, object));
+      },
+      patch: async (ref, place, mergePatch) => {
+        this.writes.push(`patch ${ref.resource} ${place.name}`);
+        const before = find(ref, place);
+        if (before === undefined) return missing;
+        const wanted = (mergePatch as KubeObject).metadata;
+        if (wanted?.uid !== undefined && wanted.uid !== before.metadata.uid)
+          return { kind: 'conflict', message: 'uid' };
+        if (wanted?.resourceVersion !== undefined && wanted.resourceVersion !== before.metadata.resourceVersion) {
+          return { kind: 'conflict', message: 'resourceVersion' };
+        }
+        const after = merge(before, mergePatch) as KubeObject;
+        if (JSON.stringify(after) === JSON.stringify(before)) return answer(before);
+        return answer(this.put(ref.resource, after));
+      },
+      remove: async (ref, place, preconditions) => {
+        this.writes.push(`remove ${ref.resource} ${place.name}`);
+        const before = find(ref, place);
+        if (before === undefined) return missing;
+        const { uid, resourceVersion } = before.metadata;
+        const isRight =
+          preconditions.uid === uid && (preconditions.resourceVersion ?? resourceVersion) === resourceVersion;
+        if (!isRight) return { kind: 'conflict', message: 'precondition' };
+        this.remove(ref.resource, place.namespace, place.name);
+        return answer(before);
+      },
+    };
+  }
+}
+
+/** A view that is as fresh as the test lets it be: events wait until deliver(). */
+export class PaperWindow<T extends Item> implements Window<T> {
+  readonly resource: string;
+  readonly #server: PaperServer;
+  readonly #project: (object: KubeObject) => T;
+  readonly #seen = new Map<Key, KubeObject>();
+  readonly #listeners = new Set<WindowListener>();
+  #pending: { object: KubeObject; kind: 'set' | 'removed' }[] = [];
+  /** False: events are delivered as they happen. */
+  isHeld = false;
+  relists = 0;
+  lastHeardMs = 0;
+  state: Window<T>['state'] = 'idle';
+  hasSynced = false;
+  trouble = undefined;
+  /** What the next list shows instead of the truth. */
+  nextList: KubeObject[] | undefined;
+
+  constructor(server: PaperServer, resource: string, project: (object: KubeObject) => T) {
+    this.resource = resource;
+    this.#server = server;
+    this.#project = project;
+    server.windows.add(this as unknown as PaperWindow<Item>);
+  }
+
+  start(): void {
+    this.#swap({ isFirst: true });
+    this.hasSynced = true;
+    this.state = 'watching';
+  }
+
+  async stop(): Promise<void> {
+    this.state = 'stopped';
+    this.#server.windows.delete(this as unknown as PaperWindow<Item>);
+  }
+
+  async whenSynced(): Promise<void> {}
+
+  receive(object: KubeObject, kind: 'set' | 'removed'): void {
+    if (!this.hasSynced) return;
+    this.#pending.push({ object: structuredClone(object), kind });
+    if (!this.isHeld) this.deliver();
+  }
+
+  deliver(): void {
+    const pending = this.#pending;
+    this.#pending = [];
+    for (const { object, kind } of pending) this.#apply(object, kind, 'watch');
+  }
+
+  #apply(object: KubeObject, kind: 'set' | 'removed', origin: 'watch' | 'list'): void {
+    const key = keyOfObject(object);
+    const seen = this.#seen.get(key);
+    if (
+      origin === 'watch' &&
+      seen &&
+      kind === 'set' &&
+      Number(seen.metadata.resourceVersion) >= Number(object.metadata.resourceVersion)
+    )
+      return;
+    if (kind === 'set') this.#seen.set(key, object);
+    else this.#seen.delete(key);
+    for (const listener of this.#listeners) listener.changed?.({ key, kind, origin });
+  }
+
+  async relist(): Promise<void> {
+    this.relists++;
+    this.#swap({ isFirst: false });
+  }
+
+  #swap({ isFirst }: { isFirst: boolean }): void {
+    const listed = (this.nextList ?? this.#server.list(this.resource)).map((object) => structuredClone(object));
+    this.nextList = undefined;
+    this.#pending = [];
+    const there = new Set(listed.map(keyOfObject));
+    const removed = [...this.#seen.keys()].filter((key) => !there.has(key));
+    for (const object of listed) this.#apply(object, 'set', 'list');
+    for (const key of removed) this.#apply(this.#seen.get(key) as KubeObject, 'removed', 'list');
+    for (const listener of this.#listeners) listener.listed?.({ isFirst, count: listed.length, removed });
+  }
+
+  get(key: Key): T | undefined {
+    const object = this.#seen.get(key);
+    return object === undefined ? undefined : this.#project(structuredClone(object));
+  }
+
+  has(key: Key): boolean {
+    return this.#seen.has(key);
+  }
+
+  get size(): number {
+    return this.#seen.size;
+  }
+
+  keys(): IterableIterator<Key> {
+    return this.#seen.keys();
+  }
+
+  remember(object: KubeObject): void {
+    this.#seen.set(keyOfObject(object), structuredClone(object));
+  }
+
+  forget(key: Key): void {
+    this.#seen.delete(key);
+  }
+
+  subscribe(listener: WindowListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+function keyOfObject(object: KubeObject): Key {
+  return keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '');
+}
+
+function idOf(resource: string, metadata: KubeObject['metadata']): string {
+  return `${resource}/${metadata.namespace}/${metadata.name}`;
+}
+
+function merge(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> = { ...(typeof target === 'object' && target !== null ? target : {}) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+}

@@ -1,0 +1,143 @@
+import { silentLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
+import { projectService } from '../../src/sync/kind.ts';
+import type { NamespaceMapping } from '../../src/sync/placement.ts';
+import { createRules, type RuleSettings } from '../../src/sync/rules.ts';
+import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
+import { settle, VirtualClock } from '../virtual-clock.ts';
+import { PaperServer, PaperWindow } from './paper-cluster.ts';
+
+export const defaultSettings: RuleSettings = {
+  virtualClusterName: 'vc',
+  hostNamespace: 'vcluster-vc',
+  backSync: 'all',
+  exclude: { labels: [], annotations: [] },
+  addressPolicy: { allow: [], deny: [] },
+};
+
+export interface PaperOptions {
+  settings?: Partial<RuleSettings>;
+  mapping?: NamespaceMapping;
+  isHostRecent?: boolean;
+  hasOwner?: boolean;
+  isDryRun?: boolean;
+}
+
+/** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
+export class PaperWorld {
+  readonly virtual = new PaperServer();
+  readonly host = new PaperServer();
+  readonly clock = new VirtualClock();
+  readonly options: PaperOptions;
+  isLeader = true;
+  sync!: Sync;
+  windows!: {
+    virtual: PaperWindow<never>;
+    services: PaperWindow<never>;
+    host: PaperWindow<never>;
+    owner: PaperWindow<never> | undefined;
+  };
+
+  constructor(options: PaperOptions = {}) {
+    this.options = options;
+    if (options.hasOwner !== false && options.mapping === undefined) {
+      this.host.put('services', service('vc', 'vcluster-vc', {}));
+    }
+  }
+
+  async run(over: Partial<SyncOptions> = {}): Promise<this> {
+    const { options } = this;
+    const open = <T>(server: PaperServer, resource: string, project: (object: KubeObject) => T) =>
+      new PaperWindow<never>(server, resource, project as never);
+    this.windows = {
+      virtual: open(this.virtual, 'endpoints', projectVirtualEndpoints),
+      services: open(this.virtual, 'services', projectService),
+      host: open(this.host, 'endpoints', projectHostEndpoints),
+      owner: options.mapping === undefined ? open(this.host, 'services', projectService) : undefined,
+    };
+    this.sync = new Sync({
+      windows: this.windows as never,
+      rules: createRules({ ...defaultSettings, ...options.settings }, options.mapping),
+      virtualWriter: this.virtual.writer(),
+      hostWriter: this.host.writer(),
+      clock: this.clock,
+      random: () => 0.5,
+      log: silentLog,
+      metrics: createMetrics(),
+      isLeader: () => this.isLeader,
+      isDryRun: options.isDryRun ?? false,
+      isHostRecent: options.isHostRecent ?? true,
+      ...over,
+    });
+    await this.sync.start();
+    await this.quiet();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.sync.stop(1000);
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.run();
+  }
+
+  /** Until nothing waits; delayed work needs clock.advance(). */
+  async quiet(): Promise<void> {
+    for (let turn = 0; turn < 50; turn++) {
+      await settle(2);
+      if (this.sync.queue.isIdle) return;
+    }
+  }
+
+  async change(act: () => void): Promise<void> {
+    act();
+    await this.quiet();
+  }
+
+  copy(name: string, namespace = 'default'): KubeObject | undefined {
+    return this.host.get('endpoints', 'vcluster-vc', `${name}-x-${namespace}-x-vc`);
+  }
+
+  eventReasons(): string[] {
+    return this.virtual.list('events').map((event) => String(event['reason']));
+  }
+}
+
+export function service(name: string, namespace = 'default', spec: object = {}): KubeObject {
+  return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec };
+}
+
+export function endpoints(name: string, ip = '10.0.0.1', metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name, namespace: 'default', ...metadata },
+    subsets: [{ addresses: [{ ip }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }],
+  };
+}
+
+/** Service and Endpoints of one name on the virtual side. */
+export function putPair(
+  world: PaperWorld,
+  name: string,
+  ip?: string,
+  metadata: Partial<KubeObject['metadata']> = {},
+): void {
+  world.virtual.put('services', service(name, metadata.namespace ?? 'default'));
+  world.virtual.put('endpoints', endpoints(name, ip, metadata));
+}
+
+/** Changes the stored host object as somebody on the host would. */
+export function edit(server: PaperServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
+  const draft = structuredClone(object as KubeObject);
+  change(draft);
+  server.put('endpoints', draft);
+}
+
+export function ipOf(object: KubeObject | undefined): string | undefined {
+  return (object?.['subsets'] as { addresses: { ip: string }[] }[] | undefined)?.[0]?.addresses[0]?.ip;
+}
