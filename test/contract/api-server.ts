@@ -9,6 +9,7 @@ import { type Case, methods, type Step } from './case.ts';
 import { ApiClient } from './client.ts';
 import { discoveryContract } from './discovery.ts';
 import { Player, type Shown } from './play.ts';
+import { raceContract } from './race.ts';
 
 export interface ApiServerSubject {
   url: string;
@@ -59,12 +60,15 @@ export function apiServerContract(
     });
     const records = options.isTruth === true && process.env['UPDATE_GOLDEN'] === '1';
     discoveryContract({ client: () => client as ApiClient, records });
+    raceContract({ client: () => client as ApiClient });
     for (const topic of topics(options.topics)) {
       describe(topic, () => {
         const { cases, golden } = read(topic);
         const written: Record<string, Shown[]> = {};
+        // Cases that wait do it together.
+        const run = topic === 'time' ? it.concurrent : it;
         for (const played of cases) {
-          it(played.name, async ({ skip }) => {
+          run(played.name, async ({ skip }) => {
             const reason = options.differs?.[played.name] ?? unableTo(played, subject);
             if (reason !== undefined) return skip(reason);
             const stage = {
