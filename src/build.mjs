@@ -18,6 +18,10 @@ const banner =
 // What is started by its file name says so in this form, and is thereby an entry.
 const startedFile = /new URL\('(\.[^']*\/)([a-z0-9-]+)\.ts', import\.meta\.url\)/g;
 
+// A CommonJS package in a chunk of its own has a default export and nothing else; Node gives it names, and so do we.
+const foreignImport = /\bawait import\('([^.'][^']*)'\)/g;
+const withNames = "await import('$1').then((m) => ({ ...m.default, ...m }))";
+
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 const entries = [join(root, 'src', 'main.ts'), ...startedFiles()];
@@ -41,7 +45,7 @@ const { metafile } = await build({
   chunkNames: 'part-[hash]',
   metafile: true,
   logLevel: 'warning',
-  plugins: [{ name: 'started-files', setup: rewriteStartedFiles }],
+  plugins: [{ name: 'own-sources', setup: rewriteOwnSources }],
 });
 writeLicences();
 
@@ -60,14 +64,13 @@ function startedFiles() {
 }
 
 // All files of the bundle lie in one folder.
-function rewriteStartedFiles(bundle) {
+function rewriteOwnSources(bundle) {
   bundle.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     if (!path.startsWith(join(root, 'src') + sep)) return undefined;
-    const text = readFileSync(path, 'utf8').replace(
-      startedFile,
-      (_, __, name) => `new URL('./${name}.js', import.meta.url)`,
-    );
-    return { contents: text, loader: 'ts' };
+    const contents = readFileSync(path, 'utf8')
+      .replace(startedFile, "new URL('./$2.js', import.meta.url)")
+      .replace(foreignImport, withNames);
+    return { contents, loader: 'ts' };
   });
 }
 

@@ -51,9 +51,11 @@ function sinkOf(stream: WriteStream): Sink {
 }
 
 function onSignal(kind: SignalKind, listener: () => void): () => void {
-  for (const signal of signalsOf[kind]) process.on(signal, listener);
+  // Node would hand the signal's name on, and a listener that resolves a promise would resolve it with that.
+  const listen = () => listener();
+  for (const signal of signalsOf[kind]) process.on(signal, listen);
   return () => {
-    for (const signal of signalsOf[kind]) process.off(signal, listener);
+    for (const signal of signalsOf[kind]) process.off(signal, listen);
   };
 }
 
