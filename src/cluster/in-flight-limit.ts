@@ -8,7 +8,7 @@ export const maxInFlight = 32;
 const queueLow = 4;
 const queueHigh = 10;
 /** The fastest answer is believed a little less with each one, or one lucky answer would hold the limit down for ever. */
-const fastestGrowth = 1.001;
+const fastestGrowth = 1.0001;
 const smoothing = 0.1;
 
 export class InFlightLimit {
@@ -32,7 +32,7 @@ export class InFlightLimit {
     this.#fastestMs = Math.min(this.#fastestMs * fastestGrowth, Math.max(tookMs, 0.05));
     this.#smoothMs = this.#smoothMs === 0 ? tookMs : this.#smoothMs + smoothing * (tookMs - this.#smoothMs);
     // Nothing is learnt about the limit from a server that was not asked for so much.
-    if (inFlight < this.#limit * 0.9) return;
+    if (inFlight < this.value) return;
     const queued = this.#limit * (1 - Math.min(1, this.#fastestMs / this.#smoothMs));
     if (queued < queueLow) this.#limit = Math.min(this.#max, this.#limit + 1 / this.#limit);
     else if (queued > queueHigh) this.#limit = Math.max(1, this.#limit - 1 / this.#limit);
