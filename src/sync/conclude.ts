@@ -38,7 +38,10 @@ export function conclude(
   const dirtySince = ledger.takeDirtySince(key);
   switch (outcome.kind) {
     case 'inSync':
-      if (dirtySince !== undefined) options.metrics.lag.observe((now - dirtySince) / 1000);
+      if (dirtySince !== undefined) {
+        options.metrics.lag.observe((now - dirtySince) / 1000);
+        ledger.noteLag(now - dirtySince);
+      }
       ledger.settle(key, versionOf(facts, options.generation()));
       queue.forget(key);
       break;

@@ -119,7 +119,7 @@ export function createHands(options: HandsOptions): Hands {
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
       if (request.verb === 'create' || request.verb === 'patch') learnOrder(facts, answer);
       // Our own delete is known before its event: whoever waits for the name may go on at once.
-      if (request.verb === 'remove') for (const rival of world.rivalsOf(facts.key)) options.enqueue(rival);
+      if (request.verb === 'remove') for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
     },
   };
 }

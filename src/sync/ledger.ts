@@ -8,6 +8,9 @@ export interface LedgerEntry {
   sinceMs: number;
 }
 
+/** Lags remembered for the percentiles in status. */
+const lagSamples = 1024;
+
 /** What a dry run would have done. */
 export interface Difference {
   request: string;
@@ -22,6 +25,9 @@ export class Ledger {
   readonly #dirtySince = new Map<Key, number>();
   readonly #differences = new Map<Key, Difference>();
   readonly #counts = new Map<string, number>();
+  readonly #inSync = new Set<Key>();
+  readonly #lagsMs: number[] = [];
+  #lagAt = 0;
 
   /** The change is dated by its first sight, however often it is seen again before it is served. */
   noteDirty(key: Key, nowMs: number): void {
@@ -42,6 +48,8 @@ export class Ledger {
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
+    if (outcome?.kind === 'inSync') this.#inSync.add(key);
+    else this.#inSync.delete(key);
     if (outcome === undefined || outcome.kind === 'inSync') {
       this.#entries.delete(key);
       return before;
@@ -50,6 +58,23 @@ export class Ledger {
     this.#entries.set(key, { outcome, sinceMs: isSame ? before.sinceMs : nowMs });
     this.#count(outcome, 1);
     return before;
+  }
+
+  get inSync(): number {
+    return this.#inSync.size;
+  }
+
+  noteLag(lagMs: number): void {
+    this.#lagsMs[this.#lagAt] = lagMs;
+    this.#lagAt = (this.#lagAt + 1) % lagSamples;
+  }
+
+  /** Of the last changes; zeros before the first. */
+  lags(): { p50Ms: number; p99Ms: number; samples: number } {
+    const sorted = this.#lagsMs.toSorted((a, b) => a - b);
+    const at = (share: number): number =>
+      Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 100) / 100;
+    return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
   }
 
   settle(key: Key, version: string): void {

@@ -43,7 +43,10 @@ export class MassDelete {
     const suspects = this.guard.suspects(list);
     if (suspects.length === 0 || this.#confirming.has(list)) return;
     const copies = this.#world.windows.host.size;
-    if (this.guard.isBelievable(suspects.length, copies)) return this.#release(suspects, list);
+    if (this.guard.isBelievable(suspects.length, copies)) {
+      this.#release(suspects, list);
+      return;
+    }
     this.#log.error(
       { room: 'sync', list, deletes: suspects.length, copies },
       'list would delete many host copies, asking again',

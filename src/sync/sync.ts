@@ -16,7 +16,7 @@ import { Ledger } from './ledger.ts';
 import { MassDelete } from './mass-delete.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type Hands, reconcile } from './reconcile.ts';
-import { type Rules, type Windows, World } from './world.ts';
+import { type Circumstances, type Rules, type Windows, World } from './world.ts';
 
 export interface SyncOptions {
   windows: Windows;
@@ -141,6 +141,11 @@ export class Sync {
     const { virtual, host } = this.world.windows;
     for (const key of virtual.keys()) this.enqueue(key);
     for (const hostKey of host.keys()) for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
+  }
+
+  /** What the world does not show but a decision hangs on; also for status. */
+  circumstances(key: Key): Circumstances {
+    return this.#hands.circumstances(key);
   }
 
   enqueue(key: Key): void {

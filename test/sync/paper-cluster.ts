@@ -162,6 +162,8 @@ export class PaperWindow<T extends Item> implements Window<T> {
       Number(seen.metadata.resourceVersion) >= Number(object.metadata.resourceVersion)
     )
       return;
+    // Like the real cache: what was known before is no news.
+    if (kind === 'removed' && seen === undefined) return;
     if (kind === 'set') this.#seen.set(key, object);
     else this.#seen.delete(key);
     for (const listener of this.#listeners) listener.changed?.({ key, kind, origin });

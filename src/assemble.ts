@@ -1,0 +1,382 @@
+// The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
+// and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
+import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
+import type { Clock, Timer } from './clock.ts';
+import { combineWindows, narrowWindow } from './cluster/combined-window.ts';
+import type { Connection } from './cluster/connection.ts';
+import { openCredentials } from './cluster/credentials.ts';
+import type { ClusterFault } from './cluster/errors.ts';
+import { type Lease, openLease } from './cluster/lease.ts';
+import { openWindow } from './cluster/open-window.ts';
+import { openWriter } from './cluster/open-writer.ts';
+import { checkNamespace, checkPermissions, type Permission, probe } from './cluster/probe.ts';
+import { openConnection } from './cluster/transport.ts';
+import type { Item, Window } from './cluster/window.ts';
+import { type ResourceRef, servicesResource } from './cluster/writer.ts';
+import { settingChanges } from './config/difference.ts';
+import { type CompiledMappings, compileMappings } from './config/namespace-mappings.ts';
+import type { Settings } from './config/settings.ts';
+import type { KubeObject } from './object/object.ts';
+import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
+import { createRules } from './sync/rules.ts';
+import { objectCounts, objectStatus, syncStatus } from './sync/status.ts';
+import { Sync } from './sync/sync.ts';
+import { markerLabel } from './sync/words.ts';
+import type { Rules, Windows } from './sync/world.ts';
+
+/** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
+const drainWithinMs = 3000;
+const gaugeIntervalMs = 1000;
+
+export const rooms: Rooms = { assembleDaemon: (options) => new AssembledDaemon(options) };
+
+class AssembledDaemon implements Daemon {
+  readonly ended: Promise<string>;
+  readonly #options: DaemonOptions;
+  readonly #mappings: CompiledMappings | undefined;
+  readonly #connections: Connection[] = [];
+  #settings: Settings;
+  #sync: Sync | undefined;
+  #lease: Lease | undefined;
+  #gauges: Timer | undefined;
+  #windows: { name: string; window: Window<Item> }[] = [];
+  #startedMs = 0;
+  #versions = { virtual: '', host: '' };
+  #end: (why: string) => void = () => {};
+  #phase: 'new' | 'starting' | 'running' | 'stopped' = 'new';
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#mappings = mappingsOf(options.settings);
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  async start(): Promise<Started> {
+    this.#phase = 'starting';
+    this.#startedMs = this.#options.clock.now();
+    if (!this.#settings.endpointsEnabled) {
+      this.#options.log.warn({ room: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
+      this.#phase = 'running';
+      return { kind: 'started' };
+    }
+    const opened = await this.#openBoth();
+    if (opened.kind === 'faults') return opened;
+    const faults = await this.#check(opened.virtual, opened.host);
+    if (faults.length > 0) return { kind: 'faults', faults };
+    if (this.#phase !== 'starting') return { kind: 'started' };
+    this.#begin(opened.virtual, opened.host);
+    this.#phase = 'running';
+    return { kind: 'started' };
+  }
+
+  async #openBoth(): Promise<
+    { kind: 'opened'; virtual: Connection; host: Connection } | { kind: 'faults'; faults: readonly ClusterFault[] }
+  > {
+    const { environment, clock, log, version } = this.#options;
+    const { virtualKubeconfig, hostKubeconfig } = this.#settings;
+    const seenWarnings = new Set<string>();
+    const [virtual, host] = await Promise.all([
+      openCredentials({ kubeconfig: virtualKubeconfig, environment }),
+      openCredentials({ kubeconfig: hostKubeconfig, environment }),
+    ]);
+    if (virtual.kind === 'faults' || host.kind === 'faults') {
+      const faults = [virtual, host].flatMap((side) => (side.kind === 'faults' ? side.faults : []));
+      return { kind: 'faults', faults };
+    }
+    const open = (name: string, { credentials }: typeof virtual): Connection => {
+      const connection = openConnection({ name, credentials, clock, log, seenWarnings, version });
+      this.#connections.push(connection);
+      return connection;
+    };
+    return { kind: 'opened', virtual: open('virtual', virtual), host: open('host', host) };
+  }
+
+  /** Everything that is wrong with the set-up at once, before any work begins. */
+  async #check(virtual: Connection, host: Connection): Promise<readonly ClusterFault[]> {
+    const probes = await Promise.all([probe(virtual), probe(host)]);
+    const unreachable = probes.flatMap((result) => (result.kind === 'faults' ? result.faults : []));
+    if (unreachable.length > 0) return unreachable;
+    const [virtualVersion, hostVersion] = probes.map((result) => (result.kind === 'ok' ? result.version : ''));
+    this.#versions = { virtual: virtualVersion ?? '', host: hostVersion ?? '' };
+    const namespace = await checkNamespace(host, this.#settings.hostNamespace);
+    const missing = await Promise.all([
+      checkPermissions(virtual, virtualPermissions(this.#options.isDryRun)),
+      checkPermissions(host, this.#hostPermissions()),
+    ]);
+    return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing.flat()];
+  }
+
+  #hostPermissions(): Permission[] {
+    const { hostNamespace, setOwner } = this.#settings;
+    const windows = this.#mappings?.windows;
+    const isWide = windows !== undefined && windows.prefixes.length > 0;
+    const places = isWide ? [undefined] : hostNamespaces(this.#mappings, hostNamespace);
+    const writes = this.#options.isDryRun ? [] : (['create', 'patch', 'delete'] as const);
+    const permissions: Permission[] = places.flatMap((namespace) => [
+      ...grant('endpoints', ['get', 'list', 'watch', ...writes], namespace),
+      ...grant('services', ['get'], namespace),
+    ]);
+    if (this.#mappings === undefined && setOwner)
+      permissions.push(...grant('services', ['list', 'watch'], hostNamespace));
+    if (this.#needsLease()) {
+      const verbs = ['get', 'create', 'update'] as const;
+      permissions.push(
+        ...grant('leases', verbs, hostNamespace).map((one) => ({ ...one, group: 'coordination.k8s.io' })),
+      );
+    }
+    return permissions;
+  }
+
+  #needsLease(): boolean {
+    const { leaderElection, replicas } = this.#settings;
+    if (this.#options.isDryRun) return false;
+    return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
+  }
+
+  #begin(virtual: Connection, host: Connection): void {
+    const { clock, random, log, metrics, isDryRun } = this.#options;
+    const rules = this.#rulesOf(this.#settings);
+    if (this.#needsLease()) this.#lease = this.#openLease(host);
+    const isLeader = (): boolean => this.#lease === undefined || this.#lease.isHeld();
+    const permit = (): boolean => !isDryRun && isLeader();
+    const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
+    const { maxWritesPerSecond } = this.#settings;
+    const sync = new Sync({
+      windows: this.#openWindows(virtual, host, rules),
+      rules,
+      virtualWriter: openWriter({ ...shared, connection: virtual }),
+      hostWriter: openWriter({
+        ...shared,
+        connection: host,
+        ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
+      }),
+      clock,
+      random,
+      log,
+      metrics,
+      isLeader,
+      isDryRun,
+      isHostRecent: isRecent(this.#versions.host),
+    });
+    this.#sync = sync;
+    this.#lease?.subscribe((state) => {
+      log.info({ room: 'main', leadership: state.kind }, 'leadership changed');
+      if (state.kind === 'leading' && sync.isReady) sync.enqueueAll();
+    });
+    this.#lease?.start();
+    this.#updateGauges(clock);
+    sync.start().catch((error: unknown) => {
+      if (this.#phase === 'stopped') return;
+      log.error({ room: 'main', err: error }, 'sync could not begin');
+      this.#end('sync could not begin, see the log');
+    });
+  }
+
+  #openLease(host: Connection): Lease {
+    const { clock, random, log, metrics, environment } = this.#options;
+    const { hostNamespace, virtualClusterName } = this.#settings;
+    const name = environment['POD_NAME'] ?? environment['HOSTNAME'] ?? 'hostward';
+    const identity = `${name}_${Math.floor(random() * 0xffffffffffff)
+      .toString(16)
+      .padStart(12, '0')}`;
+    return openLease({
+      connection: host,
+      namespace: hostNamespace,
+      name: `hostward-${virtualClusterName}`,
+      identity,
+      clock,
+      random,
+      log,
+      metrics,
+    });
+  }
+
+  #rulesOf(settings: Settings): Rules {
+    const { virtualClusterName, hostNamespace } = this.#options.settings;
+    return createRules({ ...settings, virtualClusterName, hostNamespace }, this.#mappings);
+  }
+
+  #openWindows(virtual: Connection, host: Connection, rules: Rules): Windows {
+    const { clock, random, log, metrics } = this.#options;
+    const { kind } = rules.translation;
+    const { hostNamespace, virtualClusterName, setOwner } = this.#settings;
+    const open = <T extends Item>(
+      connection: Connection,
+      ref: ResourceRef,
+      scope: { namespace?: string; labelSelector?: string; fieldSelector?: string },
+      project: (object: KubeObject) => T | undefined,
+    ): Window<T> => {
+      const window = openWindow<T>({ connection, ref, ...scope, project, clock, random, log, metrics });
+      const where = scope.namespace === undefined ? '' : ` in ${scope.namespace}`;
+      this.#windows.push({ name: `${connection.name} ${ref.resource}${where}`, window });
+      return window;
+    };
+    const openHost = (scope: { namespace?: string; labelSelector?: string }): Window<HostItem> =>
+      open(host, kind.resource, scope, (object) => kind.projectHost(object));
+    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
+    return {
+      virtual: open<VirtualItem>(virtual, kind.resource, {}, (object) => kind.projectVirtual(object)),
+      services: open(virtual, servicesResource, {}, projectService),
+      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
+      owner: this.#mappings === undefined && setOwner ? open(host, servicesResource, owner, projectService) : undefined,
+    };
+  }
+
+  /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
+  #updateGauges(clock: Clock): void {
+    const sync = this.#sync;
+    if (sync !== undefined) {
+      const counts = sync.ledger.counts();
+      const of = objectCounts(sync);
+      sync.metrics.leader.set(this.#lease === undefined || this.#lease.isHeld() ? 1 : 0);
+      sync.metrics.contested.set(sync.contest.contested().length);
+      sync.metrics.deletesWithheld.set(sync.massDelete.guard.size);
+      sync.metrics.differences.set(sync.ledger.differences.size);
+      sync.metrics.objects.set({ state: 'inSync' }, of['inSync'] ?? 0);
+      for (const [name, count] of counts) {
+        const [state, reason] = name.split('/');
+        if (reason === undefined) sync.metrics.objects.set({ state: state ?? '' }, count);
+        else if (state === 'refused') sync.metrics.refused.set({ reason }, count);
+      }
+    }
+    this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
+  }
+
+  async stop(): Promise<void> {
+    if (this.#phase === 'stopped') return;
+    this.#phase = 'stopped';
+    this.#gauges?.cancel();
+    const sync = this.#sync;
+    if (sync !== undefined) {
+      await Promise.all([
+        sync.stop(drainWithinMs),
+        sync.options.hostWriter.stop(drainWithinMs),
+        sync.options.virtualWriter.stop(drainWithinMs),
+      ]);
+    }
+    // Last of all: another one may write as soon as the lease is free.
+    await this.#lease?.stop();
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+  }
+
+  apply(settings: Settings): { needsRestart: readonly string[] } {
+    const changes = settingChanges(this.#settings, settings);
+    this.#settings = settings;
+    this.#sync?.setRules(this.#rulesOf(settings));
+    return { needsRestart: changes.filter((change) => change.needsRestart).flatMap((change) => change.paths) };
+  }
+
+  health(): { isHealthy: boolean; lines: readonly string[] } {
+    return { isHealthy: this.#phase !== 'stopped', lines: [`daemon: ${this.#phase}`] };
+  }
+
+  readiness(): { isReady: boolean; lines: readonly string[] } {
+    if (!this.#settings.endpointsEnabled) return { isReady: this.#phase === 'running', lines: ['sync: switched off'] };
+    const owner = this.#sync?.isReady ? this.#sync.world.ownerState() : undefined;
+    return {
+      isReady: this.#sync?.isReady ?? false,
+      lines: [
+        `sync: ${this.#sync?.isReady ? 'first lists are in' : 'waiting for the first lists'}`,
+        ...this.#windows.map(
+          ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
+        ),
+        `leadership: ${this.#leadership()}`,
+        ...(owner?.kind === 'missing' ? [`OwnerMissing: ${owner.message}`] : []),
+      ],
+    };
+  }
+
+  #leadership(): string {
+    if (this.#lease === undefined) return this.#options.isDryRun ? 'none (dry run)' : 'alone';
+    const { state } = this.#lease;
+    return state.kind === 'standby' ? `standby${state.holder ? ` behind ${state.holder}` : ''}` : state.kind;
+  }
+
+  status(): unknown {
+    const { clock, version, isDryRun } = this.#options;
+    const { virtualClusterName, hostNamespace, namespaces } = this.#settings;
+    return {
+      version,
+      virtualCluster: virtualClusterName,
+      hostNamespace,
+      names: namespaces.enabled ? 'mapped namespaces' : 'single namespace',
+      isDryRun,
+      isReady: this.readiness().isReady,
+      leadership: this.#leadership(),
+      uptimeSeconds: Math.round((clock.now() - this.#startedMs) / 1000),
+      clusters: { virtual: this.#versions.virtual, host: this.#versions.host },
+      ...(this.#sync && syncStatus(this.#sync)),
+      windows: this.#windows.map(({ name, window }) => ({
+        window: name,
+        state: window.state,
+        objects: window.size,
+        heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
+        ...(window.trouble && { trouble: window.trouble.message }),
+      })),
+    };
+  }
+
+  objectStatus(key: string): unknown {
+    return this.#sync?.isReady ? objectStatus(this.#sync, key) : undefined;
+  }
+}
+
+function mappingsOf(settings: Settings): CompiledMappings | undefined {
+  const { namespaces, virtualClusterName, hostNamespace } = settings;
+  if (!namespaces.enabled) return undefined;
+  return compileMappings(namespaces.byName, {
+    virtualClusterName,
+    hostNamespace,
+    mappingsOnly: namespaces.mappingsOnly,
+  });
+}
+
+/** Host namespaces that copies may stand in; with patterns there are more, which only a wide watch shows. */
+function hostNamespaces(mappings: CompiledMappings | undefined, hostNamespace: string): string[] {
+  if (mappings === undefined) return [hostNamespace];
+  return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [hostNamespace])])];
+}
+
+function openHostWindow(
+  mappings: CompiledMappings | undefined,
+  options: {
+    namespaces: readonly string[];
+    virtualClusterName: string;
+    openHost: (scope: { namespace?: string; labelSelector?: string }) => Window<HostItem>;
+  },
+): Window<HostItem> {
+  const { namespaces, openHost } = options;
+  const prefixes = mappings?.windows.prefixes ?? [];
+  if (prefixes.length > 0) {
+    const wide = openHost({ labelSelector: `${markerLabel}=${options.virtualClusterName}` });
+    const isOurs = (namespace: string): boolean =>
+      namespaces.includes(namespace) || prefixes.some((prefix) => namespace.startsWith(prefix.replace(/\*$/, '')));
+    return narrowWindow(wide, isOurs);
+  }
+  const [only] = namespaces;
+  if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
+  return combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
+}
+
+function virtualPermissions(isDryRun: boolean): Permission[] {
+  const writes = isDryRun ? [] : (['patch'] as const);
+  return [
+    ...grant('endpoints', ['get', 'list', 'watch', ...writes], undefined),
+    ...grant('services', ['list', 'watch'], undefined),
+    ...(isDryRun ? [] : grant('events', ['create', 'patch'], undefined)),
+  ];
+}
+
+function grant(resource: string, verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] {
+  return verbs.map((verb) => ({ verb, group: '', resource, namespace }));
+}
+
+/** endpoints.kubernetes.io/managed-by is set by host clusters from 1.33 on. */
+function isRecent(version: string): boolean {
+  const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) > 1 || Number(minor) >= 33;
+}
