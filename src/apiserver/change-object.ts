@@ -8,9 +8,9 @@ import type { StoredRecord } from '../store/store.ts';
 import type { Subresource, WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackUpdate } from './managers.ts';
-import { carryMetaOver, countGeneration, timestamp } from './object-meta.ts';
+import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from './object-meta.ts';
 import { checkSize } from './size-limit.ts';
-import { StatusFault } from './status-fault.ts';
+import { plainFailure, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from './stored-text.ts';
 import { metaErrors } from './validate-meta.ts';
 
@@ -25,8 +25,8 @@ export interface Change {
   create?(): Promise<Outcome>;
   /** PUT: another uid in the body is a conflict; in a patch it is an attempt to change what cannot be changed. */
   uidIsPrecondition: boolean;
-  /** What happens to managedFields; by default the manager of the request owns what it changed. */
-  track?(object: KubeObject, old: KubeObject, now: string): void;
+  /** The result comes with its managedFields made up. */
+  keepsManagers?: boolean;
 }
 
 export async function changeObject(call: Call, change: Change): Promise<Outcome> {
@@ -44,7 +44,8 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
     const { text, isLast } = next;
     if (change.dryRun) return { kind: 'stored', code: 200, text, revision: record.revision };
     const written = await kit.store.write(key, { expect: record.revision, value: isLast ? undefined : text });
-    if (written.ok) return { kind: 'stored', code: 200, text, revision: written.revision };
+    // The end of an object is answered with the version it had.
+    if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
     record = written.current;
   }
@@ -61,6 +62,7 @@ async function nextObject(
   const object = await change.compute(fromStoredText(record.value, kind, record.revision));
   checkPreconditions(call, object, old, change.uidIsPrecondition);
   carryMetaOver(object, old);
+  withoutDoubleOwners(object, call);
   const subresource = kind.subresources?.[target.subresource];
   keepOtherParts(object, old, target.subresource === '' ? undefined : subresource, kind.strategy.hasStatus === true);
   object.metadata.resourceVersion = old.metadata.resourceVersion as string;
@@ -68,15 +70,14 @@ async function nextObject(
   const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
   await kind.strategy.prepareForUpdate?.(object, old, ctx);
   countGeneration(object, old, kind.strategy, wantChanged(object, old));
-  if (change.track === undefined && equalIgnoringManagers(object, old)) return 'unchanged';
+  if (change.keepsManagers !== true && isUntouched(object, old)) return 'unchanged';
   const errors = [...metaErrors(object, old, kind), ...(kind.strategy.validate?.(object, old) ?? [])];
   if (errors.length > 0) throw new StatusFault(invalid(kind, target.name, errors));
   const { subresource: part, name, namespace } = target;
   for (const admit of kit.admission) {
     await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old, user });
   }
-  if (change.track === undefined) trackUpdate(call, object, old, now);
-  else change.track(object, old, now);
+  if (change.keepsManagers !== true) trackUpdate(call, object, old, now);
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value || equalJson(asJson(object), asJson(old))) return 'unchanged';
   checkSize(text);
@@ -90,6 +91,11 @@ function checkPreconditions(call: Call, object: KubeObject, old: KubeObject, uid
   if (uidIsPrecondition && uid !== undefined && uid !== '' && uid !== old.metadata.uid) {
     const actual = old.metadata.uid as string;
     throw new StatusFault(preconditionFailed(resource, target.name, { field: 'UID', wanted: uid, actual }));
+  }
+  if (resourceVersion !== undefined && !/^\d*$/.test(resourceVersion)) {
+    throw plainFailure(
+      `strconv.ParseUint: parsing "${resourceVersion}": invalid syntax, want metadata.resourceVersion to be a number`,
+    );
   }
   if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion) {
     throw new StatusFault(conflict(resource, target.name, objectWasModified));
@@ -123,7 +129,10 @@ function wantChanged(object: KubeObject, old: KubeObject): boolean {
   return !equalJson(want(object), want(old));
 }
 
-function equalIgnoringManagers(object: KubeObject, old: KubeObject): boolean {
+/** Nothing is changed, and the client does not touch the record of managers, which may be left out. */
+function isUntouched(object: KubeObject, old: KubeObject): boolean {
+  const brought = object.metadata.managedFields;
+  if (brought !== undefined && !equalJson(brought as Json, (old.metadata.managedFields ?? null) as Json)) return false;
   const bare = ({ metadata: { managedFields: _managed, ...metadata }, ...rest }: KubeObject) =>
     asJson({ metadata, ...rest });
   return equalJson(bare(object), bare(old));

@@ -6,21 +6,23 @@ import { alreadyExists, generateNameConflict, invalid } from '../object/status.t
 import type { WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackCreate } from './managers.ts';
-import { fillNewMeta, timestamp } from './object-meta.ts';
+import { fillNewMeta, timestamp, withoutDoubleOwners } from './object-meta.ts';
 import { checkSize } from './size-limit.ts';
-import { StatusFault } from './status-fault.ts';
+import { plainFailure, StatusFault } from './status-fault.ts';
 import { storageKey, toStoredText } from './stored-text.ts';
 import { metaErrors } from './validate-meta.ts';
-import type { WriteOptions } from './write-options.ts';
+
+export interface CreateOptions {
+  dryRun: boolean;
+  code?: number;
+  /** The object comes with its managedFields made up. */
+  keepsManagers?: boolean;
+}
 
 /** As the real server: after so many taken names the client is told to try again. */
 const generatedNameAttempts = 8;
 
-export async function createObject(
-  call: Call,
-  submitted: KubeObject,
-  options: Pick<WriteOptions, 'dryRun'> & { code?: number },
-): Promise<Outcome> {
+export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<Outcome> {
   const { generateName, name } = submitted.metadata;
   const generates = (name === undefined || name === '') && generateName !== undefined && generateName !== '';
   for (let attempt = 1; ; attempt++) {
@@ -42,11 +44,7 @@ function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix;
 }
 
-async function createNamed(
-  call: Call,
-  object: KubeObject,
-  options: Pick<WriteOptions, 'dryRun'> & { code?: number },
-): Promise<Outcome | 'taken'> {
+async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<Outcome | 'taken'> {
   const { kind, kit, user } = call;
   const { strategy } = kind;
   const { namespace } = call.target;
@@ -62,7 +60,11 @@ async function createNamed(
   for (const admit of kit.admission) {
     await admit({ operation: 'create', kind, namespace, name, subresource: '', object, old: undefined, user });
   }
+  if ((object.metadata.resourceVersion ?? '') !== '') {
+    throw plainFailure('resourceVersion should not be set on objects to be created');
+  }
   fillNewMeta(object, call, now);
+  withoutDoubleOwners(object, call);
   if (name === '') {
     throw new StatusFault(invalid(kind, '', [requiredValue('metadata.name', 'name or generateName is required')]));
   }
@@ -70,7 +72,7 @@ async function createNamed(
   try {
     const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
     if (errors.length > 0) throw new StatusFault(invalid(kind, name, errors));
-    trackCreate(call, object, now);
+    if (options.keepsManagers !== true) trackCreate(call, object, now);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
     const text = toStoredText(stored);
     checkSize(text);

@@ -77,8 +77,11 @@ function fitObject(
       continue;
     }
     const fittedField = conform(value[key], field, at, ctx, unknown, depth + 1);
-    if (fittedField !== undefined) fitted[key] = fittedField;
+    if (fittedField !== undefined && !(isZero(fittedField, field) && !node.pointers.has(key)))
+      fitted[key] = fittedField;
   }
+  for (const key of node.always) fitted[key] ??= zeroOf(node.fields.get(key) as Node);
+  for (const key of node.nulls) fitted[key] ??= null;
   return fitted;
 }
 
@@ -106,8 +109,8 @@ function fitScalar(value: unknown, scalar: Scalar, path: string, ctx: DecodeCont
     case 'string':
     case 'bytes':
       if (typeof value !== 'string') throw wrongType(value, 'string', path, ctx);
-      if (scalar === 'bytes' && !/^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(value)) {
-        throw refusal(ctx, `illegal base64 data at field ${path}`);
+      if (scalar === 'bytes' && !isBase64(value)) {
+        throw refusal(ctx, `illegal base64 data at input byte ${firstBadBase64(value)}`);
       }
       return value;
     case 'integer':
@@ -132,6 +135,16 @@ function fitScalar(value: unknown, scalar: Scalar, path: string, ctx: DecodeCont
   }
 }
 
+/** With its padding, as Go wants it; line ends do not count. */
+function isBase64(text: string): boolean {
+  return text.replace(/[\r\n]/g, '').length % 4 === 0 && /^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(text);
+}
+
+function firstBadBase64(text: string): number {
+  const bad = text.search(/[^A-Za-z0-9+/=\r\n]/);
+  return bad >= 0 ? bad : Math.max(0, text.length - (text.length % 4 || 1));
+}
+
 function quantity(value: unknown, path: string, ctx: DecodeContext): unknown {
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') throw wrongType(value, 'quantity', path, ctx);
@@ -141,19 +154,52 @@ function quantity(value: unknown, path: string, ctx: DecodeContext): unknown {
   return value;
 }
 
-function zeroOf(node: Node): unknown {
+/** Empty, as the encoder of the real server sees it: it leaves such fields out. */
+function isZero(value: unknown, node: Node): boolean {
+  if (value === '' || value === 0 || value === false) return true;
+  if (node.type === 'map') return Object.keys(value as object).length === 0;
+  return node.type === 'list' && (value as unknown[]).length === 0;
+}
+
+/** What there is when nothing was said: the fields that are always written. */
+export function zeroOf(node: Node): unknown {
   switch (node.type) {
-    case 'object':
+    case 'object': {
+      const zero: Record<string, unknown> = {};
+      for (const key of node.always) zero[key] = zeroOf(node.fields.get(key) as Node);
+      for (const key of node.nulls) zero[key] = null;
+      return zero;
+    }
     case 'map':
       return {};
     case 'list':
       return [];
     case 'scalar':
-      return node.scalar === 'integer' || node.scalar === 'number' ? 0 : node.scalar === 'boolean' ? false : '';
+      return zeroScalar(node.scalar);
     case 'any':
       return null;
     default:
       return node satisfies never;
+  }
+}
+
+function zeroScalar(scalar: Scalar): unknown {
+  switch (scalar) {
+    case 'integer':
+    case 'number':
+    case 'intOrString':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'time':
+      return null;
+    case 'quantity':
+      return '0';
+    case 'string':
+    case 'bytes':
+      return '';
+    default:
+      return scalar satisfies never;
   }
 }
 

@@ -1,7 +1,7 @@
 // Deletes one object: at once, or by marking it when finalizers or a grace period keep it.
 
 import type { KubeObject } from '../object/object.ts';
-import { conflict, notFound, preconditionFailed, success } from '../object/status.ts';
+import { conflict, notFound, success } from '../object/status.ts';
 import type { WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { timestamp } from './object-meta.ts';
@@ -34,7 +34,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
     const written = await kit.store.write(key, { expect: record.revision, value: next.gone ? undefined : text });
     if (written.ok) {
       if (next.gone) kind.strategy.released?.(old);
-      return outcomeOf(call, next, text, next.gone ? record.revision : written.revision);
+      return outcomeOf(call, next, text, written.revision);
     }
     record = written.current;
   }
@@ -54,9 +54,8 @@ function checkDeletePreconditions(call: Call, old: KubeObject, options: DeleteOp
   const resource = { group: kind.group, resource: kind.kind };
   const { uid = '', resourceVersion = '' } = old.metadata;
   if (options.uid !== undefined && options.uid !== uid) {
-    throw new StatusFault(
-      preconditionFailed(resource, target.name, { field: 'UID', wanted: options.uid, actual: uid }),
-    );
+    const why = `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
+    throw new StatusFault(conflict(resource, target.name, why));
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
     const why = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
@@ -79,7 +78,7 @@ function afterDelete(call: Call, old: KubeObject, options: DeleteOptions): { obj
   const wall = call.kit.clock.wallTime();
   if (metadata.deletionTimestamp === undefined) {
     metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));
-    metadata.deletionGracePeriodSeconds = gracePeriod;
+    if (strategy.hasNoGracePeriod !== true) metadata.deletionGracePeriodSeconds = gracePeriod;
     if (metadata.generation !== undefined) metadata.generation += 1;
   } else if (gracePeriod < (metadata.deletionGracePeriodSeconds ?? 0)) {
     metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));

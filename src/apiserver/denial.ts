@@ -12,5 +12,5 @@ export function deniedBecause(user: User, target: Target, reason = ''): Status {
   const what = subresource === '' ? resource : `${resource}/${subresource}`;
   const place = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
   const why = `User "${user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${place}${tail}`;
-  return forbidden({ group, resource: what === resource ? resource : what }, name, why);
+  return forbidden({ group, resource }, name, why);
 }

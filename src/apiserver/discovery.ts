@@ -63,14 +63,14 @@ interface SubresourceFacts {
   kind: string;
   group: string;
   version: string;
-  verbs: string[];
+  verbs: readonly string[];
 }
 
 function subresourceFacts(kind: Kind): SubresourceFacts[] {
   return Object.entries(kind.subresources ?? {}).map(([name, subresource]) => {
     switch (subresource.mode) {
       case 'part':
-        return { name, kind: kind.kind, group: kind.group, version: kind.version, verbs: ['get', 'patch', 'update'] };
+        return { name, kind: kind.kind, group: kind.group, version: kind.version, verbs: subresource.verbs };
       case 'action': {
         const { kind: made, group, version } = subresource;
         return { name, kind: made, group, version, verbs: ['create'] };
@@ -107,15 +107,21 @@ function aggregatedList(catalog: Catalog, groups: readonly string[]): object {
   return { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items };
 }
 
+/** Empty group and version mean those of the list. */
+function responseKind(kind: Kind, made: { group: string; version: string; kind: string }): object {
+  const isOwn = made.group === kind.group && made.version === kind.version;
+  return { group: isOwn ? '' : made.group, version: isOwn ? '' : made.version, kind: made.kind };
+}
+
 function aggregatedResource(kind: Kind): object {
   const below = subresourceFacts(kind).map((facts) => ({
     subresource: facts.name,
-    responseKind: { group: facts.group, version: facts.version, kind: facts.kind },
+    responseKind: responseKind(kind, facts),
     verbs: facts.verbs,
   }));
   return {
     resource: kind.plural,
-    responseKind: { group: kind.group, version: kind.version, kind: kind.kind },
+    responseKind: responseKind(kind, kind),
     scope: kind.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: kind.singular,
     verbs: kind.verbs,

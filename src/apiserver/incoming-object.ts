@@ -13,15 +13,30 @@ export interface Submitted {
 }
 
 export function incomingObject(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+  return fitted(call, { ...submitted, value: incomingType(call, submitted) }, { validation, setsDefaults: true });
+}
+
+/** The body as a map that says to be of this kind, or says nothing. */
+export function incomingType(call: Call, submitted: Submitted): Record<string, unknown> {
   const { kind } = call;
-  if (!isMap(submitted.value)) throw badRequest(`decode the body: want a ${kind.kind}, got no object`);
-  checkType(call, submitted.value);
-  return fitted(call, submitted, validation);
+  // `null` is an object about which nothing is said.
+  const value = submitted.value ?? {};
+  if (!isMap(value)) {
+    const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into an object`;
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why}`);
+  }
+  checkType(call, value);
+  return value;
 }
 
 /** The same for a value that is known to be of the kind, e.g. the result of a patch. */
-export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+export function fitted(
+  call: Call,
+  submitted: Submitted,
+  options: { validation: FieldValidation; setsDefaults: boolean },
+): KubeObject {
   const { kind } = call;
+  const { validation } = options;
   const names = { kind: kind.kind, version: groupVersionOf(kind) };
   const { value, unknownFields } = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
   const faults = [
@@ -33,8 +48,10 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
     if (validation === 'Warn') call.warnings.push(...faults);
   }
   const object = value as KubeObject;
+  object.kind = kind.kind;
+  object.apiVersion = groupVersionOf(kind);
   object.metadata ??= {};
-  kind.strategy.setDefaults?.(object);
+  if (options.setsDefaults) kind.strategy.setDefaults?.(object);
   return object;
 }
 
@@ -46,8 +63,14 @@ function checkType(call: Call, value: Record<string, unknown>): void {
   const kindIsWrong = typeof gotKind === 'string' && gotKind !== '' && gotKind !== kind.kind;
   const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== wanted;
   if (!kindIsWrong && !versionIsWrong) return;
-  const named = `${gotKind ?? kind.kind} in version "${gotVersion ?? wanted}"`;
-  throw badRequest(`${named} cannot be handled as a ${kind.kind}: want ${kind.kind} in version "${wanted}"`);
+  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? wanted) };
+  const slash = sent.version.indexOf('/');
+  const [group, version] =
+    slash < 0 ? ['', sent.version] : [sent.version.slice(0, slash), sent.version.slice(slash + 1)];
+  const why = call.kit.catalog.findByKind(group, sent.kind, version)
+    ? `converting (${version}.${sent.kind}) to (${kind.kind}): unknown conversion`
+    : `no kind "${sent.kind}" is registered for version "${sent.version}"`;
+  throw badRequest(`${sent.kind} in version "${wanted}" cannot be handled as a ${kind.kind}: ${why}`);
 }
 
 /** The URL decides the namespace; a body that names another one is refused. */
@@ -65,8 +88,12 @@ export function placeInNamespace(call: Call, object: KubeObject): void {
 
 export function checkName(call: Call, object: KubeObject): void {
   const { metadata } = object;
-  if (metadata.name === undefined || metadata.name === '') metadata.name = call.target.name;
-  else if (metadata.name !== call.target.name) {
+  if (metadata.name === undefined || metadata.name === '') {
+    throw badRequest(
+      `the name of the object (${call.target.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (metadata.name !== call.target.name) {
     throw badRequest(
       `the name of the object (${metadata.name}) does not match the name on the URL (${call.target.name})`,
     );

@@ -53,6 +53,8 @@ export interface Strategy {
   hasPendingWork?(object: KubeObject): boolean;
   /** A delete answers the object instead of a Status. */
   returnsDeletedObject?: boolean;
+  /** Marked objects do not say a grace period. */
+  hasNoGracePeriod?: boolean;
   /** The object has just been marked as deleted and stays for now. */
   prepareForDelete?(object: KubeObject, ctx: WriteContext): void;
 }
@@ -70,8 +72,8 @@ export interface Column {
 
 /** A subresource with a name of its own in URLs and discovery. */
 export type Subresource =
-  /** PUT, PATCH and GET of the same object; only these top-level fields (and metadata) are written through it. */
-  | { mode: 'part'; writes: readonly string[] }
+  /** Verbs on the same object; only these top-level fields (and metadata) are written through it. */
+  | { mode: 'part'; writes: readonly string[]; verbs: readonly ('get' | 'patch' | 'update')[] }
   /** POST makes something else out of the object and the body; GET, if given, shows something else. */
   | { mode: 'action'; kind: string; group: string; version: string; schema: string; act: SubresourceAction };
 

@@ -11,6 +11,15 @@ export interface Negotiated {
   aggregated: string | undefined;
 }
 
+/** What the real server names; protobuf is understood in bodies, not spoken. */
+const offered = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+  'application/json;stream=watch',
+  'application/vnd.kubernetes.protobuf;stream=watch',
+];
+
 const plain: Negotiated = { representation: 'object', mediaType: 'application/json', aggregated: undefined };
 
 /** The same few headers come again and again. */
@@ -25,7 +34,7 @@ export function negotiate(accept: string | undefined): Negotiated {
     if (remembered.size >= rememberedLimit) remembered.clear();
     remembered.set(accept, answer);
   }
-  if (answer === undefined) throw notAcceptable(['application/json', 'application/yaml']);
+  if (answer === undefined) throw notAcceptable(offered);
   return answer;
 }
 

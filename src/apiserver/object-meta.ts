@@ -14,19 +14,18 @@ export function fillNewMeta(object: KubeObject, call: Call, now: string): void {
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.resourceVersion;
+  dropSelfLink(metadata);
   metadata.creationTimestamp = now;
   metadata.uid = call.kit.randomness.uid();
   if (call.kind.strategy.countsGenerations === true) metadata.generation = 1;
-  else delete metadata.generation;
 }
 
 /** What a client may leave out of an update, and what it cannot take back, comes from the stored object. */
 export function carryMetaOver(object: KubeObject, old: KubeObject): void {
   const { metadata } = object;
   if (metadata.uid === undefined || metadata.uid === '') carry(metadata, old.metadata, 'uid');
-  if (metadata.creationTimestamp === undefined || metadata.creationTimestamp === null) {
-    carry(metadata, old.metadata, 'creationTimestamp');
-  }
+  carry(metadata, old.metadata, 'creationTimestamp');
+  dropSelfLink(metadata);
   if (old.metadata.deletionTimestamp !== undefined) {
     carry(metadata, old.metadata, 'deletionTimestamp');
     carry(metadata, old.metadata, 'deletionGracePeriodSeconds');
@@ -37,6 +36,26 @@ export function carryMetaOver(object: KubeObject, old: KubeObject): void {
 function carry<T extends object>(into: T, from: T, field: keyof T): void {
   if (from[field] === undefined) delete into[field];
   else into[field] = from[field];
+}
+
+/** Accepted for the sake of old clients, never kept. */
+function dropSelfLink(metadata: object): void {
+  delete (metadata as { selfLink?: unknown }).selfLink;
+}
+
+/** Owner references with a uid that another one has already; the client is told. */
+export function withoutDoubleOwners(object: KubeObject, call: Call): void {
+  const references = object.metadata.ownerReferences;
+  if (references === undefined || references.length < 2) return;
+  const seen = new Set<string>();
+  const kept = references.filter(({ uid }) => !seen.has(uid) && seen.add(uid));
+  if (kept.length === references.length) return;
+  const counted = references.filter(({ uid }, index) => references.findIndex((other) => other.uid === uid) !== index);
+  const uids = [...new Set(counted.map(({ uid }) => uid))].join(', ');
+  call.warnings.push(
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`,
+  );
+  object.metadata.ownerReferences = kept;
 }
 
 /** A generation is a change of what somebody wants: everything but metadata and status. */

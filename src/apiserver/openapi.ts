@@ -44,7 +44,7 @@ export class OpenApi {
     if (!this.#places().includes(place)) return undefined;
     const parts = place.split('/');
     const [group, version] = parts[0] === 'api' ? ['', parts[1] as string] : [parts[1] as string, parts[2] as string];
-    const json = JSON.stringify(this.#build(place, this.#catalog.kindsOf(group, version)));
+    const json = JSON.stringify(this.#build(place, this.#catalog.kindsOf(group, version)), withoutOwnHints);
     const made = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
     this.#documents.set(place, made);
     return made;
@@ -78,7 +78,9 @@ function pathsOf(place: string, kind: Kind): Record<string, object> {
   const make = (action: string, more: object = {}) => operation(kind, action, gvk, ref, more);
   paths[collection] = {
     ...(verbs.has('list') ? { get: make('list') } : {}),
-    ...(verbs.has('create') ? { post: make('post', { parameters: writeParameters }) } : {}),
+    ...(verbs.has('create')
+      ? { post: make('post', kind.answer === undefined ? { parameters: writeParameters } : {}) }
+      : {}),
     ...(verbs.has('deletecollection') ? { delete: make('deletecollection') } : {}),
     parameters: kind.namespaced ? [namespaceParameter] : [],
   };
@@ -117,6 +119,11 @@ const patchParameters = [...writeParameters, { name: 'force', in: 'query', schem
 const patchBody = {
   content: Object.fromEntries(Object.values(patchTypes).map((type) => [type, { schema: { type: 'object' } }])),
 };
+
+/** What only this server reads of a schema. */
+function withoutOwnHints(key: string, value: unknown): unknown {
+  return key === 'x-pointers' || key === 'x-always' || key === 'x-nulls' ? undefined : value;
+}
 
 function reachable(definitions: Readonly<Record<string, Schema>>, from: ReadonlySet<string>): Record<string, Schema> {
   const found: Record<string, Schema> = {};

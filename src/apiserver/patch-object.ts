@@ -1,14 +1,16 @@
 // PATCH in its four languages: json patch, merge patch, strategic merge patch and server-side apply.
 
-import { isJsonObject, type Json } from '../object/json.ts';
+import { forbiddenField, invalidValue } from '../object/field-error.ts';
+import { isJsonObject, type Json, type JsonObject } from '../object/json.ts';
 import { applyJsonPatch } from '../object/json-patch.ts';
 import { applyMergePatch } from '../object/merge-patch.ts';
-import { patchDoesNotApply, requestEntityTooLarge } from '../object/status.ts';
+import type { KubeObject } from '../object/object.ts';
+import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../object/status.ts';
 import { applyObject } from './apply-object.ts';
 import { changeObject } from './change-object.ts';
 import { checkName, fitted, placeInNamespace } from './incoming-object.ts';
 import type { Call, Outcome } from './kit.ts';
-import { parseJsonText, parseYamlText } from './request-body.ts';
+import { parseYamlText } from './request-body.ts';
 import { badRequest, StatusFault, unknownPatchType } from './status-fault.ts';
 import { applyStrategicMergePatch } from './strategic-merge.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -27,6 +29,10 @@ export async function patchObject(
   options: WriteOptions,
 ): Promise<Outcome> {
   if (mediaType === patchTypes.apply) return applyObject(call, await parseYamlText(body.toString('utf8')), options);
+  if (call.target.query.has('force')) {
+    const errors = [forbiddenField('force', 'may not be specified for non-apply patch')];
+    throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', errors));
+  }
   const patch = patchFunction(call, mediaType, body);
   return changeObject(call, {
     dryRun: options.dryRun,
@@ -34,12 +40,42 @@ export async function patchObject(
     compute: (old) => {
       const patched = patch(old as Json);
       if (!isJsonObject(patched)) throw badRequest('apply the patch: want an object, got something else');
-      const object = fitted(call, { value: patched, duplicateFields: [] }, options.fieldValidation);
+      const object = fittedResult(call, patched, options);
       checkName(call, object);
       placeInNamespace(call, object);
       return object;
     },
   });
+}
+
+/** What a patch makes must fit its kind like anything that is sent; that it does not is told with the whole result. */
+function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
+  try {
+    return fitted(
+      call,
+      { value: patched, duplicateFields: [] },
+      { validation: options.fieldValidation, setsDefaults: true },
+    );
+  } catch (error) {
+    if (!(error instanceof StatusFault) || error.status.reason !== 'BadRequest') throw error;
+    const why = (error.status.message ?? '').replace(/^.* cannot be handled as a [^:]*: /, '');
+    const errors = [invalidValue('patch', shownResult(patched), why)];
+    throw new StatusFault(invalid({ group: '', kind: '' }, '', errors));
+  }
+}
+
+function shownResult(patched: JsonObject): string {
+  const { metadata, ...rest } = patched;
+  const { managedFields: _managed, ...meta } = isJsonObject(metadata) ? metadata : {};
+  const first = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'];
+  const ranked = Object.entries(meta).sort(([a], [b]) => rank(first, a) - rank(first, b));
+  const all = { ...rest, metadata: Object.fromEntries(ranked) };
+  return JSON.stringify(Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+function rank(order: readonly string[], name: string): number {
+  const found = order.indexOf(name);
+  return found < 0 ? order.length : found;
 }
 
 function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Json) => Json {
@@ -63,12 +99,19 @@ function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Jso
       return (value) => applyStrategicMergePatch(value, patch, schema);
     }
     default:
-      throw unknownPatchType(Object.values(patchTypes));
+      throw unknownPatchType();
   }
 }
 
 function parsePatch(body: Buffer): Json {
-  return parseJsonText(body.toString('utf8')).value as Json;
+  try {
+    return JSON.parse(body.toString('utf8')) as Json;
+  } catch (error) {
+    // V8 has no fixed words for a text that ends too early; clients know Go's.
+    const why = error instanceof Error ? error.message : String(error);
+    const isCut = /end of JSON input|Unterminated|after property|Expected/.test(why);
+    throw badRequest(`error decoding patch: ${isCut ? 'unexpected end of JSON input' : `json parse error: ${why}`}`);
+  }
 }
 
 function mapPatch(body: Buffer): Json {

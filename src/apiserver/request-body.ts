@@ -2,12 +2,13 @@
 // those who asked to be strict about fields.
 import type { IncomingMessage } from 'node:http';
 import { requestEntityTooLarge, unsupportedMediaType } from '../object/status.ts';
+import { duplicateFields } from './duplicate-fields.ts';
 import { badRequest, StatusFault } from './status-fault.ts';
 
 /** As the real server: what etcd takes in a request, twice over. */
 export const maxBodyBytes = 3 * 1024 * 1024;
 
-export const objectTypes = ['application/json', 'application/yaml'] as const;
+export const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 
 export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
@@ -43,21 +44,27 @@ export interface ParsedBody {
 }
 
 /** JSON, or YAML where the header says so or nothing at all is said and the text is no JSON. */
-export async function parseObjectBody(body: Buffer, mediaType: string): Promise<ParsedBody> {
+export async function parseObjectBody(body: Buffer, mediaType: string, kind?: string): Promise<ParsedBody> {
   const text = body.toString('utf8');
-  if (mediaType === 'application/json' || (mediaType === '' && /^\s*\{/.test(text))) return parseJsonText(text);
+  if (mediaType === 'application/json' || (mediaType === '' && /^\s*\{/.test(text))) return parseJsonText(text, kind);
   if (mediaType === 'application/yaml' || mediaType === 'text/yaml' || mediaType === '') return parseYamlText(text);
   throw new StatusFault(unsupportedMediaType(objectTypes));
 }
 
-export function parseJsonText(text: string): ParsedBody {
+/** `kind` is what the body should have been, for the message. */
+export function parseJsonText(text: string, kind?: string): ParsedBody {
+  let value: unknown;
   try {
-    return { value: JSON.parse(text), duplicateFields: [] };
+    value = JSON.parse(text);
   } catch (error) {
     const shown = text === '' ? '<empty>' : text.slice(0, 100);
     const why = error instanceof Error ? error.message : String(error);
-    throw badRequest(`couldn't get version/kind; json parse error: ${why} (${shown})`);
+    const opening = kind === undefined ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
+    throw badRequest(`${opening}couldn't get version/kind; json parse error: ${why} (${shown})`);
   }
+  // Text that a program wrote is as long as what we would write: nothing in it was said twice. Only the rest is looked at.
+  const isAsWritten = JSON.stringify(value)?.length === text.length;
+  return { value, duplicateFields: isAsWritten ? [] : duplicateFields(text) };
 }
 
 /** Enough for any anchor that a person writes, not enough for a bomb. */

@@ -85,7 +85,7 @@ function listErrors(version: string, match: string, continueToken: string, hasIn
   }
   if (!matches.includes(match)) errors.push(unsupportedValue(field, match, [...matches, '']));
   else if (match === 'Exact' && version === '0') {
-    errors.push(forbiddenField(field, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'));
+    errors.push(forbiddenField(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
   }
   return errors;
 }
@@ -97,10 +97,11 @@ function watchErrors(match: string, initial: boolean | undefined, continueToken:
     const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided';
     errors.push(forbiddenField(field, why));
   }
-  if (initial !== undefined && match === '') {
+  if (initial !== undefined && match !== 'NotOlderThan') {
     errors.push(forbiddenField(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
   }
-  if (match !== '' && match !== 'NotOlderThan') errors.push(unsupportedValue(field, match, ['NotOlderThan']));
+  if (match !== '' && match !== 'NotOlderThan' && initial !== undefined)
+    errors.push(unsupportedValue(field, match, ['NotOlderThan']));
   if (continueToken !== '' && initial !== undefined) {
     errors.push(forbiddenField('continue', 'continue is forbidden when sendInitialEvents is provided'));
   }

@@ -21,6 +21,10 @@ export interface Schema {
   'x-kubernetes-patch-strategy'?: string;
   'x-kubernetes-group-version-kind'?: readonly { group: string; version: string; kind: string }[];
   'x-kubernetes-preserve-unknown-fields'?: boolean;
+  /** What is written of a field that is zero; a field in none of these lists is left out then. */
+  'x-pointers'?: readonly string[];
+  'x-always'?: readonly string[];
+  'x-nulls'?: readonly string[];
 }
 
 export type Scalar = 'string' | 'integer' | 'number' | 'boolean' | 'intOrString' | 'quantity' | 'time' | 'bytes';
@@ -32,9 +36,27 @@ interface MergeHints {
 
 export type Node = MergeHints &
   (
-    | { type: 'object'; fields: ReadonlyMap<string, Node>; atomic: boolean }
+    | {
+        type: 'object';
+        fields: ReadonlyMap<string, Node>;
+        atomic: boolean;
+        /** A zero that was sent is kept. */
+        pointers: ReadonlySet<string>;
+        /** Written as zero, or as null, when nothing was sent. */
+        always: readonly string[];
+        nulls: readonly string[];
+        /** Scalars that a field stands for when nobody says them. */
+        defaults: Readonly<Record<string, string | number | boolean>>;
+      }
     | { type: 'map'; values: Node; atomic: boolean }
-    | { type: 'list'; items: Node; listType: 'atomic' | 'set' | 'map'; mapKeys: readonly string[] }
+    | {
+        type: 'list';
+        items: Node;
+        listType: 'atomic' | 'set' | 'map';
+        mapKeys: readonly string[];
+        /** What a key that an item leaves out stands for. */
+        keyDefaults: Readonly<Record<string, string | number | boolean>>;
+      }
     | { type: 'scalar'; scalar: Scalar }
     /** Any JSON value; unknown fields are kept. */
     | { type: 'any' }
@@ -95,13 +117,16 @@ export class SchemaSet {
     switch (schema.type) {
       case 'object':
         return this.#objectShape(schema, atomic);
-      case 'array':
+      case 'array': {
+        const items = schema.items === undefined ? anyNode : this.#resolve(schema.items);
         return {
           type: 'list',
-          items: schema.items === undefined ? anyNode : this.#resolve(schema.items),
+          items,
           listType: schema['x-kubernetes-list-type'] ?? 'atomic',
           mapKeys: schema['x-kubernetes-list-map-keys'] ?? [],
+          keyDefaults: items.type === 'object' ? items.defaults : {},
         };
+      }
       case 'string':
         return scalarNode(schema.format === 'byte' ? 'bytes' : schema.format === 'date-time' ? 'time' : 'string');
       case 'integer':
@@ -122,7 +147,13 @@ export class SchemaSet {
     if (schema['x-kubernetes-preserve-unknown-fields'] === true) return anyNode;
     const fields = new Map<string, Node>();
     for (const [name, field] of Object.entries(schema.properties)) fields.set(name, this.#resolve(field));
-    return { type: 'object', fields, atomic };
+    const { 'x-pointers': pointers = [], 'x-always': always = [], 'x-nulls': nulls = [] } = schema;
+    const defaults: Record<string, string | number | boolean> = {};
+    for (const [name, { default: value }] of Object.entries(schema.properties)) {
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') defaults[name] = value;
+    }
+    const kept = new Set([...pointers, ...always, ...nulls]);
+    return { type: 'object', fields, atomic, pointers: kept, always, nulls, defaults };
   }
 }
 

@@ -43,9 +43,16 @@ function fieldsOf(text: string, kind: Kind): FieldSelector {
   if (!parsed.ok) throw badRequest(parsed.message);
   for (const { field } of parsed.selector.requirements) {
     if (field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)) continue;
-    if (kind.selectableFields?.[field] === undefined) throw badRequest(`field label not supported: ${field}`);
+    if (kind.selectableFields?.[field] === undefined) {
+      throw badRequest(unknownField(kind, field));
+    }
   }
   return parsed.selector;
+}
+
+function unknownField(kind: Kind, field: string): string {
+  if (kind.selectableFields !== undefined) return `field label not supported: ${field}`;
+  return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 
 function selectableField(kind: Kind, object: KubeObject, field: string): string | undefined {

@@ -15,7 +15,7 @@ import { patchObject } from './patch-object.ts';
 import { getObject, listObjects } from './read-objects.ts';
 import { stamped } from './representation.ts';
 import { mediaTypeOf, parseObjectBody, readBody } from './request-body.ts';
-import { sendOutcome, warningHeaders } from './respond.ts';
+import { sendOutcome, sendStatus, warningHeaders } from './respond.ts';
 import { badRequest, methodNotAllowed, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey } from './stored-text.ts';
 import type { Target } from './target.ts';
@@ -44,10 +44,16 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const call: Call = { kit, kind, target, user, negotiated, fieldManager, warnings: [] };
-  if (!allows(kind, subresource, target)) throw methodNotAllowed();
-  if (target.verb === 'watch') return watch(asked, call);
-  const outcome = await carryOut(call, request, subresource);
-  await sendOutcome(response, call, outcome);
+  try {
+    if (!allows(kind, subresource, target)) throw methodNotAllowed();
+    if (target.verb === 'watch') return await watch(asked, call);
+    const outcome = await carryOut(call, request, subresource);
+    await sendOutcome(response, call, outcome);
+  } catch (error) {
+    // A refusal carries the warnings too: they may say what is wrong.
+    if (!(error instanceof StatusFault)) throw error;
+    sendStatus(response, error.status, warningHeaders(call));
+  }
 }
 
 /** Namespaced kinds lie in a namespace, the others in none; only reads may span all namespaces. */
@@ -73,7 +79,7 @@ function allows(kind: Kind, subresource: Subresource | undefined, target: Target
   }
   switch (subresource.mode) {
     case 'part':
-      return verb === 'get' || verb === 'update' || verb === 'patch';
+      return (subresource.verbs as readonly string[]).includes(verb);
     case 'action':
       return verb === 'create';
     default:
@@ -90,7 +96,7 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
       return listObjects(call);
     case 'create': {
       const options = writeOptions(target.query, 'CreateOptions');
-      const submitted = await parseObjectBody(await readBody(request), mediaTypeOf(request));
+      const submitted = await parseObjectBody(await readBody(request), mediaTypeOf(request), kind.kind);
       if (subresource?.mode === 'action') return act(call, subresource, submitted.value);
       const object = incomingObject(call, submitted, options.fieldValidation);
       if (kind.answer !== undefined) return answer(call, object);
@@ -99,7 +105,11 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
     }
     case 'update': {
       const options = writeOptions(target.query, 'UpdateOptions');
-      return updateObject(call, await parseObjectBody(await readBody(request), mediaTypeOf(request)), options);
+      return updateObject(
+        call,
+        await parseObjectBody(await readBody(request), mediaTypeOf(request), kind.kind),
+        options,
+      );
     }
     case 'patch':
       return patchObject(
@@ -120,20 +130,18 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
 async function optionsBody(request: IncomingMessage): Promise<unknown> {
   const body = await readBody(request);
   if (body.length === 0) return undefined;
-  return (await parseObjectBody(body, mediaTypeOf(request))).value;
+  const { value } = await parseObjectBody(body, mediaTypeOf(request));
+  const { kind = 'DeleteOptions', apiVersion = 'v1' } = value as { kind?: string; apiVersion?: string };
+  if (kind !== 'DeleteOptions') throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}"`);
+  return value;
 }
 
 async function watch(asked: ResourceRequest, call: Call): Promise<void> {
   const stream = new WatchStream(call, asked.response, asked.watchSettings);
   asked.watching(stream);
-  const { representation } = call.negotiated;
-  const suffix =
-    representation === 'object'
-      ? ''
-      : `;as=${representation === 'table' ? 'Table' : 'PartialObjectMetadata'};g=meta.k8s.io;v=v1`;
   await stream.run({
     'cache-control': 'no-cache, private',
-    'content-type': `application/json${suffix}`,
+    'content-type': 'application/json',
     ...(warningHeaders(call) as Record<string, string[]>),
   });
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { internalError, pathNotFound, type Status, serviceUnavailable } from '../object/status.ts';
+import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
@@ -248,7 +248,10 @@ export class ApiServer {
   #discover(target: Target, request: IncomingMessage, response: ServerResponse): void {
     const { aggregated } = negotiate(request.headers.accept);
     const document = discoveryDocument(this.kit.catalog, target.path, aggregated);
-    if (document === undefined) throw new StatusFault(pathNotFound());
+    if (document === undefined) {
+      sendText(response, 404, '404 page not found\n');
+      return;
+    }
     const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
     const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
     const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
@@ -266,7 +269,7 @@ export class ApiServer {
       buildDate: '',
       goVersion: '',
       compiler: '',
-      platform: '',
+      platform: 'linux/amd64',
     };
   }
 

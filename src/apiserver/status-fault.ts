@@ -56,9 +56,8 @@ export function notAcceptable(offered: readonly string[]): StatusFault {
 }
 
 /** A patch in a language that this resource does not speak. */
-export function unknownPatchType(accepted: readonly string[]): StatusFault {
-  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`;
-  return fault(415, 'UnsupportedMediaType', message);
+export function unknownPatchType(): StatusFault {
+  return fault(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
 }
 
 /** A continue token that is too old; `another` goes on from the same place in the present. */

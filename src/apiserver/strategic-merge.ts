@@ -32,7 +32,11 @@ function mergeMap(value: JsonObject, patch: JsonObject, node: Node | undefined):
   for (const name of Object.keys(patch)) {
     if (!name.startsWith(orderPrefix)) continue;
     const list = name.slice(orderPrefix.length);
-    setOrder(result, { list, order: patch[name] as Json, patched: memberOf(patch, list) }, fieldOf(node, list));
+    const merged = memberOf(result, list);
+    const order = patch[name];
+    if (!Array.isArray(merged) || !Array.isArray(order)) continue;
+    const before = memberOf(value, list);
+    result[list] = inOrder(merged, order, Array.isArray(before) ? before : [], fieldOf(node, list)?.patchMergeKey);
   }
   return result;
 }
@@ -53,7 +57,9 @@ function mergeMember(result: JsonObject, name: string, patch: JsonObject, field:
     return;
   }
   if (Array.isArray(change) && field?.type === 'list' && field.patchStrategy.includes('merge')) {
-    setMember(result, name, mergeList(Array.isArray(current) ? current : [], change, field));
+    const before = Array.isArray(current) ? current : [];
+    const named = change.filter((item) => !(isJsonObject(item) && memberOf(item, '$patch') !== undefined));
+    setMember(result, name, inOrder(mergeList(before, change, field), named, before, field.patchMergeKey));
     return;
   }
   setMember(result, name, Array.isArray(change) ? change.map(copyJson) : change);
@@ -94,26 +100,30 @@ function deletePrimitives(result: JsonObject, name: string, gone: Json): void {
   result[name] = current.filter((item) => !gone.some((other) => equalJson(item, other)));
 }
 
-/** Items that the order names come in that order; others keep their place behind the item they followed. */
-function setOrder(
-  result: JsonObject,
-  wanted: { list: string; order: Json; patched: Json | undefined },
-  field: Node | undefined,
-): void {
-  const current = memberOf(result, wanted.list);
-  if (!Array.isArray(current) || !Array.isArray(wanted.order)) return;
-  const key = field?.patchMergeKey;
+/**
+ * Items that the patch names come in its order. The others keep theirs and come before a named one only if that is how the
+ * two stood before.
+ */
+function inOrder(
+  merged: readonly Json[],
+  order: readonly Json[],
+  before: readonly Json[],
+  key: string | undefined,
+): Json[] {
   const idOf = (item: Json) => (key !== undefined && isJsonObject(item) ? memberOf(item, key) : item);
-  const order = wanted.order.map(idOf);
-  const rankOf = (item: Json) => order.findIndex((id) => equalJson(id, idOf(item)));
-  const named = current.filter((item) => rankOf(item) >= 0).sort((a, b) => rankOf(a) - rankOf(b));
-  const ordered: Json[] = [];
-  let next = 0;
-  for (const item of current) {
-    if (rankOf(item) < 0) ordered.push(item);
-    else ordered.push(named[next++] as Json);
+  const rankIn = (list: readonly Json[], item: Json) => list.findIndex((other) => equalJson(idOf(other), idOf(item)));
+  const named = merged.filter((item) => rankIn(order, item) >= 0);
+  named.sort((a, b) => rankIn(order, a) - rankIn(order, b));
+  const others = merged.filter((item) => rankIn(order, item) < 0);
+  others.sort((a, b) => rankIn(before, a) - rankIn(before, b));
+  const result: Json[] = [];
+  while (named.length > 0 && others.length > 0) {
+    const otherRank = rankIn(before, others[0] as Json);
+    const namedRank = rankIn(before, named[0] as Json);
+    const otherFirst = otherRank >= 0 && namedRank >= 0 && otherRank < namedRank;
+    result.push((otherFirst ? others : named).shift() as Json);
   }
-  result[wanted.list] = ordered;
+  return [...result, ...named, ...others];
 }
 
 function retained(value: JsonObject, keys: Json | undefined): JsonObject {

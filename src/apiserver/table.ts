@@ -37,7 +37,7 @@ export function tableOf(call: Call, objects: readonly KubeObject[], withColumns 
     columnDefinitions: withColumns ? columns.map(definition) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.cell(object, now)),
-      ...(include === 'None' ? {} : { object: include === 'Object' ? object : partial(object) }),
+      object: include === 'None' ? null : include === 'Object' ? object : partial(object),
     })),
   };
 }

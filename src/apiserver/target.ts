@@ -62,6 +62,9 @@ function resourceTarget(
 ): Target {
   const version = part(parts, at);
   const rest = parts.slice(at + 1);
+  // The old way to ask for a watch: a prefix instead of a parameter.
+  const isWatchPath = rest[0] === 'watch' && method === 'GET';
+  if (isWatchPath) rest.shift();
   // A trailing slash is forgiven, as the real server does; an empty segment within is no resource.
   if (rest.at(-1) === '') rest.pop();
   if (rest.length === 0 || rest.includes('')) return plainTarget(method, path, query);
@@ -75,8 +78,14 @@ function resourceTarget(
   }
   if (rest.length > 3) return plainTarget(method, path, query);
   const name = part(rest, 1);
-  const verb = resourceVerb(method, name, query);
   const resource = part(rest, 0);
+  if (isWatchPath) {
+    const narrowed = new URLSearchParams(query);
+    if (name !== '') narrowed.set('fieldSelector', `metadata.name=${name}`);
+    const about = { group, version, namespace, resource, name: '', subresource: '' };
+    return { isResource: true, verb: 'watch', path, ...about, query: narrowed };
+  }
+  const verb = resourceVerb(method, name, query);
   return { isResource: true, verb, path, group, version, namespace, resource, name, subresource: part(rest, 2), query };
 }
 

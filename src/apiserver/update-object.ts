@@ -24,10 +24,12 @@ export async function updateObject(call: Call, submitted: Submitted, options: Wr
 /** An object that says which one it was cannot be made again: that one is gone. */
 async function createFromPut(call: Call, wanted: Parameters<typeof createObject>[1], options: WriteOptions) {
   const { uid } = wanted.metadata;
+  // The version it had is no obstacle: it is known to be gone.
+  delete wanted.metadata.resourceVersion;
   if (uid !== undefined && uid !== '') {
     const resource = { group: call.kind.group, resource: call.kind.plural };
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: `;
     throw new StatusFault(conflict(resource, call.target.name, why));
   }
-  return createObject(call, wanted, { ...options, code: 201 });
+  return createObject(call, wanted, { dryRun: options.dryRun, code: 201 });
 }

@@ -89,7 +89,8 @@ export class WatchStream {
     const { timeoutSeconds } = this.#query;
     const lifeMs = timeoutSeconds === undefined ? this.#settings.maxWatchMs : timeoutSeconds * 1000;
     this.#timers.add(clock.after(lifeMs, () => this.end()));
-    if (this.#query.bookmarks) this.#scheduleBookmark();
+    if (this.#query.bookmarks)
+      this.#scheduleBookmark(Math.min(this.#settings.bookmarkIntervalMs, lifeMs - lastBookmarkMs));
   }
 
   async #sendState(atRevision: number): Promise<void> {
@@ -141,8 +142,9 @@ export class WatchStream {
     if (frame !== undefined && !this.#isOver()) this.#response.write(frame);
   }
 
-  #scheduleBookmark(): void {
-    const timer = this.#call.kit.clock.after(this.#settings.bookmarkIntervalMs, () => {
+  #scheduleBookmark(delayMs: number): void {
+    if (delayMs < 0) return;
+    const timer = this.#call.kit.clock.after(delayMs, () => {
       this.#timers.delete(timer);
       void this.#sendBookmark();
     });
@@ -157,7 +159,7 @@ export class WatchStream {
       if (this.#isOver()) return;
       this.#lastRevision = Math.max(this.#lastRevision, revision);
       this.#send(this.#frames.bookmark(this.#lastRevision, false));
-      this.#scheduleBookmark();
+      this.#scheduleBookmark(this.#settings.bookmarkIntervalMs);
     } catch (error) {
       this.#call.kit.log.error({ error: String(error) }, 'bookmark failed');
       this.end();
@@ -177,3 +179,6 @@ export class WatchStream {
 }
 
 const stateStep = 500;
+
+/** So long before a watch ends by itself its client is told how far it came. */
+const lastBookmarkMs = 2_000;

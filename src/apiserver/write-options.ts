@@ -59,9 +59,9 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
   }
   const policies = ['Background', 'Foreground', 'Orphan'];
   if (typeof propagation === 'string' && propagation !== '' && !policies.includes(propagation)) {
-    errors.push(unsupportedValue('propagationPolicy', propagation, policies));
+    errors.push(unsupportedValue('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
-  if (errors.length > 0) throw new StatusFault(invalid({ group: '', kind: 'DeleteOptions' }, '', errors));
+  if (errors.length > 0) throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors));
   return {
     dryRun: Array.isArray(dryRun) && dryRun.length > 0,
     gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,

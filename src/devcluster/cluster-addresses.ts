@@ -5,8 +5,8 @@ import { invalidValue } from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
 import { invalid } from '../object/status.ts';
 
-/** A /16 under 10.96.0.0; the first address is the API server's own. */
-const networkPrefix = '10.96';
+/** A /16 under 10.0.0.0; the first address is the API server's own. */
+const networkPrefix = '10.0';
 const firstNodePort = 30_000;
 const nodePorts = 2_768;
 

@@ -11,8 +11,9 @@ function column(name: string, cell: Cell, priority = 0): Column {
   return { name, type: 'string', priority, cell };
 }
 
-function count(name: string, cell: (object: KubeObject) => number): Column {
-  return { name, type: 'integer', priority: 0, cell };
+/** Counts are numbers in a column that calls itself text, as everywhere. */
+function count(name: string, cell: (object: KubeObject) => number, priority = 0): Column {
+  return { name, type: 'string', priority, cell };
 }
 
 /** Longer lists are cut off with a count of the rest. */
@@ -36,7 +37,7 @@ function endpointsCell(object: KubeObject): string {
     if (ports.length === 0) all.push(...ips);
     for (const port of ports) for (const ip of ips) all.push(hostPort(ip, at(port, 'port')));
   }
-  return cutList(all);
+  return all.length === 0 && items(object, 'subsets').length > 0 ? '' : cutList(all);
 }
 
 export const endpointsColumns = [nameColumn, column('Endpoints', endpointsCell), ageColumn];
@@ -196,7 +197,7 @@ export const eventColumns: Column[] = [
   column('Source', sourceCell, 1),
   column('Message', (object) => text(object, 'message').trim()),
   column('First Seen', (object, now) => age(eventTime(object, 'firstTimestamp', 'eventTime'), now), 1),
-  column('Count', (object) => String(at(object, 'series', 'count') ?? at(object, 'count') ?? 1), 1),
+  count('Count', (object) => Number(at(object, 'series', 'count') ?? at(object, 'count') ?? 1), 1),
   { ...nameColumn, priority: 1 },
 ];
 

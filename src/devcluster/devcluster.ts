@@ -61,7 +61,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   if (owned) await store.start();
   const access = new Access(clock);
   const adminToken = options.adminToken ?? newToken();
-  access.add({ name: 'kubernetes-admin', groups: [mastersGroup], token: adminToken });
+  access.add({ name: 'admin', groups: [mastersGroup], token: adminToken });
   for (const user of options.users ?? []) access.add(user);
   const addresses = new ClusterAddresses();
   const certificate = await makeServingCertificate(
@@ -96,7 +96,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     url: server.url,
     caPem: certificate.caPem,
     adminToken,
-    kubeconfig: kubeconfigFor('kubernetes-admin', adminToken),
+    kubeconfig: kubeconfigFor('admin', adminToken),
     kubeconfigFor,
     store,
     server,

@@ -22,6 +22,30 @@ function rename(object: KubeObject, names: ReadonlyMap<string, string>): KubeObj
   return Object.fromEntries(entries) as KubeObject;
 }
 
+/** Each version writes some of its fields even when they say nothing. */
+const coreAlways = {
+  source: {},
+  firstTimestamp: null,
+  lastTimestamp: null,
+  eventTime: null,
+  reportingComponent: '',
+  reportingInstance: '',
+};
+const eventsAlways = {
+  deprecatedSource: {},
+  deprecatedFirstTimestamp: null,
+  deprecatedLastTimestamp: null,
+  eventTime: null,
+};
+
+function withAlways(object: KubeObject, always: Record<string, unknown>): KubeObject {
+  return { ...always, ...object };
+}
+
+function withoutEmpty(object: KubeObject): KubeObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== '')) as KubeObject;
+}
+
 const shared = {
   kind: 'Event',
   plural: 'events',
@@ -59,8 +83,8 @@ export const eventsEventKind: Kind = {
   version: 'v1',
   schema: 'io.k8s.api.events.v1.Event',
   conversion: {
-    toStored: (object) => rename(object, toCore),
-    fromStored: (object) => rename(object, toEvents),
+    toStored: (object) => withAlways(rename(object, toCore), coreAlways),
+    fromStored: (object) => withAlways(rename(withoutEmpty(object), toEvents), eventsAlways),
   },
   columns: eventColumns.map((column) => ({
     ...column,

@@ -17,6 +17,7 @@ export const namespaceKind: Kind = {
   storage: 'namespaces',
   strategy: {
     nameForm: 'label',
+    hasNoGracePeriod: true,
     hasStatus: true,
     returnsDeletedObject: true,
     setDefaults: labelWithName,
@@ -36,8 +37,8 @@ export const namespaceKind: Kind = {
   },
   columns: namespaceColumns,
   subresources: {
-    status: { mode: 'part', writes: ['status'] },
-    finalize: { mode: 'part', writes: ['spec'] },
+    status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] },
+    finalize: { mode: 'part', writes: ['spec'], verbs: ['update'] },
   },
   selectableFields: { 'status.phase': (object) => text(object, 'status', 'phase') },
 };

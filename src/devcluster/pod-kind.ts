@@ -25,6 +25,7 @@ export const podKind: Kind = {
     prepareForCreate: (object) => {
       const given = text(object, 'status', 'phase');
       object['status'] = { phase: given || 'Pending', qosClass: qualityOf(object) };
+      addTolerations(object);
     },
     validate,
     // A pod that runs nowhere has nobody who could end it in peace.
@@ -32,7 +33,7 @@ export const podKind: Kind = {
       text(object, 'spec', 'nodeName') === '' ? 0 : Number(at(object, 'spec', 'terminationGracePeriodSeconds') ?? 30),
   },
   columns: podColumns,
-  subresources: { status: { mode: 'part', writes: ['status'] } },
+  subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
   selectableFields: {
     'spec.nodeName': (object) => text(object, 'spec', 'nodeName'),
     'spec.restartPolicy': (object) => text(object, 'spec', 'restartPolicy'),
@@ -101,6 +102,17 @@ function setProbeDefaults(probe: Record<string, unknown>): void {
   if (!isMap(request)) return;
   setDefault(request, 'path', '/');
   setDefault(request, 'scheme', 'HTTP');
+}
+
+/** Every pod puts up with a node that is away for five minutes. */
+function addTolerations(object: KubeObject): void {
+  const spec = mapAt(object, 'spec');
+  const present = items(spec, 'tolerations');
+  const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
+    (key) => !present.some((toleration) => text(toleration, 'key') === key),
+  );
+  const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }));
+  if (added.length > 0) spec['tolerations'] = [...present, ...added];
 }
 
 function qualityOf(object: KubeObject): string {

@@ -3,9 +3,10 @@ import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { StatusFault } from '../apiserver/status-fault.ts';
 import { notFound } from '../object/status.ts';
 import type { Access } from './access.ts';
-import { at } from './fields.ts';
+import { at, items } from './fields.ts';
 
 const defaultLifetimeSeconds = 3600;
+const ownAudience = 'https://kubernetes.default.svc';
 
 /** `newToken` makes an unguessable text. */
 export function serviceAccountKind(access: Access, newToken: () => string): Kind {
@@ -33,13 +34,14 @@ export function serviceAccountKind(access: Access, newToken: () => string): Kind
           if (ctx.object === undefined)
             throw new StatusFault(notFound({ group: '', resource: 'serviceaccounts' }, ctx.name));
           const seconds = Number(at(body, 'spec', 'expirationSeconds') ?? defaultLifetimeSeconds);
+          const asked = items(body, 'spec', 'audiences');
           const token = newToken();
           const name = `system:serviceaccount:${ctx.namespace}:${ctx.name}`;
           const groups = ['system:serviceaccounts', `system:serviceaccounts:${ctx.namespace}`];
           const expiresAt = new Date(Date.parse(ctx.now) + seconds * 1000);
           access.addToken(name, { groups, token, expiresAt });
           const spec = {
-            audiences: ['https://kubernetes.default.svc'],
+            audiences: asked.length > 0 ? asked : [ownAudience],
             expirationSeconds: seconds,
             boundObjectRef: null,
           };

@@ -37,7 +37,7 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
       validate,
     },
     columns: serviceColumns,
-    subresources: { status: { mode: 'part', writes: ['status'] } },
+    subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
     selectableFields: {
       'spec.clusterIP': (object) => text(object, 'spec', 'clusterIP'),
       'spec.type': (object) => text(object, 'spec', 'type'),

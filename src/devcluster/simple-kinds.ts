@@ -80,6 +80,9 @@ function immutableErrors(object: KubeObject, old: KubeObject | undefined): Field
     }));
 }
 
+/** Keeps a claim while a pod uses it. */
+export const claimProtection = 'kubernetes.io/pvc-protection';
+
 export const persistentVolumeClaimKind: Kind = {
   ...base,
   kind: 'PersistentVolumeClaim',
@@ -94,6 +97,8 @@ export const persistentVolumeClaimKind: Kind = {
     setDefaults: (object) => setDefault(mapAt(object, 'spec'), 'volumeMode', 'Filesystem'),
     prepareForCreate: (object) => {
       object['status'] = { phase: 'Pending' };
+      const finalizers = object.metadata.finalizers ?? [];
+      if (!finalizers.includes(claimProtection)) object.metadata.finalizers = [...finalizers, claimProtection];
     },
     validate: (object) => {
       const missing = items(object, 'spec', 'accessModes').length === 0;
@@ -101,7 +106,7 @@ export const persistentVolumeClaimKind: Kind = {
     },
   },
   columns: claimColumns,
-  subresources: { status: { mode: 'part', writes: ['status'] } },
+  subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
 };
 
 export const leaseKind: Kind = {
@@ -187,6 +192,6 @@ export const nodeKind: Kind = {
   storage: 'minions',
   strategy: { hasStatus: true },
   columns: nodeColumns,
-  subresources: { status: { mode: 'part', writes: ['status'] } },
+  subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
   selectableFields: { 'spec.unschedulable': (object) => String(at(object, 'spec', 'unschedulable') === true) },
 };

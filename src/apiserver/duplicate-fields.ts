@@ -1,0 +1,67 @@
+// Finds the fields that a JSON text names twice, which a parser passes over in silence: the last one wins, and what the
+// writer meant by the first is lost. Runs after the text has been parsed, so the text is known to be JSON.
+
+export function duplicateFields(text: string): string[] {
+  const found: string[] = [];
+  const scanner = { text, at: 0 };
+  scanValue(scanner, '', found);
+  return [...new Set(found)];
+}
+
+interface Scanner {
+  text: string;
+  at: number;
+}
+
+function scanValue(scanner: Scanner, path: string, found: string[]): void {
+  skipSpace(scanner);
+  const first = scanner.text[scanner.at];
+  if (first === '{') scanObject(scanner, path, found);
+  else if (first === '[') scanArray(scanner, path, found);
+  else if (first === '"') scanString(scanner);
+  else
+    while (scanner.at < scanner.text.length && !',]} \t\r\n'.includes(scanner.text[scanner.at] as string)) scanner.at++;
+}
+
+function scanObject(scanner: Scanner, path: string, found: string[]): void {
+  const seen = new Set<string>();
+  scanner.at++;
+  for (;;) {
+    skipSpace(scanner);
+    if (scanner.text[scanner.at] === '}') break;
+    const name = scanString(scanner);
+    const place = path === '' ? name : `${path}.${name}`;
+    if (seen.has(name)) found.push(place);
+    seen.add(name);
+    skipSpace(scanner);
+    scanner.at++; // the colon
+    scanValue(scanner, place, found);
+    skipSpace(scanner);
+    if (scanner.text[scanner.at] === ',') scanner.at++;
+  }
+  scanner.at++;
+}
+
+function scanArray(scanner: Scanner, path: string, found: string[]): void {
+  scanner.at++;
+  for (let index = 0; ; index++) {
+    skipSpace(scanner);
+    if (scanner.text[scanner.at] === ']') break;
+    scanValue(scanner, `${path}[${index}]`, found);
+    skipSpace(scanner);
+    if (scanner.text[scanner.at] === ',') scanner.at++;
+  }
+  scanner.at++;
+}
+
+function scanString(scanner: Scanner): string {
+  const start = scanner.at;
+  scanner.at++;
+  while (scanner.text[scanner.at] !== '"') scanner.at += scanner.text[scanner.at] === '\\' ? 2 : 1;
+  scanner.at++;
+  return JSON.parse(scanner.text.slice(start, scanner.at)) as string;
+}
+
+function skipSpace(scanner: Scanner): void {
+  while (' \t\r\n'.includes(scanner.text[scanner.at] ?? '.')) scanner.at++;
+}
