@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -200,6 +201,14 @@ describe('sqlite store, when things break', () => {
     });
     await Promise.all([write, refused]);
     expect(order).toEqual(['written', 'refused']);
+  });
+
+  it('runs its thread from a bundle as well', async () => {
+    const outfile = join(folder, 'bundled-worker.mjs');
+    const entry = fileURLToPath(new URL('../../src/store/sqlite-worker.ts', import.meta.url));
+    await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', minify: true });
+    const store = await start(newPath(), { workerUrl: pathToFileURL(outfile) });
+    expect(await put(store, '/a')).toMatchObject({ ok: true, revision: 1 });
   });
 
   it('writes what is queued before it stops', async () => {
