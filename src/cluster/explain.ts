@@ -96,6 +96,7 @@ function explainTlsAlert(code: string, error: unknown, at: string): Explained {
 function codeOf(error: unknown): string {
   for (let current = error, depth = 0; current instanceof Error && depth < 5; current = current.cause, depth++) {
     const first: unknown = current instanceof AggregateError ? current.errors[0] : undefined;
+    if (current.name === 'HTTPParserError') return 'HPE_INVALID';
     for (const candidate of [current, first]) {
       if (candidate instanceof Error && 'code' in candidate && typeof candidate.code === 'string')
         return candidate.code;

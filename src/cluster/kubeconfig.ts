@@ -135,7 +135,7 @@ async function load(path: string): Promise<Loaded> {
   if (problem !== undefined)
     return faults(
       'CLUSTER_KUBECONFIG_INVALID',
-      `it is not YAML: ${excerpt(problem.message)}`,
+      `it is not YAML: ${firstLine(problem.message)}`,
       'mend the file at that line',
     );
   let value: unknown;
@@ -171,6 +171,11 @@ function namesIn(list: unknown): string[] {
 
 function oneOf(names: readonly string[]): string {
   return names.length === 0 ? '(the file has none)' : names.map((name) => `"${name}"`).join(', ');
+}
+
+/** Without the excerpt of the file that follows: there are secrets in it. */
+function firstLine(message: string): string {
+  return excerpt(message.split('\n', 1)[0] ?? '').replace(/:$/, '');
 }
 
 function isServerUrl(text: unknown): boolean {
