@@ -66,6 +66,7 @@ interface LeaseRecord {
 }
 
 interface Seen {
+  lease: KubeObject;
   resourceVersion: string;
   record: LeaseRecord;
   sinceMs: number;
@@ -117,7 +118,7 @@ class HeldLease implements Lease {
     // Before the lease is given back, nothing more is written under it.
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#enter({ kind: 'stopped' });
-    if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.resourceVersion);
+    if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.lease);
   }
 
   isHeld(): boolean {
@@ -240,7 +241,7 @@ class HeldLease implements Lease {
       renewTime: now,
       leaseTransitions: seen.record.leaseTransitions + (isOurs ? 0 : 1),
     });
-    const answer = await this.#patch(seen.resourceVersion, spec, {
+    const answer = await this.#update(seen.lease, spec, {
       timeoutMs: this.#renewMs,
       signal: this.#ended.signal,
     });
@@ -254,12 +255,12 @@ class HeldLease implements Lease {
   }
 
   /** Twice, because a renewal that was cut short by our stopping may have moved the version. */
-  async #release(knownVersion: string): Promise<void> {
+  async #release(known: KubeObject): Promise<void> {
     const { log, name, connection, namespace } = this.#options;
-    let resourceVersion = knownVersion;
+    let lease = known;
     for (let attempt = 1; ; attempt++) {
       const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(this.#clock.wallTime()) };
-      const answer = await this.#patch(resourceVersion, spec, { timeoutMs: releaseTimeoutMs });
+      const answer = await this.#update(lease, spec, { timeoutMs: releaseTimeoutMs });
       if (answer.kind === 'ok') return log.info({ lease: name }, 'lease released');
       const path = objectPath(leasesResource, { namespace, name });
       const read =
@@ -271,17 +272,21 @@ class HeldLease implements Lease {
         log.warn({ lease: name, trouble: messageOfAnswer(answer) }, 'lease not released');
         return;
       }
-      resourceVersion = read.object.metadata.resourceVersion ?? '';
+      lease = read.object;
     }
   }
 
-  #patch(resourceVersion: string, spec: object, limits: { timeoutMs: number; signal?: AbortSignal }): Promise<Answer> {
+  /**
+   * A PUT, because Roles for leader election give get, create and update. With the uid: a Lease may be created by an
+   * update, and one that was deleted must not come back under an old holder.
+   */
+  #update(lease: KubeObject, spec: object, limits: { timeoutMs: number; signal?: AbortSignal }): Promise<Answer> {
     const { connection, namespace, name } = this.#options;
     return connection.request({
-      method: 'PATCH',
+      method: 'PUT',
       path: objectPath(leasesResource, { namespace, name }),
-      body: JSON.stringify({ metadata: { resourceVersion }, spec }),
-      contentType: 'application/merge-patch+json',
+      body: JSON.stringify({ ...lease, spec: { ...(lease['spec'] as object), ...spec } }),
+      contentType: 'application/json',
       ...limits,
     });
   }
@@ -304,7 +309,7 @@ class HeldLease implements Lease {
   #see(lease: KubeObject): void {
     const resourceVersion = lease.metadata.resourceVersion ?? '';
     if (this.#seen?.resourceVersion === resourceVersion && !this.#seen.isGone) return;
-    this.#seen = { resourceVersion, record: recordOf(lease), sinceMs: this.#clock.now(), isGone: false };
+    this.#seen = { lease, resourceVersion, record: recordOf(lease), sinceMs: this.#clock.now(), isGone: false };
   }
 
   #enter(state: LeaseState): void {

@@ -1,0 +1,457 @@
+// What windows, writers and leases must do against any API server, with the connections between cut and held by a proxy:
+// the embedded cluster and a real kube-apiserver run the same suite.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { Access, Credentials } from '../../src/cluster/access.ts';
+import type { Answer } from '../../src/cluster/answer.ts';
+import type { Connection } from '../../src/cluster/connection.ts';
+import { openLease } from '../../src/cluster/lease.ts';
+import { openWindow, type WindowOptions } from '../../src/cluster/open-window.ts';
+import { openWriter } from '../../src/cluster/open-writer.ts';
+import { checkPermissions, probe } from '../../src/cluster/probe.ts';
+import { openConnection } from '../../src/cluster/transport.ts';
+import type { Item, Window, WindowChange } from '../../src/cluster/window.ts';
+import { endpointsResource, type ResourceRef, type Writer } from '../../src/cluster/writer.ts';
+import { silentLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+
+export interface ReflectorSubject {
+  url: string;
+  caPem: string;
+  adminToken: string;
+  strangerToken: string;
+  /** Makes the server forget its history up to now. */
+  compact(): Promise<void>;
+  /** Set when a quiet watch gets a bookmark within so short a time that a test may wait for it. */
+  bookmarkWithinMs?: number;
+  stop(): Promise<void>;
+}
+
+interface Kept extends Item {
+  ips: string[];
+  label: string | undefined;
+}
+
+const namespaces: ResourceRef = { path: 'api/v1', resource: 'namespaces' };
+
+/** Waits for the outside world, which no clock of ours moves. */
+async function until(condition: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<void> {
+  const startMs = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - startMs > withinMs) throw new Error(`waited ${withinMs} ms for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Carries bytes to the server, until it is told to cut or to hold them. */
+class Wire {
+  #target: URL;
+  #server: Server;
+  #pairs = new Set<[Socket, Socket]>();
+  #isDown = false;
+
+  constructor(target: string) {
+    this.#target = new URL(target);
+    this.#server = createServer((near) => {
+      if (this.#isDown) return near.resetAndDestroy();
+      const far = connect(Number(this.#target.port), this.#target.hostname);
+      const pair: [Socket, Socket] = [near, far];
+      this.#pairs.add(pair);
+      for (const socket of pair) {
+        socket.on('error', () => undefined);
+        socket.on('close', () => {
+          this.#pairs.delete(pair);
+          near.destroy();
+          far.destroy();
+        });
+      }
+      near.pipe(far);
+      far.pipe(near);
+    });
+  }
+
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  cut(): void {
+    for (const [near, far] of this.#pairs) {
+      near.resetAndDestroy();
+      far.destroy();
+    }
+  }
+
+  down(): void {
+    this.#isDown = true;
+    this.cut();
+  }
+
+  up(): void {
+    this.#isDown = false;
+  }
+
+  async stop(): Promise<void> {
+    this.down();
+    this.#server.close();
+  }
+}
+
+/** Counts what goes through. */
+class Counting implements Connection {
+  lists = 0;
+  #inner: Connection;
+
+  constructor(inner: Connection) {
+    this.#inner = inner;
+  }
+
+  get name(): string {
+    return this.#inner.name;
+  }
+
+  get server(): string {
+    return this.#inner.server;
+  }
+
+  request(request: Parameters<Connection['request']>[0]): Promise<Answer> {
+    if (request.path.includes('limit=500') && !request.path.includes('continue=')) this.lists++;
+    return this.#inner.request(request);
+  }
+
+  stream(...args: Parameters<Connection['stream']>): ReturnType<Connection['stream']> {
+    return this.#inner.stream(...args);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+}
+
+function project(object: KubeObject): Kept {
+  const { namespace = '', name = '', uid = '', resourceVersion = '', labels } = object.metadata;
+  const subsets = (object['subsets'] ?? []) as { addresses?: { ip: string }[] }[];
+  const ips = subsets.flatMap((subset) => subset.addresses?.map((address) => address.ip) ?? []);
+  return { namespace, name, uid, resourceVersion, ips, label: labels?.['app'] };
+}
+
+function endpoints(namespace: string, name: string, ip: string, labels?: Record<string, string>): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name, namespace, ...(labels === undefined ? {} : { labels }) },
+    subsets: [{ addresses: [{ ip }], ports: [{ port: 80 }] }],
+  };
+}
+
+export function reflectorContract(
+  name: string,
+  makeSubject: () => Promise<ReflectorSubject>,
+  options: { skip?: string | undefined } = {},
+): void {
+  const title = `windows onto ${name}${options.skip === undefined ? '' : ` (skipped: ${options.skip})`}`;
+  describe.skipIf(options.skip !== undefined)(title, () => {
+    let subject: ReflectorSubject;
+    let wire: Wire;
+    let url: string;
+    let connection: Counting;
+    /** Goes past the proxy: what somebody else does. */
+    let other: Writer;
+    let namespace: string;
+    let rounds = 0;
+    const closers: (() => Promise<unknown>)[] = [];
+
+    const credentials = (server: string, token: string): Credentials => {
+      const tls = {
+        ca: subject.caPem,
+        cert: undefined,
+        key: undefined,
+        servername: undefined,
+        rejectUnauthorized: true,
+      };
+      const access: Access = { headers: { authorization: `Bearer ${token}` }, tls, from: 'files' };
+      return { server, source: 'the contract', namespace: undefined, proxy: undefined, read: async () => access };
+    };
+    const open = (server: string, token = subject.adminToken): Connection => {
+      const opened = openConnection({
+        name: 'host',
+        credentials: credentials(server, token),
+        clock: systemClock,
+        log: silentLog,
+      });
+      closers.push(() => opened.close());
+      return opened;
+    };
+    const writerOn = (through: Connection): Writer =>
+      openWriter({
+        connection: through,
+        clock: systemClock,
+        random: () => 0,
+        log: silentLog,
+        metrics: createMetrics(),
+        permit: () => true,
+        fieldManager: 'contract',
+      });
+    const windowOn = (extra: Partial<WindowOptions<Kept>> = {}): { window: Window<Kept>; changes: WindowChange[] } => {
+      const window = openWindow<Kept>({
+        connection,
+        ref: endpointsResource,
+        namespace,
+        project,
+        clock: systemClock,
+        random: () => 0.5,
+        log: silentLog,
+        metrics: createMetrics(),
+        ...extra,
+      });
+      const changes: WindowChange[] = [];
+      window.subscribe({ changed: (change) => changes.push(change) });
+      closers.push(() => window.stop());
+      window.start();
+      return { window, changes };
+    };
+    const written = async (answer: Promise<Answer>): Promise<KubeObject> => {
+      const settled = await answer;
+      if (settled.kind !== 'ok') throw new Error(`wanted the write to succeed, got ${JSON.stringify(settled)}`);
+      return settled.object;
+    };
+    const versionOf = (object: KubeObject) => ({
+      uid: object.metadata.uid ?? '',
+      resourceVersion: object.metadata.resourceVersion ?? '',
+    });
+    const setIp = (object: KubeObject, ip: string): Promise<KubeObject> => {
+      const { name = '' } = object.metadata;
+      const subsets = [{ addresses: [{ ip }], ports: [{ port: 80 }] }];
+      return written(other.patch(endpointsResource, { namespace, name }, { metadata: versionOf(object), subsets }));
+    };
+
+    beforeAll(async () => {
+      subject = await makeSubject();
+    }, 120_000);
+
+    afterAll(async () => {
+      await subject?.stop();
+    }, 60_000);
+
+    beforeEach(async () => {
+      wire = new Wire(subject.url);
+      url = await wire.start();
+      closers.push(() => wire.stop());
+      connection = new Counting(open(url));
+      other = writerOn(open(subject.url));
+      namespace = `reflector-${++rounds}`;
+      await written(other.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }));
+    });
+
+    afterEach(async () => {
+      for (const close of closers.splice(0).reverse()) await close();
+    });
+
+    it('show what is there, and creates, updates and deletes in their order', async () => {
+      await written(other.create(endpointsResource, endpoints(namespace, 'before', '10.1.0.1')));
+      const { window, changes } = windowOn();
+      await window.whenSynced();
+      expect(window.get(`${namespace}/before`)?.ips).toEqual(['10.1.0.1']);
+      const created = await written(other.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.2')));
+      await setIp(created, '10.1.0.3');
+      await until(() => window.get(`${namespace}/a`)?.ips[0] === '10.1.0.3', 'the update');
+      await written(other.remove(endpointsResource, { namespace, name: 'a' }, { uid: created.metadata.uid ?? '' }));
+      await until(() => !window.has(`${namespace}/a`), 'the delete');
+      const kinds = changes.filter((change) => change.key === `${namespace}/a`).map((change) => change.kind);
+      expect(kinds.at(0)).toBe('set');
+      expect(kinds.at(-1)).toBe('removed');
+      expect(kinds.slice(0, -1)).not.toContain('removed');
+    });
+
+    it('read a list of several pages as one', async () => {
+      const names = Array.from({ length: 620 }, (_, index) => `n${index}`);
+      await Promise.all(
+        names.map((name) => written(other.create(endpointsResource, endpoints(namespace, name, '10.1.0.1')))),
+      );
+      const { window } = windowOn();
+      await window.whenSynced();
+      expect([...window.keys()].sort()).toEqual(names.map((name) => `${namespace}/${name}`).sort());
+      expect(connection.lists).toBe(1);
+    });
+
+    it('go on after a cut connection without a list, and miss nothing', async () => {
+      const created = await written(other.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1')));
+      const doomed = await written(other.create(endpointsResource, endpoints(namespace, 'doomed', '10.1.0.1')));
+      const { window } = windowOn();
+      await window.whenSynced();
+      for (let round = 0; round < 3; round++) {
+        wire.cut();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      wire.down();
+      await until(() => window.state === 'retrying', 'the window to notice');
+      await setIp(created, '10.1.0.9');
+      await written(other.remove(endpointsResource, { namespace, name: 'doomed' }, { uid: doomed.metadata.uid ?? '' }));
+      expect(window.has(`${namespace}/doomed`)).toBe(true);
+      wire.up();
+      await until(() => window.get(`${namespace}/a`)?.ips[0] === '10.1.0.9', 'the update made meanwhile');
+      await until(() => !window.has(`${namespace}/doomed`), 'the delete made meanwhile');
+      expect(connection.lists).toBe(1);
+    });
+
+    it('list once when the history is gone, and tell what vanished', async () => {
+      const doomed = await written(other.create(endpointsResource, endpoints(namespace, 'doomed', '10.1.0.1')));
+      await written(other.create(endpointsResource, endpoints(namespace, 'stays', '10.1.0.1')));
+      const { window, changes } = windowOn();
+      await window.whenSynced();
+      changes.length = 0;
+      wire.down();
+      await until(() => window.state === 'retrying', 'the window to notice');
+      await written(other.remove(endpointsResource, { namespace, name: 'doomed' }, { uid: doomed.metadata.uid ?? '' }));
+      await subject.compact();
+      wire.up();
+      await until(() => !window.has(`${namespace}/doomed`), 'the delete', 40_000);
+      await until(() => window.state === 'watching', 'the watch');
+      expect(changes).toContainEqual({ key: `${namespace}/doomed`, kind: 'removed', origin: 'list' });
+      expect(changes.map((change) => change.key)).not.toContain(`${namespace}/stays`);
+      expect(connection.lists).toBeLessThanOrEqual(2);
+    }, 90_000);
+
+    it('lose an object that no longer matches their selector, and find it again', async () => {
+      const created = await written(
+        other.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1', { app: 'x' })),
+      );
+      const { window } = windowOn({ labelSelector: 'app=x' });
+      await window.whenSynced();
+      expect(window.size).toBe(1);
+      const place = { namespace, name: 'a' };
+      const moved = await written(
+        other.patch(endpointsResource, place, { metadata: { ...versionOf(created), labels: { app: 'y' } } }),
+      );
+      await until(() => window.size === 0, 'the object to go');
+      await written(other.patch(endpointsResource, place, { metadata: { ...versionOf(moved), labels: { app: 'x' } } }));
+      await until(() => window.get(`${namespace}/a`)?.label === 'x', 'the object to come back');
+    });
+
+    it('show own writes at once and do not tell them again', async () => {
+      const { window, changes } = windowOn();
+      await window.whenSynced();
+      const writer = writerOn(connection);
+      const own = await written(writer.create(endpointsResource, endpoints(namespace, 'own', '10.1.0.1')));
+      window.remember(own);
+      expect(window.get(`${namespace}/own`)?.ips).toEqual(['10.1.0.1']);
+      await written(other.create(endpointsResource, endpoints(namespace, 'later', '10.1.0.1')));
+      await until(() => window.has(`${namespace}/later`), 'somebody else’s write');
+      const keys = changes.map((change) => change.key);
+      expect(keys.filter((key) => key === `${namespace}/own`).length).toBeLessThanOrEqual(1);
+      await written(writer.remove(endpointsResource, { namespace, name: 'own' }, versionOf(own)));
+      window.forget(`${namespace}/own`, own.metadata.resourceVersion);
+      expect(window.has(`${namespace}/own`)).toBe(false);
+      await window.relist('to see it stays away');
+      expect(window.has(`${namespace}/own`)).toBe(false);
+    });
+
+    it('live through quiet times by bookmarks', async ({ skip }) => {
+      if (subject.bookmarkWithinMs === undefined) return skip('this server sends a bookmark once a minute');
+      const { window } = windowOn();
+      await window.whenSynced();
+      const heardMs = window.lastHeardMs;
+      await until(() => window.lastHeardMs > heardMs, 'a bookmark', subject.bookmarkWithinMs * 5);
+      expect(window.state).toBe('watching');
+    });
+
+    it('say in words that rights are missing, and know it beforehand', async () => {
+      const stranger = open(url, subject.strangerToken);
+      const window = openWindow<Kept>({
+        connection: stranger,
+        ref: endpointsResource,
+        namespace,
+        project,
+        clock: systemClock,
+        random: () => 0,
+        log: silentLog,
+        metrics: createMetrics(),
+      });
+      closers.push(() => window.stop());
+      window.start();
+      await until(() => window.trouble !== undefined, 'the trouble');
+      expect(window.trouble?.message).toContain('cannot list resource "endpoints"');
+      const permissions = (['list', 'watch'] as const).map((verb) => ({
+        verb,
+        group: '',
+        resource: 'endpoints',
+        namespace,
+      }));
+      expect((await checkPermissions(stranger, permissions)).map((fault) => fault.code)).toEqual([
+        'CLUSTER_PERMISSION_MISSING',
+        'CLUSTER_PERMISSION_MISSING',
+      ]);
+      expect(await checkPermissions(connection, permissions)).toEqual([]);
+      expect((await probe(open(url, 'nobody'))).kind).toBe('faults');
+      expect(await probe(connection)).toMatchObject({ kind: 'ok', version: expect.stringMatching(/^v1\./) });
+    });
+
+    it('writers tell apart what an answer means', async () => {
+      const writer = writerOn(connection);
+      const place = { namespace, name: 'a' };
+      const created = await written(writer.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1')));
+      const again = await writer.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1'));
+      expect(again.kind).toBe('alreadyExists');
+      await setIp(created, '10.1.0.2');
+      const late = await writer.patch(endpointsResource, place, {
+        metadata: { ...versionOf(created), labels: { a: 'b' } },
+      });
+      expect(late.kind).toBe('conflict');
+      const uid = 'another';
+      const recreated = { metadata: { ...versionOf(created), uid, labels: { a: 'b' } } };
+      expect((await writer.patch(endpointsResource, place, recreated)).kind).toBe('conflict');
+      // Without a version the uid is only a field that must not change.
+      const blind = await writer.patch(endpointsResource, place, { metadata: { uid, labels: { a: 'b' } } });
+      expect(blind).toMatchObject({ kind: 'refused', status: 422 });
+      const removed = await writer.remove(endpointsResource, place, { uid: 'another' });
+      expect(removed.kind).toBe('conflict');
+      const badIp = await writer.create(endpointsResource, endpoints(namespace, 'b', 'not an address'));
+      expect(badIp).toMatchObject({ kind: 'refused', status: 422, reason: 'Invalid' });
+      await written(writer.remove(endpointsResource, place, { uid: created.metadata.uid ?? '' }));
+      expect((await writer.get(endpointsResource, place)).kind).toBe('notFound');
+      expect((await writer.patch(endpointsResource, place, { metadata: versionOf(created) })).kind).toBe('notFound');
+      const nowhere = await writer.create(endpointsResource, endpoints('no-such-namespace', 'a', '10.1.0.1'));
+      expect(nowhere.kind).toBe('notFound');
+    });
+
+    it('a lease passes from one holder to the next, and a deleted one does not come back under an old uid', async () => {
+      const lease = (identity: string) => {
+        const opened = openLease({
+          connection,
+          namespace,
+          name: 'hostward-contract',
+          identity,
+          clock: systemClock,
+          random: () => 0,
+          log: silentLog,
+          metrics: createMetrics(),
+          retryMs: 200,
+        });
+        closers.push(() => opened.stop());
+        return opened;
+      };
+      const [a, b] = [lease('a'), lease('b')];
+      a.start();
+      await until(() => a.isHeld(), 'the first holder');
+      b.start();
+      await until(() => b.state.kind === 'standby' && b.state.holder === 'a', 'the standby to know who leads');
+      const startMs = performance.now();
+      await a.stop();
+      await until(() => b.isHeld(), 'the second holder');
+      expect(performance.now() - startMs).toBeLessThan(3_000);
+      expect(a.isHeld()).toBe(false);
+      const leases: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
+      const place = { namespace, name: 'hostward-contract' };
+      const held = await written(other.get(leases, place));
+      await written(other.remove(leases, place, { uid: held.metadata.uid ?? '' }));
+      await until(async () => {
+        const now = await other.get(leases, place);
+        return now.kind === 'ok' && now.object.metadata.uid !== held.metadata.uid && b.isHeld();
+      }, 'a new lease');
+    });
+  });
+}
