@@ -115,10 +115,9 @@ const take: Visit = (container, key, value, sink) => {
 function descend(next: Walk): Visit {
   return (_container, key, value, sink) => {
     if (typeof value !== 'object' || value === null) return;
-    if (sink.trail === undefined) return next(value, sink);
-    sink.trail.push(key);
+    sink.trail?.push(key);
     next(value, sink);
-    sink.trail.pop();
+    sink.trail?.pop();
   };
 }
 

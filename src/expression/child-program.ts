@@ -1,0 +1,62 @@
+// How the sandbox process is started: which program, with which rights taken away. From a package it is a file of the
+// bundle; from a checkout its text is handed over with the types already stripped, because stripping needs WebAssembly,
+// which a process without a just-in-time compiler does not have.
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** Compiled code is the larger part of what can go wrong in V8; without it expressions take half as long again. */
+const withoutCompiler = ['--jitless'];
+const withoutRights = [
+  '--permission',
+  '--allow-addons',
+  '--disallow-code-generation-from-strings',
+  '--disable-proto=delete',
+];
+
+/** The arguments for Node. */
+export async function childArguments(options: { jit: boolean; nodePath: string }): Promise<string[]> {
+  const entry = fileURLToPath(new URL('../sandbox.ts', import.meta.url));
+  const isBundled = !entry.endsWith('.ts');
+  const { home, folders } = isolatedVmOf(entry);
+  const readable = isBundled ? [...folders, dirname(entry)] : folders;
+  const flags = [
+    ...(options.jit ? [] : withoutCompiler),
+    ...withoutRights,
+    ...readable.map((folder) => `--allow-fs-read=${folder}/*`),
+    // Looked at by the loader of native code, to tell one C library from the other.
+    '--allow-fs-read=/etc/alpine-release',
+    '--no-warnings',
+  ];
+  if (isBundled) return [...flags, entry, home];
+  return [...flags, '--input-type=module', '--eval', await linked(entry, options.nodePath), home];
+}
+
+/** The only files that the process may read: the native code and what loads it. */
+function isolatedVmOf(entry: string): { home: string; folders: string[] } {
+  const home = createRequire(entry).resolve('isolated-vm');
+  const loader = createRequire(home).resolve('node-gyp-build');
+  return { home, folders: [dirname(home), dirname(loader)] };
+}
+
+/** Prints one import statement that holds a module and, inside it, whatever the module imports of the house. */
+const linker = `
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { pathToFileURL } from 'node:url';
+const linked = (module) => {
+  const code = stripTypeScriptTypes(readFileSync(module, 'utf8'));
+  const text = code.replace(/(\\bfrom )'(\\.[^']+)'/g, (_, from, target) => from + "'" + linked(new URL(target, module)) + "'");
+  return 'data:text/javascript;base64,' + Buffer.from(text).toString('base64');
+};
+console.log("import '" + linked(pathToFileURL(process.argv.at(-1))) + "'");
+`;
+
+/** Done by a process of its own: the function that strips is experimental, and says so on standard error. */
+async function linked(entry: string, nodePath: string): Promise<string> {
+  const args = ['--no-warnings', '--input-type=module', '--eval', linker, entry];
+  const { stdout } = await promisify(execFile)(nodePath, args, { env: {} });
+  return stdout;
+}

@@ -1,0 +1,288 @@
+// The daemon's side of the sandbox process: starts it, keeps a bounded number of requests in it, and watches the clock. A
+// process that hangs is killed, one that dies is started again, and what it had in hand is run again, each request alone,
+// until it is plain which of them it was. Nothing is lost and nothing is answered twice.
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Duplex } from 'node:stream';
+import type { Clock, Timer } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { childArguments } from './child-program.ts';
+import { encodeFrame, type Frame, FrameReader } from './frames.ts';
+import type { SandboxSetup } from './harness.ts';
+import { sandboxLimits } from './limits.ts';
+import type { Sandbox, SandboxOutcome } from './sandbox.ts';
+
+export interface ChildSandboxOptions {
+  setup: SandboxSetup;
+  clock: Clock;
+  log: Log;
+  /** The Node to run; this process's own. */
+  nodePath: string;
+  jit?: boolean;
+  hardMs?: number;
+  /** Told about every start, for metrics. */
+  onStart?: (reason: StartReason) => void;
+}
+
+export type StartReason = 'first' | 'hung' | 'died';
+
+interface Request {
+  id: number;
+  text: string;
+  alone: boolean;
+  /** How often the process died while this request was the only one in it. */
+  deaths: number;
+  settle: (outcome: SandboxOutcome) => void;
+}
+
+type State =
+  | { kind: 'stopped' }
+  | { kind: 'starting'; child: ChildProcess; channel: Duplex }
+  | { kind: 'running'; child: ChildProcess; channel: Duplex }
+  | { kind: 'pausing'; timer: Timer };
+
+export class ChildSandbox implements Sandbox {
+  readonly #options: ChildSandboxOptions;
+  readonly #hardMs: number;
+  #state: State = { kind: 'stopped' };
+  #args: string[] = [];
+  #waiting: Request[] = [];
+  #inFlight = new Map<number, Request>();
+  #hasLoner = false;
+  #outbox: Buffer[] = [];
+  #nextId = 1;
+  #deathsInARow = 0;
+  #wasHung = false;
+  #lastWords = '';
+  #watch: Timer | undefined;
+  #progressAt = 0;
+  #whenReady: { resolve: () => void; reject: (fault: Error) => void } | undefined;
+
+  constructor(options: ChildSandboxOptions) {
+    this.#options = options;
+    this.#hardMs = options.hardMs ?? sandboxLimits.hardMs;
+  }
+
+  /** The process, while there is one; for those who measure it. */
+  get pid(): number | undefined {
+    return 'child' in this.#state ? this.#state.child.pid : undefined;
+  }
+
+  async start(): Promise<void> {
+    const { jit = false, nodePath } = this.#options;
+    this.#args = await childArguments({ jit, nodePath });
+    if (this.#state.kind !== 'stopped') return;
+    await new Promise<void>((resolve, reject) => {
+      this.#whenReady = { resolve, reject };
+      this.#spawn('first');
+    });
+  }
+
+  async stop(): Promise<void> {
+    const state = this.#state;
+    this.#state = { kind: 'stopped' };
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    this.#failAll('the sandbox was stopped');
+    if (state.kind === 'pausing') state.timer.cancel();
+    if (!('child' in state)) return;
+    const gone = new Promise<void>((resolve) => state.child.once('close', () => resolve()));
+    state.child.kill('SIGKILL');
+    if (state.child.exitCode === null && state.child.signalCode === null) await gone;
+  }
+
+  run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
+    if (this.#state.kind === 'stopped') {
+      return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
+    }
+    if (this.#waiting.length >= sandboxLimits.waiting) {
+      const message = `${sandboxLimits.waiting} evaluations are waiting for the sandbox already`;
+      return Promise.resolve({ kind: 'unavailable', message });
+    }
+    return new Promise((settle) => {
+      this.#waiting.push({ id: this.#nextId, text, alone, deaths: 0, settle });
+      this.#nextId = (this.#nextId + 1) >>> 0;
+      this.#pump();
+    });
+  }
+
+  #spawn(reason: StartReason): void {
+    const { nodePath, setup, clock } = this.#options;
+    this.#options.onStart?.(reason);
+    const child = spawn(nodePath, this.#args, {
+      env: {},
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    });
+    const channel = child.stdio[3] as Duplex;
+    this.#state = { kind: 'starting', child, channel };
+    this.#lastWords = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-keptWords);
+    });
+    const reader = new FrameReader();
+    channel.on('data', (chunk: Buffer) => {
+      try {
+        for (const frame of reader.read(chunk)) this.#receive(child, frame);
+      } catch {
+        // Whatever speaks another language there is not our sandbox any more.
+        child.kill('SIGKILL');
+      }
+    });
+    // The end of the process says all there is to say.
+    channel.on('error', () => {});
+    child.on('error', (fault) => {
+      this.#lastWords = fault.message;
+      if (child.pid === undefined) this.#buried(child);
+    });
+    child.on('close', () => this.#buried(child));
+    channel.write(encodeFrame({ id: 0, kind: 'setup', text: JSON.stringify(setup) }));
+    this.#progressAt = clock.now();
+    this.#startWatch();
+  }
+
+  #receive(child: ChildProcess, frame: Frame): void {
+    if (!('child' in this.#state) || this.#state.child !== child) return;
+    this.#progressAt = this.#options.clock.now();
+    if (frame.kind === 'ready') {
+      this.#state = { kind: 'running', child, channel: this.#state.channel };
+      this.#whenReady?.resolve();
+      this.#whenReady = undefined;
+      this.#pump();
+      return;
+    }
+    const request = this.#inFlight.get(frame.id);
+    if (request === undefined) return;
+    this.#inFlight.delete(frame.id);
+    this.#deathsInARow = 0;
+    request.settle(outcomeOf(frame));
+    this.#pump();
+  }
+
+  /** Sends what may be sent; a request that wants to be alone waits until the process is empty and keeps it empty. */
+  #pump(): void {
+    if (this.#state.kind !== 'running') return;
+    const wasIdle = this.#inFlight.size === 0;
+    while (this.#waiting.length > 0 && this.#inFlight.size < sandboxLimits.inFlight) {
+      const next = this.#waiting[0] as Request;
+      if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) break;
+      this.#waiting.shift();
+      this.#hasLoner = next.alone;
+      this.#inFlight.set(next.id, next);
+      if (this.#outbox.length === 0) setImmediate(() => this.#flush());
+      this.#outbox.push(encodeFrame({ id: next.id, kind: 'run', text: next.text }));
+    }
+    if (wasIdle && this.#inFlight.size > 0) {
+      this.#progressAt = this.#options.clock.now();
+      this.#startWatch();
+    }
+  }
+
+  #flush(): void {
+    const frames = this.#outbox;
+    this.#outbox = [];
+    if (this.#state.kind === 'running' && frames.length > 0) this.#state.channel.write(Buffer.concat(frames));
+  }
+
+  #startWatch(): void {
+    this.#watch ??= this.#options.clock.after(this.#hardMs, () => this.#look());
+  }
+
+  /** One timer for all requests: it asks how long ago the process last gave a sign of life. */
+  #look(): void {
+    this.#watch = undefined;
+    const state = this.#state;
+    if (!('child' in state) || (state.kind === 'running' && this.#inFlight.size === 0)) return;
+    const limitMs = state.kind === 'starting' ? sandboxLimits.startMs : this.#hardMs;
+    const silentMs = this.#options.clock.now() - this.#progressAt;
+    if (silentMs < limitMs) {
+      this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#look());
+      return;
+    }
+    const seen = this.#progressAt;
+    // This process may be the one that stood still: let it read what has arrived before it judges.
+    setImmediate(() =>
+      setImmediate(() => {
+        if (this.#state !== state) return;
+        if (this.#progressAt !== seen) return this.#startWatch();
+        this.#wasHung = true;
+        state.child.kill('SIGKILL');
+      }),
+    );
+  }
+
+  /** The process is gone, by our hand or not. */
+  #buried(child: ChildProcess): void {
+    if (!('child' in this.#state) || this.#state.child !== child) return;
+    const wasStarting = this.#state.kind === 'starting';
+    const { signalCode, exitCode } = child;
+    const wasHung = this.#wasHung;
+    this.#wasHung = false;
+    this.#outbox = [];
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    this.#deathsInARow++;
+    const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
+    const fields = { room: 'expression', cause, inFlight: this.#inFlight.size, lastWords: this.#lastWords.slice(-200) };
+    this.#options.log.warn(fields, 'sandbox process died and is started again');
+    this.#takeBack(wasHung, cause, wasHung || signalCode !== 'SIGKILL');
+    if (wasStarting && this.#deathsInARow > startAttempts) {
+      this.#whenReady?.reject(
+        new Error(`start the sandbox: wanted a running process, got ${cause}: "${this.#lastWords}"`),
+      );
+      this.#whenReady = undefined;
+      this.#failAll(`the sandbox cannot be started: ${cause}`);
+    }
+    const pauses = sandboxLimits.restartPausesMs;
+    const pauseMs = pauses[Math.min(this.#deathsInARow, pauses.length) - 1] ?? 0;
+    const timer = this.#options.clock.after(pauseMs, () => this.#spawn(wasHung ? 'hung' : 'died'));
+    this.#state = { kind: 'pausing', timer };
+  }
+
+  /** Several in the process: any of them may have done it, so each is run again alone. One: it did it. */
+  #takeBack(wasHung: boolean, cause: string, isSelfInflicted: boolean): void {
+    const suspects = [...this.#inFlight.values()];
+    this.#inFlight.clear();
+    const [only] = suspects.length === 1 ? suspects : [];
+    if (only !== undefined) {
+      only.deaths++;
+      const limit = isSelfInflicted ? sandboxLimits.deaths : sandboxLimits.killedDeaths;
+      if (only.deaths >= limit) {
+        suspects.pop();
+        only.settle(wasHung ? { kind: 'timeout' } : { kind: 'crash', message: `the sandbox died of it (${cause})` });
+      }
+    }
+    for (const suspect of suspects) suspect.alone = true;
+    this.#waiting = [...suspects, ...this.#waiting];
+  }
+
+  #failAll(message: string): void {
+    const all = [...this.#inFlight.values(), ...this.#waiting];
+    this.#inFlight.clear();
+    this.#waiting = [];
+    this.#outbox = [];
+    for (const request of all) request.settle({ kind: 'unavailable', message });
+  }
+}
+
+/** Of what the process last wrote to standard error; V8 says there why it gave up. */
+const keptWords = 2_000;
+
+/** Then requests are told instead of kept waiting; the next start is still tried. */
+const startAttempts = 3;
+
+function outcomeOf(frame: Frame): SandboxOutcome {
+  switch (frame.kind) {
+    case 'answer':
+      return { kind: 'answer', text: frame.text };
+    case 'timeout':
+    case 'memory':
+      return { kind: frame.kind };
+    case 'setup':
+    case 'run':
+    case 'ready':
+    case 'broken':
+      return { kind: 'crash', message: frame.text };
+    default:
+      return frame.kind satisfies never;
+  }
+}

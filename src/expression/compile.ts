@@ -1,0 +1,37 @@
+// From the text of an expression to what the sandbox can run: parsed to its end, inspected, printed again with guards. Also
+// says what the expression needs, so that nothing else is sent along. In: text. Out: the compiled expression or every fault.
+import type { Expression } from 'acorn';
+import { type ContextUse, useOf } from './context-use.ts';
+import type { ExpressionFault } from './expression-fault.ts';
+import { generate } from './generate.ts';
+import { inspect } from './inspect.ts';
+import { parseExpression } from './parse.ts';
+
+export interface CompiledExpression {
+  source: string;
+  /** The body of a function of value, valueExists and context. */
+  code: string;
+  tree: Expression;
+  context: ContextUse;
+  usesValue: boolean;
+  usesValueExists: boolean;
+  usesPath: boolean;
+}
+
+export type Compiled =
+  | { kind: 'ok'; expression: CompiledExpression }
+  | { kind: 'faults'; faults: [ExpressionFault, ...ExpressionFault[]] };
+
+export function compileExpression(source: string): Compiled {
+  const parsed = parseExpression(source);
+  if (parsed.kind === 'fault') return { kind: 'faults', faults: [parsed.fault] };
+  const { tree } = parsed;
+  const { faults, context, usesValue, usesValueExists } = inspect(source, tree);
+  const [first, ...others] = faults.sort((a, b) => a.line - b.line || a.column - b.column);
+  if (first !== undefined) return { kind: 'faults', faults: [first, ...others] };
+  const usesPath = useOf(context, 'path') !== undefined;
+  return {
+    kind: 'ok',
+    expression: { source, code: generate(tree), tree, context, usesValue, usesValueExists, usesPath },
+  };
+}

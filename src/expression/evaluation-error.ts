@@ -1,0 +1,45 @@
+// What a single evaluation can end in besides a value, in words that name no secret: the value itself and long texts of
+// foreign origin never appear in a message.
+import { realmLimits } from './limits.ts';
+
+export type EvaluationErrorKind = 'syntax' | 'rejected' | 'threw' | 'timeout' | 'memory' | 'size' | 'type' | 'crash';
+
+export interface EvaluationError {
+  kind: EvaluationErrorKind;
+  message: string;
+  /** In the text of the expression, where that is known. */
+  position?: { line: number; column: number };
+}
+
+/** Shorter values are words of any language, and taking them out would garble the message. */
+const shortestSecret = 4;
+const shortestNestedSecret = 8;
+
+export function plainMessage(message: string, value: unknown): string {
+  let plain = message;
+  for (const text of textsOf(value)) plain = plain.replaceAll(text, '…');
+  // V8 quotes the text on which an operation failed.
+  plain = plain.replace(/search for '[\s\S]*$/, 'search in a text').replace(/on string '[\s\S]*$/, 'on a text');
+  plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  return plain.length <= realmLimits.message ? plain : `${plain.slice(0, realmLimits.message - 1)}…`;
+}
+
+/** The texts in a value, the longest first, so that none is left in pieces. */
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return value.length >= shortestSecret ? [value] : [];
+  const texts = new Set<string>();
+  gather(value, texts, 0);
+  return [...texts].sort((a, b) => b.length - a.length);
+}
+
+/** A message holds 200 characters; more texts than this are no secrets but data. */
+const mostTexts = 200;
+
+function gather(value: unknown, texts: Set<string>, depth: number): void {
+  if (typeof value === 'string' && value.length >= shortestNestedSecret) texts.add(value);
+  if (typeof value !== 'object' || value === null || depth > 5) return;
+  for (const part of Object.values(value)) {
+    if (texts.size >= mostTexts) return;
+    gather(part, texts, depth + 1);
+  }
+}

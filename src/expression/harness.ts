@@ -1,0 +1,47 @@
+// Puts together the code that runs inside an isolate: guards, bounded builtins, hardening, the loop over a request. In: the
+// lists of what is kept, the limits. Out: one script whose value is the way in. It must never know what a value means.
+import { globalFunctions, keptMethods, keptStatics, machineryNames } from './builtins.ts';
+import { realmLimits } from './limits.ts';
+import { realmArrays } from './realm-arrays.ts';
+import { realmData } from './realm-data.ts';
+import { realmFunctions } from './realm-functions.ts';
+import { realmGuards } from './realm-guards.ts';
+import { realmHardening } from './realm-hardening.ts';
+import { realmRun } from './realm-run.ts';
+import { realmTexts } from './realm-texts.ts';
+
+/** Everything a sandbox needs to know to run: texts only, so that it can cross a pipe. */
+export interface SandboxSetup {
+  harness: string;
+  /** One body of a function of value, valueExists and context for each expression. */
+  expressions: readonly string[];
+  /** Name and source of the functions that the realm offers besides its own; each gives a function when called with tools. */
+  functions: readonly (readonly [name: string, source: string])[];
+  /** JSON of context.vcluster. */
+  vcluster: string;
+  memoryLimitMb: number;
+  timeoutMs: number;
+  callsPerIsolate: number;
+}
+
+export function harnessSource(): string {
+  const data = {
+    limits: realmLimits,
+    keptStatics: Object.fromEntries(keptStatics),
+    keptMethods: Object.fromEntries(keptMethods),
+    globalFunctions,
+    machineryNames: [...machineryNames],
+  };
+  const constants = Object.entries(data).map(([name, value]) => `const ${name} = ${JSON.stringify(value)};`);
+  const parts = [
+    realmGuards,
+    realmArrays,
+    realmTexts,
+    realmData,
+    realmFunctions,
+    realmHardening,
+    realmRun,
+    'return { offer, begin, add, run };',
+  ];
+  return `(function () { 'use strict';\n${constants.join('\n')}\n${parts.join('\n')}\n})()`;
+}

@@ -1,0 +1,29 @@
+// The same isolate inside this process: for tests and for trying an expression of one's own. An expression that V8 cannot
+// stop hangs the process for good, so the daemon never uses it.
+import type { SandboxSetup } from './harness.ts';
+import { HardenedIsolate } from './isolate.ts';
+import type { Sandbox, SandboxOutcome } from './sandbox.ts';
+
+export class InProcessSandbox implements Sandbox {
+  readonly #isolate: HardenedIsolate;
+
+  constructor(setup: SandboxSetup) {
+    const onCatastrophe = (message: string) => {
+      throw new Error(`run an isolate: wanted it to live, got a catastrophic error: "${message}"`);
+    };
+    this.#isolate = new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+  }
+
+  async start(): Promise<void> {
+    this.#isolate.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#isolate.stop();
+  }
+
+  async run(text: string): Promise<SandboxOutcome> {
+    const outcome = this.#isolate.run(text);
+    return outcome.kind === 'broken' ? { kind: 'crash', message: outcome.message } : outcome;
+  }
+}

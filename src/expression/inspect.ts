@@ -1,0 +1,361 @@
+// The walk over the tree of an expression that decides what is allowed: node types, names, targets of assignments, keys.
+// Everything is refused unless a rule here lets it pass. On the way it notes what of `context` the expression names. The
+// realm of the sandbox enforces the same again at run time; this walk is what tells people early, and in words.
+import type {
+  AnyNode,
+  AssignmentExpression,
+  Expression,
+  Identifier,
+  MemberExpression,
+  NewExpression,
+  Pattern,
+} from 'acorn';
+import { targetFaults } from './assignment-target.ts';
+import {
+  constructors,
+  freeNames,
+  globalConstants,
+  keptStatics,
+  machineryNames,
+  removedMethods,
+  rewritePrefix,
+} from './builtins.ts';
+import { addUse, type ContextUse, chainOf, emptyUse, writtenKey } from './context-use.ts';
+import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
+import { expressionLimits } from './limits.ts';
+import { refusedNodes, unavailable } from './refusals.ts';
+import { childrenOf, namesInBlock, namesInFunction, namesInPattern, Scope } from './scope.ts';
+
+export interface Inspection {
+  faults: ExpressionFault[];
+  context: ContextUse;
+  usesValue: boolean;
+  usesValueExists: boolean;
+}
+
+/** Allowed as they are; whatever matters stands in their children. */
+const plainNodes = new Set<string>([
+  ...[
+    'TemplateLiteral',
+    'TemplateElement',
+    'ArrayExpression',
+    'ObjectExpression',
+    'BinaryExpression',
+    'LogicalExpression',
+  ],
+  ...[
+    'ConditionalExpression',
+    'SequenceExpression',
+    'SpreadElement',
+    'ChainExpression',
+    'ObjectPattern',
+    'ArrayPattern',
+  ],
+  ...['AssignmentPattern', 'RestElement', 'ReturnStatement', 'IfStatement', 'WhileStatement', 'DoWhileStatement'],
+  ...['ThrowStatement', 'TryStatement', 'ExpressionStatement', 'EmptyStatement', 'VariableDeclarator'],
+  ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
+]);
+
+/** Where a tree leans left without getting harder to read or to compile: a + b + c + d, a.b.c.d. */
+const leftSpine = new Map(
+  Object.entries({
+    BinaryExpression: 'left',
+    LogicalExpression: 'left',
+    MemberExpression: 'object',
+    CallExpression: 'callee',
+    ChainExpression: 'expression',
+  }),
+);
+
+export function inspect(source: string, tree: Expression): Inspection {
+  const inspector = new Inspector(source);
+  inspector.visit(tree, new Scope([]), 0);
+  return inspector.result;
+}
+
+class Inspector {
+  readonly result: Inspection = { faults: [], context: emptyUse(), usesValue: false, usesValueExists: false };
+  readonly #source: string;
+  #nodes = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  #refuse(node: AnyNode, message: string, fix: string): void {
+    this.result.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
+  }
+
+  #textOf(node: AnyNode): string {
+    return shown(this.#source.slice(node.start, node.end));
+  }
+
+  visit(node: AnyNode, scope: Scope, depth: number): void {
+    this.#nodes++;
+    if (this.#nodes === expressionLimits.maxNodes + 1) {
+      this.#refuse(
+        node,
+        `expression has more than ${expressionLimits.maxNodes} parts`,
+        'split it into several patches',
+      );
+    }
+    if (depth === expressionLimits.maxNesting + 1) {
+      this.#refuse(
+        node,
+        `expression nests more than ${expressionLimits.maxNesting} levels deep`,
+        'split it into several patches',
+      );
+    }
+    if (this.#nodes > expressionLimits.maxNodes || depth > expressionLimits.maxNesting) return;
+    this.#special(node, scope, depth);
+  }
+
+  #children(node: AnyNode, scope: Scope, depth: number): void {
+    const spine = leftSpine.get(node.type);
+    for (const child of childrenOf(node)) {
+      const isSpine = spine !== undefined && (node as unknown as Record<string, unknown>)[spine] === child;
+      this.visit(child, scope, isSpine ? depth : depth + 1);
+    }
+  }
+
+  #special(node: AnyNode, scope: Scope, depth: number): void {
+    switch (node.type) {
+      case 'Identifier':
+        this.#reference(node, scope);
+        return;
+      case 'Literal':
+        if (typeof node.value === 'bigint' || node.bigint !== undefined) {
+          this.#refuse(node, 'BigInt is not available', 'use a number');
+        }
+        return;
+      case 'MemberExpression':
+        this.#member(node, scope, depth, false);
+        return;
+      case 'CallExpression':
+        this.#call(node, scope, depth);
+        return;
+      case 'NewExpression':
+        this.#construction(node, scope);
+        this.#children(node, scope, depth);
+        return;
+      case 'Property':
+        this.#property(node, scope, depth);
+        return;
+      case 'UnaryExpression':
+        if (node.operator === 'delete') this.#target(node.argument, scope, { isPlain: false });
+        this.#children(node, scope, depth);
+        return;
+      case 'UpdateExpression':
+        this.#target(node.argument, scope, { isPlain: false });
+        this.#children(node, scope, depth);
+        return;
+      case 'AssignmentExpression':
+        this.#assignment(node, scope, depth);
+        return;
+      default:
+        this.#scoped(node, scope, depth);
+        return;
+    }
+  }
+
+  /** Nodes that open a scope, then the plain ones, then everything else, which is refused. */
+  #scoped(node: AnyNode, scope: Scope, depth: number): void {
+    switch (node.type) {
+      case 'ArrowFunctionExpression':
+      case 'FunctionExpression':
+      case 'FunctionDeclaration': {
+        if (node.async || node.generator) {
+          this.#unknown(node, node.async ? 'async' : 'generator');
+          return;
+        }
+        const inner = this.#declare(node, namesInFunction(node.id?.name, node.params, node.body), scope);
+        this.#children(node, inner, depth);
+        return;
+      }
+      case 'BlockStatement':
+        this.#children(node, this.#declare(node, namesInBlock(node.body), scope), depth);
+        return;
+      case 'SwitchStatement': {
+        const names = namesInBlock(node.cases.flatMap((one) => one.consequent));
+        this.#children(node, this.#declare(node, names, scope), depth);
+        return;
+      }
+      case 'CatchClause': {
+        const names = node.param ? namesInPattern(node.param) : [];
+        this.#children(node, this.#declare(node, names, scope), depth);
+        return;
+      }
+      case 'ForStatement':
+        this.#children(node, this.#declareIn(node, node.init, scope), depth);
+        return;
+      case 'ForInStatement':
+      case 'ForOfStatement': {
+        if (node.type === 'ForOfStatement' && node.await) {
+          this.#unknown(node, 'async');
+          return;
+        }
+        const inner = this.#declareIn(node, node.left, scope);
+        if (node.left.type !== 'VariableDeclaration') this.#target(node.left, scope, { isPlain: false });
+        this.#children(node, inner, depth);
+        return;
+      }
+      case 'VariableDeclaration':
+        if (!['let', 'const', 'var'].includes(node.kind)) {
+          this.#unknown(node, node.kind);
+          return;
+        }
+        this.#children(node, scope, depth);
+        return;
+      default:
+        if (!plainNodes.has(node.type)) {
+          this.#unknown(node, node.type);
+          return;
+        }
+        this.#children(node, scope, depth);
+        return;
+    }
+  }
+
+  #unknown(node: AnyNode, name: string): void {
+    const [what, fix] = refusedNodes.get(name) ?? [`${name} is not available`, 'use a plain expression'];
+    this.#refuse(node, what, fix);
+  }
+
+  #declareIn(node: AnyNode, head: AnyNode | null | undefined, scope: Scope): Scope {
+    if (head?.type !== 'VariableDeclaration' || head.kind === 'var') return scope;
+    const names = head.declarations.flatMap((declaration) => namesInPattern(declaration.id));
+    return this.#declare(node, names, scope);
+  }
+
+  #declare(node: AnyNode, names: readonly string[], scope: Scope): Scope {
+    for (const name of names) {
+      if (name.startsWith(rewritePrefix) || globalConstants.includes(name)) {
+        this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+      }
+    }
+    return new Scope(names, scope);
+  }
+
+  #reference(node: Identifier, scope: Scope): void {
+    const { name } = node;
+    if (scope.declares(name)) return;
+    if (name.startsWith(rewritePrefix)) {
+      this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+      return;
+    }
+    if (!freeNames.has(name)) {
+      const [message, fix] = unavailable(name, this.#source);
+      this.#refuse(node, message, fix);
+      return;
+    }
+    if (name === 'context') addUse(this.result.context, []);
+    if (name === 'value') this.result.usesValue = true;
+    if (name === 'valueExists') this.result.usesValueExists = true;
+  }
+
+  #member(node: MemberExpression, scope: Scope, depth: number, isCalled: boolean): void {
+    const { root, keys } = chainOf(node, isCalled);
+    if (root.type === 'Identifier' && root.name === 'context' && !scope.declares('context')) {
+      addUse(this.result.context, keys);
+      this.#chain(node, scope, depth);
+      return;
+    }
+    this.#key(node, scope, depth);
+    this.visit(node.object, scope, depth);
+  }
+
+  /** The members of a chain that starts at context; what it names is noted already. */
+  #chain(node: AnyNode, scope: Scope, depth: number): void {
+    if (node.type === 'ChainExpression') {
+      this.#chain(node.expression, scope, depth);
+      return;
+    }
+    if (node.type !== 'MemberExpression') return;
+    this.#nodes++;
+    this.#key(node, scope, depth);
+    this.#chain(node.object, scope, depth);
+  }
+
+  #key(node: MemberExpression, scope: Scope, depth: number): void {
+    const key = writtenKey(node);
+    if (node.property.type === 'PrivateIdentifier') {
+      this.#unknown(node, 'class');
+      return;
+    }
+    if (key !== undefined && machineryNames.has(key)) {
+      this.#refuse(node.property, `"${key}" is not available`, 'expressions work on data only');
+    }
+    this.#builtinMember(node, key, scope);
+    if (node.computed) this.visit(node.property, scope, depth + 1);
+  }
+
+  #builtinMember(node: MemberExpression, key: string | undefined, scope: Scope): void {
+    if (node.object.type !== 'Identifier' || key === undefined || scope.declares(node.object.name)) return;
+    const kept = keptStatics.get(node.object.name);
+    if (kept === undefined || kept.includes(key) || machineryNames.has(key) || key === 'name') return;
+    const [message, fix] = unavailable(`${node.object.name}.${key}`, this.#source);
+    this.#refuse(node, message, fix);
+  }
+
+  #call(node: AnyNode & { type: 'CallExpression' }, scope: Scope, depth: number): void {
+    const callee = node.callee.type === 'ChainExpression' ? node.callee.expression : node.callee;
+    if (callee.type === 'Identifier' && callee.name === 'Date' && !scope.declares('Date')) {
+      this.#refuse(node, 'Date() reads the clock', 'results must depend on the object alone; use new Date(text)');
+    }
+    if (callee.type !== 'MemberExpression') {
+      this.#children(node, scope, depth);
+      return;
+    }
+    const fix = removedMethods.get(writtenKey(callee) ?? '');
+    if (fix !== undefined) this.#refuse(callee.property, `${writtenKey(callee)}() depends on where it runs`, fix);
+    this.#nodes++;
+    this.#member(callee, scope, depth, true);
+    for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
+  }
+
+  #construction(node: NewExpression, scope: Scope): void {
+    const { callee } = node;
+    const name = callee.type === 'Identifier' && !scope.declares(callee.name) ? callee.name : undefined;
+    if (name === undefined || !constructors.has(name)) {
+      if (name !== undefined && !freeNames.has(name)) return;
+      this.#refuse(node, `new ${this.#textOf(callee)} is not available`, `only ${[...constructors].join(', ')}`);
+      return;
+    }
+    if (name === 'Date' && node.arguments.length === 0) {
+      this.#refuse(node, 'new Date() reads the clock', 'results must depend on the object alone; use new Date(text)');
+    }
+  }
+
+  #property(node: AnyNode & { type: 'Property' }, scope: Scope, depth: number): void {
+    if (node.kind !== 'init') {
+      this.#unknown(node, 'accessor');
+      return;
+    }
+    const { key } = node;
+    const name = node.computed
+      ? undefined
+      : key.type === 'Identifier'
+        ? key.name
+        : key.type === 'Literal'
+          ? String(key.value)
+          : '';
+    if (name !== undefined && machineryNames.has(name)) {
+      this.#refuse(key, `"${name}" is not available`, 'expressions work on data only');
+    }
+    if (key.type === 'Literal' && key.bigint !== undefined)
+      this.#refuse(key, 'BigInt is not available', 'use a number');
+    if (node.computed) this.visit(key, scope, depth + 1);
+    this.visit(node.value, scope, depth + 1);
+  }
+
+  #assignment(node: AssignmentExpression, scope: Scope, depth: number): void {
+    this.#target(node.left, scope, { isPlain: node.operator === '=' && node.left.type === 'MemberExpression' });
+    this.#children(node, scope, depth);
+  }
+
+  #target(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): void {
+    for (const { at, message, fix } of targetFaults(node, scope, form)) {
+      this.#refuse(at, message.replace('%', this.#textOf(at)), fix);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// One hardened isolate with all expressions of a configuration inside. In: a request as JSON text. Out: its answer as JSON
+// text, or why there is none. After a time-out or at its memory limit the isolate is thrown away, because what it was doing
+// may have left anything behind. Imports nothing of the house but types: it runs in the sandbox process too.
+import { createRequire } from 'node:module';
+import type IsolatedVm from 'isolated-vm';
+import type { SandboxSetup } from './harness.ts';
+
+export type RunOutcome =
+  | { kind: 'answer'; text: string }
+  | { kind: 'timeout' }
+  | { kind: 'memory' }
+  | { kind: 'broken'; message: string };
+
+interface Living {
+  isolate: IsolatedVm.Isolate;
+  run: IsolatedVm.Reference<(text: string) => [string]>;
+  calls: number;
+}
+
+export class HardenedIsolate {
+  readonly #ivm: typeof IsolatedVm;
+  readonly #setup: SandboxSetup;
+  readonly #onCatastrophe: (message: string) => void;
+  #living: Living | undefined;
+
+  /** home: a file or folder from which isolated-vm can be found. */
+  constructor(options: { setup: SandboxSetup; home: string; onCatastrophe: (message: string) => void }) {
+    this.#ivm = createRequire(options.home)('isolated-vm');
+    this.#setup = options.setup;
+    this.#onCatastrophe = options.onCatastrophe;
+  }
+
+  /** Builds the isolate now; throws when an expression does not compile, which is a bug of ours. */
+  start(): void {
+    this.#living ??= this.#build();
+  }
+
+  run(text: string): RunOutcome {
+    try {
+      this.#living ??= this.#build();
+      const living = this.#living;
+      const [answer] = living.run.applySync(undefined, [text], {
+        timeout: this.#setup.timeoutMs,
+        result: { copy: true },
+      }) as [string];
+      living.calls++;
+      if (living.calls >= this.#setup.callsPerIsolate) this.stop();
+      return { kind: 'answer', text: answer };
+    } catch (thrown) {
+      const isOutOfMemory = this.#living?.isolate.isDisposed ?? false;
+      this.stop();
+      const message = String(thrown instanceof Error ? thrown.message : thrown);
+      if (isOutOfMemory || /memory limit|disposed/i.test(message)) return { kind: 'memory' };
+      return /timed out/i.test(message) ? { kind: 'timeout' } : { kind: 'broken', message: message.slice(0, 200) };
+    }
+  }
+
+  stop(): void {
+    const living = this.#living;
+    this.#living = undefined;
+    if (living !== undefined && !living.isolate.isDisposed) living.isolate.dispose();
+  }
+
+  #build(): Living {
+    const setup = this.#setup;
+    const isolate = new this.#ivm.Isolate({
+      memoryLimit: setup.memoryLimitMb,
+      onCatastrophicError: this.#onCatastrophe,
+    });
+    const context = isolate.createContextSync();
+    const evaluate = (source: string, filename: string) =>
+      isolate.compileScriptSync(source, { filename }).runSync(context, { reference: true, timeout: setup.timeoutMs });
+    const harness = evaluate(setup.harness, 'harness');
+    const part = (name: string) => harness.getSync(name, { reference: true });
+    const offer = part('offer');
+    for (const [name, source] of setup.functions) {
+      const factory = evaluate(`'use strict';(${source}\n)`, name);
+      offer.applySync(undefined, [name, factory.derefInto()]);
+    }
+    part('begin').applySync(undefined, [setup.vcluster], { timeout: setup.timeoutMs });
+    const add = part('add');
+    for (const [index, code] of setup.expressions.entries()) {
+      const closure = evaluate(`'use strict';((value,valueExists,context)=>(${code}))`, `expression-${index}`);
+      add.applySync(undefined, [closure.derefInto()]);
+    }
+    return { isolate, run: part('run'), calls: 0 };
+  }
+}

@@ -1,0 +1,73 @@
+// Every bound of the room in one place, each with its reason. Those of the realm stop builtins that V8 cannot interrupt;
+// those of the processes stop what gets past them.
+
+export const expressionLimits = {
+  /** An expression is a line or two; longer ones are programs. */
+  maxChars: 4_096,
+  maxNodes: 2_000,
+  /** Deep trees cost stack in every later step. */
+  maxNesting: 64,
+} as const;
+
+export const realmLimits = {
+  /** Characters of any text inside: an object is 1.5 MB at most (etcd), its fields far less. */
+  text: 1_048_576,
+  /** Elements of an array that methods work on; 1.5 MB of Endpoints have about 20,000 addresses. */
+  elements: 100_000,
+  /** Product of the lengths in a search, about 50 ms of a builtin that cannot be interrupted. */
+  search: 50_000_000,
+  /** Text that a regular expression is applied to by replace, match and split: each match costs about 100 bytes. */
+  matched: 262_144,
+  pattern: 1_024,
+  /** Normalisation grows text up to 18 times. */
+  normalized: 65_536,
+  /** Kubernetes takes 256 KiB of annotations for a whole object. */
+  resultText: 262_144,
+  /** Keys and values of one result; the largest Endpoints that etcd takes has about 150,000. */
+  resultUnits: 200_000,
+  resultDepth: 64,
+  /** Characters of all results of one call; also what the main process has to parse in one go. */
+  results: 3_145_728,
+  message: 200,
+} as const;
+
+export const sandboxLimits = {
+  /** Megabytes; a trigger for V8 and no hard cap. */
+  isolateMemoryMb: 32,
+  /** Time for one object. Below 250 ms a throttled container makes slow machines look like slow expressions. */
+  softMs: 500,
+  /** No answer for this long means that the child hangs where V8 cannot interrupt it. */
+  hardMs: 1_500,
+  /** Starting takes 60 ms on a quiet machine. */
+  startMs: 30_000,
+  /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
+  frameChars: 4_194_304,
+  /** Requests written to the child and not yet answered; more would only lengthen the replay after a crash. */
+  inFlight: 16,
+  /** Requests that wait for their turn; beyond it the caller is told to come back. */
+  waiting: 10_000,
+  /** isolated-vm keeps a little for every call, so the isolate is renewed now and then. */
+  callsPerIsolate: 500_000,
+  /** How often a request may be in flight, alone, when the child dies; the evaluator gives it one more chance. */
+  deaths: 1,
+  /** The same when it dies of a SIGKILL that the watchdog did not send: an operator or the kernel, more likely than the request. */
+  killedDeaths: 5,
+  /** Pauses before the next start of a child that died, by how often in a row. */
+  restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
+} as const;
+
+export const memoLimits = {
+  entries: 10_000,
+  chars: 4_194_304,
+} as const;
+
+export const quarantineLimits = {
+  /** First pause of an expression or of a value that it could not finish; doubles up to the last. */
+  firstMs: 1_000,
+  lastMs: 60_000,
+  /** Distinct values within the window that make the expression itself the suspect. */
+  values: 2,
+  windowMs: 60_000,
+  /** Values remembered per expression. */
+  remembered: 1_000,
+} as const;

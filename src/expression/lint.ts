@@ -1,0 +1,110 @@
+// What is allowed and still most likely not what was meant: the mistakes that people really make in patch expressions. A
+// warning never keeps a configuration from loading.
+import type { AnyNode } from 'acorn';
+import type { CompiledExpression } from './compile.ts';
+import { useOf } from './context-use.ts';
+import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { childrenOf } from './scope.ts';
+
+export interface ExpressionSite {
+  direction: 'forward' | 'back';
+  onMissing: 'skip' | 'create';
+}
+
+type Found = Omit<ExpressionWarning, 'line' | 'column'> & { at: number };
+
+export function lintExpression(expression: CompiledExpression, site: ExpressionSite): ExpressionWarning[] {
+  const nodes = [...everyNode(expression.tree)];
+  const found = [
+    ...lintTree(expression),
+    ...nodes.flatMap((node) => lintNode(node, expression.source)),
+    ...lintMissing(expression, nodes, site),
+    ...lintContext(expression, site),
+  ];
+  const warnings = found.map(({ at, ...warning }) => ({ ...placeOf(expression.source, at), ...warning }));
+  return warnings.sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+function* everyNode(node: AnyNode): Generator<AnyNode> {
+  yield node;
+  for (const child of childrenOf(node)) yield* everyNode(child);
+}
+
+function lintTree({ source, tree }: CompiledExpression): Found[] {
+  const text = source.trim();
+  const at = tree.start;
+  if (tree.type === 'ObjectExpression' && text.startsWith('{')) {
+    const message = 'object without parentheses; vCluster reads "{" as the start of a block';
+    return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
+  }
+  if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
+    const message = 'result is what was assigned, not the object that was changed';
+    return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
+  }
+  return [];
+}
+
+function lintNode(node: AnyNode, source: string): Found[] {
+  const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
+  if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
+    const message = '"in" asks for an index of the array, not for an element';
+    const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
+    return [{ rule: 'in-array', at: node.start, message, fix }];
+  }
+  if (node.type === 'Literal' && typeof node.value === 'string' && /\$\{[^}]*\}/.test(node.value)) {
+    const message = 'a placeholder in plain quotes stays as it is';
+    return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
+  }
+  return [];
+}
+
+function lintMissing(expression: CompiledExpression, nodes: readonly AnyNode[], site: ExpressionSite): Found[] {
+  if (site.onMissing === 'skip') {
+    if (!expression.usesValueExists) return [];
+    const message = 'valueExists is always true here: a path that is not found is not applied';
+    return [
+      { rule: 'value-exists', at: expression.tree.start, message, fix: 'add onMissing: create, or drop the test' },
+    ];
+  }
+  if (expression.usesValueExists || !expression.usesValue || nodes.some(isGuard)) return [];
+  const use = nodes.find(readsValue);
+  if (use === undefined) return [];
+  const message = 'value is null where the key is missing';
+  return [
+    { rule: 'null-guard', at: use.start, message, fix: `write valueExists ? ${shown(expression.source)} : null` },
+  ];
+}
+
+function isValue(node: AnyNode): boolean {
+  return node.type === 'Identifier' && node.name === 'value';
+}
+
+/** Places that ask whether there is a value. */
+function isGuard(node: AnyNode): boolean {
+  if (node.type === 'LogicalExpression') return isValue(node.left);
+  if (node.type === 'ConditionalExpression') return isValue(node.test);
+  if (node.type === 'BinaryExpression')
+    return /^[!=]=/.test(node.operator) && (isValue(node.left) || isValue(node.right));
+  return node.type === 'UnaryExpression' && ['!', 'typeof'].includes(node.operator) && isValue(node.argument);
+}
+
+/** Places where null throws or becomes the text "null". */
+function readsValue(node: AnyNode): boolean {
+  if (node.type === 'MemberExpression') return !node.optional && isValue(node.object);
+  if (node.type === 'TemplateLiteral') return node.expressions.some(isValue);
+  return node.type === 'BinaryExpression' && node.operator === '+' && (isValue(node.left) || isValue(node.right));
+}
+
+function lintContext({ context, tree }: CompiledExpression, site: ExpressionSite): Found[] {
+  const found: Found[] = [];
+  if (site.direction === 'forward' && useOf(context, 'hostObject') !== undefined && !context.isWhole) {
+    const message = 'context.hostObject is null when the host object is created, and lags behind later';
+    const fix = 'use context.virtualObject, or allow for null';
+    found.push({ rule: 'host-object', at: tree.start, message, fix });
+  }
+  if (useOf(context, 'vcluster', 'config')?.isWhole === true) {
+    const message = 'the whole configuration goes to the sandbox, with all it may hold';
+    found.push({ rule: 'whole-context', at: tree.start, message, fix: 'name the field: context.vcluster.config.a.b' });
+  }
+  return found;
+}

@@ -1,0 +1,93 @@
+// Reads one ECMAScript expression to the very end of its text. Not two, not a statement, nothing behind it: code is made
+// from the tree, and the tree must be all there is. A program gets the fault with the expression it should have been.
+import { type Expression, type Options, Parser, type Program, parse, type TokenType, tokTypes } from 'acorn';
+import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
+import { expressionLimits } from './limits.ts';
+
+export type Parsed = { kind: 'ok'; tree: Expression } | { kind: 'fault'; fault: ExpressionFault };
+
+/** Module: strict, and await, yield and let are reserved. A fixed year, so that a new acorn does not widen the gate. */
+const options: Options = { ecmaVersion: 2022, sourceType: 'module' };
+
+/** The part of acorn's parser that its types leave out. */
+interface Reading {
+  nextToken(): void;
+  parseExpression(): Expression;
+  unexpected(): never;
+  type: TokenType;
+}
+
+class OneExpression extends Parser {
+  static read(source: string): Expression {
+    const reading = new OneExpression(options, source) as unknown as Reading;
+    reading.nextToken();
+    const tree = reading.parseExpression();
+    // parseExpressionAt() would stop at whatever follows and call it a day.
+    if (reading.type !== tokTypes.eof) reading.unexpected();
+    return tree;
+  }
+}
+
+export function parseExpression(source: string): Parsed {
+  if (source.trim() === '')
+    return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
+  if (source.length > expressionLimits.maxChars) {
+    const message = `expression has ${source.length} characters, wanted at most ${expressionLimits.maxChars}`;
+    return fault(source, expressionLimits.maxChars, message, 'split it into several patches');
+  }
+  try {
+    return { kind: 'ok', tree: OneExpression.read(source) };
+  } catch (thrown) {
+    return explain(source, thrown);
+  }
+}
+
+function explain(source: string, thrown: unknown): Parsed {
+  const program = programOf(source);
+  if (program !== undefined) {
+    const [first, second] = program.body;
+    const isTerminated = second === undefined && first?.type === 'ExpressionStatement';
+    const message = isTerminated
+      ? 'a semicolon ends a statement'
+      : second === undefined
+        ? 'a statement'
+        : 'several statements';
+    const at = isTerminated ? source.trimEnd().length - 1 : ((second ?? first)?.start ?? 0);
+    return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
+  }
+  if (thrown instanceof RangeError)
+    return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
+  if (!(thrown instanceof SyntaxError)) throw thrown;
+  const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
+  const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
+  const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
+  const message = said === 'Unexpected token' ? `unexpected ${found}` : `${said.toLowerCase()} at ${found}`;
+  return fault(source, at, `not an expression: ${message}`, 'write one JavaScript expression');
+}
+
+function programOf(source: string): Program | undefined {
+  try {
+    return parse(source, { ...options, sourceType: 'script', allowReturnOutsideFunction: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** vCluster evaluates a script and takes the value of its last statement; this is the expression that does the same. */
+function rewriteOf(source: string, program: Program): string {
+  const texts = program.body.map((statement) =>
+    source.slice(statement.start, statement.end).replace(/;\s*$/, '').trim(),
+  );
+  if (program.body.every((statement) => statement.type === 'ExpressionStatement')) {
+    return texts.length === 1 ? `write ${texts[0]}` : `write (${texts.join(', ')})`;
+  }
+  const last = program.body.at(-1);
+  const result = texts.pop() ?? '';
+  if (last?.type === 'ReturnStatement') return `write (() => { ${[...texts, result].join('; ')} })()`;
+  if (last?.type === 'ExpressionStatement') return `write (() => { ${[...texts, `return ${result}`].join('; ')} })()`;
+  return 'write a condition as `test ? one : other`, or wrap statements as `(() => { …; return result })()`';
+}
+
+function fault(source: string, index: number, message: string, fix: string): Parsed {
+  return { kind: 'fault', fault: { kind: 'syntax', ...placeOf(source, index), message, fix } };
+}

@@ -1,0 +1,118 @@
+// Code for inside the isolate: objects, JSON, dates, URIs and calls, bounded and the same on every machine.
+
+export const realmData = String.raw`
+const isMap = (x) => {
+  const prototype = getPrototypeOf(x);
+  return prototype === ObjectPrototype || prototype === null;
+};
+const objectStatics = {
+  keys: (x) => objectKeys(guards.$$obj(x)),
+  values: (x) => objectValues(guards.$$obj(x)),
+  entries: (x) => objectEntries(guards.$$obj(x)),
+  assign(into, ...sources) {
+    if (isArray(into)) throw new TypeFault('Object.assign() into an array is not available');
+    for (let at = 0; at < sources.length; at++) guards.$$obj(sources[at]);
+    return objectAssign(into, ...sources);
+  },
+};
+
+// JSON.stringify of a few nested arrays that share their parts can be longer than any memory; so it is walked here first.
+const jsonDepth = 200;
+const jsonPart = (value, key, state, depth) => {
+  if (typeof value === 'object' && value !== null && typeof value.toJSON === 'function') value = value.toJSON(key);
+  if (state.replace !== undefined) value = state.replace(key, value);
+  if (typeof value === 'string') state.room -= value.length;
+  else if (typeof value !== 'object') return typeof value === 'function' ? undefined : value;
+  state.room -= 1;
+  if (state.room < 0) tooLong();
+  if (typeof value === 'string' || value === null) return value;
+  if (depth > jsonDepth) fail('size', 'value is nested deeper than ' + jsonDepth + ' levels, or in a circle');
+  if (isArray(value)) {
+    const out = [];
+    for (let at = 0; at < value.length; at++) {
+      const part = jsonPart(value[at], NativeString(at), state, depth + 1);
+      out[at] = part === undefined ? null : part;
+    }
+    return out;
+  }
+  const out = { __proto__: null };
+  const names = state.only === undefined ? objectKeys(value) : state.only;
+  for (let at = 0; at < names.length; at++) {
+    const part = jsonPart(value[names[at]], names[at], state, depth + 1);
+    state.room -= names[at].length;
+    if (part !== undefined) out[names[at]] = part;
+  }
+  return out;
+};
+const jsonStatics = {
+  parse(text, revive) {
+    const source = stringOf(text);
+    if (source.length > limits.text) tooLong();
+    try {
+      if (typeof revive !== 'function') return parseJson(source);
+    } catch {
+      // V8 would quote from the text, which may be a secret.
+      throw new SyntaxFault('text is not JSON');
+    }
+    return parseJson(source, (key, value) => revive(key, value));
+  },
+  stringify(value, replacer, indent) {
+    const state = {
+      room: limits.text,
+      replace: typeof replacer === 'function' ? (key, part) => replacer(key, part) : undefined,
+      only: isArray(replacer) ? apply(arrayMethods.map, replacer, [stringOf]) : undefined,
+    };
+    const text = stringifyJson(jsonPart(value, '', state, 0), null, indent);
+    return text === undefined ? undefined : capped(text);
+  },
+};
+
+const dateUtc = NativeDate.UTC, dateParse = NativeDate.parse;
+const dateText = /^\d{4}(?:-\d\d(?:-\d\d)?)?$|(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/;
+const parseDate = (text) => {
+  if (text.length > 64 || !regExpTest(dateText, text)) {
+    throw new TypeFault('date needs its time zone, as in 2026-01-31T12:00:00Z');
+  }
+  return dateParse(text);
+};
+function BoundedDate(...args) {
+  if (new.target === undefined) throw new TypeFault('Date() reads the clock, which is not available');
+  if (args.length === 0) throw new TypeFault('new Date() reads the clock, which is not available');
+  if (args.length > 1) return new NativeDate(apply(dateUtc, undefined, args));
+  const [time] = args;
+  return new NativeDate(typeof time === 'string' ? parseDate(time) : NativeNumber(time));
+}
+const dateStatics = { UTC: dateUtc, parse: (text) => parseDate(stringOf(text)) };
+// Local time would be another on every machine; here it is UTC.
+const dateMethods = { toString: DatePrototype.toUTCString };
+for (const part of ['Date', 'Day', 'FullYear', 'Hours', 'Milliseconds', 'Minutes', 'Month', 'Seconds']) {
+  dateMethods['get' + part] = DatePrototype['getUTC' + part];
+}
+
+const callFunction = uncurry(Function.prototype.call);
+const functionMethods = {
+  apply(self, args) {
+    if (typeof this !== 'function') throw new TypeFault('apply() needs a function');
+    if (args === undefined || args === null) return callFunction(this, self);
+    return apply(this, self, list(args, 0));
+  },
+};
+const forEachOf = (native) => ({
+  forEach(f) {
+    callable(f);
+    return apply(native, this, [(value, key, all) => f(value, key, all)]);
+  },
+});
+const mapMethods = forEachOf(Map.prototype.forEach);
+const setMethods = forEachOf(Set.prototype.forEach);
+
+const functionsOfRealm = {};
+for (const name of ['encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI']) {
+  const native = globalThis[name];
+  functionsOfRealm[name] = { [name]: (text) => native(matchable(stringOf(text))) }[name];
+}
+for (const name of ['parseInt', 'parseFloat']) {
+  const native = globalThis[name];
+  functionsOfRealm[name] = { [name]: (text, radix) => native(text, radix) }[name];
+}
+`;

@@ -1,0 +1,81 @@
+// Code for inside the isolate, first part: the builtins that the rest needs, taken before anything can change, and the
+// guards that the rewritten code of an expression calls. Text, because it runs in another realm; strict; no names of Node.
+
+export const realmGuards = `
+const { getPrototypeOf, ownKeys, getOwnPropertyDescriptor, defineProperty, deleteProperty, apply, construct } = Reflect;
+const { freeze, keys: objectKeys, values: objectValues, entries: objectEntries, assign: objectAssign } = Object;
+const isArray = Array.isArray;
+const NativeString = String, NativeNumber = Number, NativeArray = Array, NativeDate = Date, NativeRegExp = RegExp;
+const TypeFault = TypeError, RangeFault = RangeError, AnyFault = Error;
+const ObjectPrototype = Object.prototype, RegExpPrototype = RegExp.prototype, DatePrototype = Date.prototype;
+const parseJson = JSON.parse, stringifyJson = JSON.stringify;
+const iteratorSymbol = Symbol.iterator;
+const floor = Math.floor, fromCharCode = String.fromCharCode;
+const call = Function.prototype.call;
+const bind = Function.prototype.bind;
+// f.call as a function of its own: later changes of f's prototype cannot reach it.
+const uncurry = (f) => apply(bind, call, [f]);
+const textSlice = uncurry(String.prototype.slice);
+const textIndexOf = uncurry(String.prototype.indexOf);
+const charCodeAt = uncurry(String.prototype.charCodeAt);
+const isWellFormed = uncurry(String.prototype.isWellFormed);
+const regExpTest = uncurry(RegExp.prototype.test);
+const setHas = uncurry(Set.prototype.has);
+const mapGet = uncurry(WeakMap.prototype.get);
+const mapSet = uncurry(WeakMap.prototype.set);
+
+// Faults that are ours carry their class here and not on themselves, where the expression could write.
+const kinds = new WeakMap();
+const fail = (kind, message) => {
+  const fault = new TypeFault(message);
+  mapSet(kinds, fault, kind);
+  throw fault;
+};
+const tooBig = (what, limit) => fail('size', what + ' is larger than ' + limit);
+const tooLong = () => tooBig('text', limits.text + ' characters');
+const tooMany = () => tooBig('array', limits.elements + ' elements');
+
+const stringOf = (x) => (typeof x === 'string' ? x : NativeString(x));
+const capped = (text) => (text.length > limits.text ? tooLong() : text);
+
+const machinery = new Set(machineryNames);
+const integer = /^(?:0|[1-9][0-9]*)$/;
+
+const guards = {
+  $$add(a, b) {
+    const sum = a + b;
+    return typeof sum === 'string' && sum.length > limits.text ? tooLong() : sum;
+  },
+  $$str(...parts) {
+    let text = '';
+    for (let at = 0; at < parts.length; at++) {
+      text += stringOf(parts[at]);
+      if (text.length > limits.text) tooLong();
+    }
+    return text;
+  },
+  // Converts once and hands on what was checked: an object could answer differently the second time.
+  $$key(k) {
+    if (typeof k === 'number') return k;
+    const key = stringOf(k);
+    return setHas(machinery, key) ? fail('threw', '"' + key + '" is not available') : key;
+  },
+  $$wkey(k) {
+    const key = guards.$$key(k);
+    if (typeof key === 'number' ? key > limits.elements && key % 1 === 0 : key === 'length' || isFarIndex(key)) {
+      fail('size', 'key "' + key + '" cannot be written: wanted a name or an index up to ' + limits.elements);
+    }
+    return key;
+  },
+  $$len(n) {
+    return typeof n === 'number' && n <= limits.elements ? n : tooMany();
+  },
+  $$iter(x) {
+    return (typeof x === 'string' || isArray(x)) && x.length > limits.elements ? tooMany() : x;
+  },
+  $$obj(x) {
+    return guards.$$iter(x);
+  },
+};
+const isFarIndex = (key) => key.length > 5 && regExpTest(integer, key) && NativeNumber(key) > limits.elements;
+`;

@@ -1,0 +1,109 @@
+// Code for inside the isolate: takes everything away that is not on the lists, puts the bounded builtins in place, and
+// freezes whatever can be reached. After this nothing an expression does can be seen by the next one.
+
+export const realmHardening = `
+const symbolNames = {
+  // Without a prototype: it is asked for names like toString.
+  __proto__: null,
+  '@@iterator': Symbol.iterator, '@@hasInstance': Symbol.hasInstance, '@@toPrimitive': Symbol.toPrimitive,
+  '@@match': Symbol.match, '@@matchAll': Symbol.matchAll, '@@replace': Symbol.replace, '@@search': Symbol.search,
+  '@@split': Symbol.split, '@@toStringTag': Symbol.toStringTag,
+};
+const put = (object, properties) => {
+  for (const name of ownKeys(properties)) {
+    defineProperty(object, name, { value: properties[name], writable: false, enumerable: false, configurable: true });
+  }
+};
+const prune = (object, kept) => {
+  const keep = new Set(kept.map((name) => symbolNames[name] ?? name));
+  for (const key of ownKeys(object)) {
+    if (keep.has(key)) continue;
+    if (!deleteProperty(object, key) && getOwnPropertyDescriptor(object, key) !== undefined && key !== 'prototype') {
+      throw new AnyFault('realm keeps ' + stringOf(key));
+    }
+  }
+};
+const globals = globalThis;
+
+const iterators = [
+  [][iteratorSymbol](), ''[iteratorSymbol](), new Map()[iteratorSymbol](), new Set()[iteratorSymbol](), 'x'.matchAll(/x/g),
+].map(getPrototypeOf);
+const iteratorPrototype = getPrototypeOf(iterators[0]);
+const functionKinds = [function* () {}, async function () {}, async function* () {}].map(getPrototypeOf);
+
+// Each builtin that is replaced keeps its prototype, so that instanceof still tells the truth.
+for (const [name, bounded, statics] of [
+  ['Array', BoundedArray, arrayStatics], ['RegExp', BoundedRegExp, {}], ['Date', BoundedDate, dateStatics],
+]) {
+  defineProperty(bounded, 'prototype', { value: globals[name].prototype, writable: false });
+  defineProperty(bounded, 'name', { value: name });
+  put(bounded, statics);
+  globals[name] = bounded;
+}
+put(Object, objectStatics);
+put(JSON, jsonStatics);
+for (const [name, methods] of [
+  ['Array', arrayMethods], ['String', textMethods], ['Date', dateMethods], ['Map', mapMethods], ['Set', setMethods],
+]) put(globals[name].prototype, methods);
+put(Function.prototype, functionMethods);
+put(globals, functionsOfRealm);
+put(Number, { parseInt: globals.parseInt, parseFloat: globals.parseFloat });
+put(globals, ownFunctions);
+put(globals, guards);
+
+const keptGlobals = [
+  ...objectKeys(keptStatics), ...globalFunctions, 'undefined', 'NaN', 'Infinity',
+  ...objectKeys(ownFunctions), ...objectKeys(guards),
+];
+const prototypes = [];
+for (const name of objectKeys(keptStatics)) {
+  prune(globals[name], ['name', 'length', 'prototype', ...keptStatics[name]]);
+  if (keptMethods[name] !== undefined) prototypes.push([globals[name].prototype, keptMethods[name]]);
+}
+prototypes.push([Function.prototype, keptMethods.Function]);
+const functionPrototype = Function.prototype;
+for (const iterator of iterators) prototypes.push([iterator, ['next']]);
+prototypes.push([iteratorPrototype, ['@@iterator']]);
+for (const kind of functionKinds) {
+  if (kind.prototype !== undefined) prototypes.push([kind.prototype, []]);
+  prototypes.push([kind, []]);
+}
+const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
+for (const [prototype, kept] of prototypes) prune(prototype, kept);
+
+const seeds = [...iterators, iteratorPrototype, ...functionKinds, asyncIterator, functionPrototype, globals];
+for (const [prototype] of prototypes) seeds.push(prototype);
+for (const name of keptGlobals) seeds.push(globals[name]);
+
+const frozen = new WeakSet();
+const isFrozenHere = uncurry(WeakSet.prototype.has);
+const noteFrozen = uncurry(WeakSet.prototype.add);
+const freezeAll = (roots) => {
+  const open = roots;
+  while (open.length > 0) {
+    const object = open[open.length - 1];
+    open.length -= 1;
+    if ((typeof object !== 'object' && typeof object !== 'function') || object === null || isFrozenHere(frozen, object)) continue;
+    noteFrozen(frozen, object);
+    if (object !== globals) freeze(object);
+    open[open.length] = getPrototypeOf(object);
+    const names = ownKeys(object);
+    for (let at = 0; at < names.length; at++) {
+      const property = getOwnPropertyDescriptor(object, names[at]);
+      if (property === undefined) continue;
+      open[open.length] = property.value;
+      open[open.length] = property.get;
+      open[open.length] = property.set;
+    }
+  }
+};
+const harden = () => {
+  const keep = new Set(keptGlobals);
+  for (const key of ownKeys(globals)) {
+    if (!keep.has(key) && !deleteProperty(globals, key)) throw new AnyFault('realm keeps the global ' + stringOf(key));
+  }
+  for (let at = getPrototypeOf(globals); at !== null && at !== ObjectPrototype; at = getPrototypeOf(at)) prune(at, []);
+  freezeAll(seeds);
+  freeze(globals);
+};
+`;

@@ -1,0 +1,136 @@
+// Code for inside the isolate: takes one request, runs its expressions over its values, gives one answer. Everything that
+// an expression throws or returns is looked at here, inside the time limit, and leaves as JSON that this code made itself.
+
+export const realmRun = `
+// Data from JSON: no cycles, no prototypes of its own.
+const freezeData = (root) => {
+  const open = [root];
+  while (open.length > 0) {
+    const part = open[open.length - 1];
+    open.length -= 1;
+    if (typeof part !== 'object' || part === null) continue;
+    freeze(part);
+    const names = objectKeys(part);
+    for (let at = 0; at < names.length; at++) open[open.length] = part[names[at]];
+  }
+  return root;
+};
+
+const wrongType = (message) => fail('type', message);
+const textResult = (text, most) => {
+  if (text.length > most) tooBig('result', most + ' characters');
+  if (!isWellFormed(text)) wrongType('result holds half of a surrogate pair, wanted text');
+  return text;
+};
+const ownCopy = (x, state, depth) => {
+  if (typeof x === 'string') {
+    state.chars += x.length;
+    if (state.chars > limits.text) tooBig('result', limits.text + ' characters');
+    return textResult(x, limits.text);
+  }
+  if (x === null || x === undefined || typeof x === 'boolean') return x;
+  if (typeof x === 'number') return x - x === 0 ? x : wrongType('result holds a number that JSON cannot hold: ' + x);
+  if (typeof x !== 'object') return wrongType('result holds a ' + typeof x + ', wanted data');
+  if (depth > limits.resultDepth) tooBig('result', limits.resultDepth + ' levels');
+  if (isArray(x)) {
+    if (x.length > limits.resultUnits) tooBig('result', limits.resultUnits + ' values');
+    const out = [];
+    for (let at = 0; at < x.length; at++) {
+      spend(state);
+      const part = ownCopy(x[at], state, depth + 1);
+      out[at] = part === undefined ? null : part;
+    }
+    return out;
+  }
+  if (!isMap(x)) return wrongType('result is or holds an object of a class (Date, Map, RegExp …), wanted data');
+  // Without a prototype: a frozen one would refuse keys like valueOf.
+  const out = { __proto__: null };
+  const names = objectKeys(x);
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at];
+    if (name === '__proto__') wrongType('result holds the key "__proto__"');
+    spend(state);
+    state.chars += textResult(name, limits.resultText).length;
+    const part = ownCopy(x[name], state, depth + 1);
+    if (part !== undefined) out[name] = part;
+  }
+  return out;
+};
+const spend = (state) => {
+  if (++state.units > limits.resultUnits) tooBig('result', limits.resultUnits + ' values');
+};
+const resultOf = (x, state) => {
+  if (x === undefined || x === null) return null;
+  if (typeof x === 'string') {
+    state.chars += x.length;
+    return textResult(x, limits.resultText);
+  }
+  if (typeof x === 'number' && x - x !== 0) return wrongType('result is ' + x + ', wanted a number that JSON can hold');
+  if (typeof x === 'function') return wrongType('result is a function, wanted data');
+  return ownCopy(x, state, 0);
+};
+
+const kindOf = (thrown) => {
+  const kind = typeof thrown === 'object' && thrown !== null ? mapGet(kinds, thrown) : undefined;
+  return kind === undefined ? 'threw' : kind;
+};
+// No getters and no proxies can exist in here, so reading what was thrown runs no foreign code.
+const messageOf = (thrown) => {
+  if (typeof thrown === 'string') return textSlice(thrown, 0, limits.message);
+  if (typeof thrown !== 'object' || thrown === null) return 'threw ' + (typeof thrown === 'function' ? 'a function' : NativeString(thrown));
+  const { message } = thrown;
+  return typeof message === 'string' && message !== '' ? textSlice(message, 0, limits.message) : 'threw an object without a message';
+};
+
+const functions = [];
+let vcluster = null;
+const runGroup = (group, host, virtual, shared, state) => {
+  const [index, values, exists, paths] = group;
+  const f = functions[index];
+  const changed = [], results = [], faults = [];
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at];
+    // An expression may change the parts of an object value and return the same object.
+    const isObject = typeof value === 'object' && value !== null;
+    try {
+      const context = paths === 0 ? shared : freeze({ vcluster, hostObject: host, virtualObject: virtual, path: paths[at] });
+      const result = f(value, exists === 0 || exists[at] === 1, context);
+      if (!isObject && (result === value || (result === undefined && value === null))) continue;
+      state.chars = 0;
+      state.units = 0;
+      const copy = resultOf(result, state);
+      state.room -= state.chars + state.units;
+      if (state.room < 0) tooBig('all results of the object', limits.results + ' characters');
+      changed[changed.length] = at;
+      results[results.length] = copy;
+    } catch (thrown) {
+      faults[faults.length] = [at, kindOf(thrown), messageOf(thrown)];
+    }
+  }
+  return [changed, results, faults];
+};
+const run = (text) => {
+  const [groups, hostObject, virtualObject] = parseJson(text);
+  const host = freezeData(hostObject), virtual = freezeData(virtualObject);
+  const shared = freeze({ vcluster, hostObject: host, virtualObject: virtual, path: '' });
+  const state = { room: limits.results, chars: 0, units: 0 };
+  const answers = [];
+  for (let at = 0; at < groups.length; at++) answers[at] = runGroup(groups[at], host, virtual, shared, state);
+  // A list of one text: a bare text of more than 1 KiB would be memory that nobody counts.
+  return [stringifyJson(answers)];
+};
+const offer = (name, factory) => {
+  if (typeof factory !== 'function') throw new AnyFault('function ' + name + ' has no source that gives a function');
+  const f = factory({ sha256Hex });
+  defineProperty(globals, name, { value: f, writable: false, enumerable: false, configurable: true });
+  keptGlobals.push(name);
+  seeds.push(f);
+};
+const begin = (text) => {
+  vcluster = freezeData(parseJson(text));
+  harden();
+};
+const add = (f) => {
+  functions[functions.length] = freeze(f);
+};
+`;

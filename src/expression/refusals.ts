@@ -1,0 +1,64 @@
+// The words for what expressions cannot use: what it is, why not, and what to write instead.
+import { globalConstants, keptStatics } from './builtins.ts';
+import { shown } from './expression-fault.ts';
+
+/** Node types, and kinds of node, that are refused with words of their own. */
+export const refusedNodes = new Map<string, readonly [message: string, fix: string]>(
+  Object.entries({
+    AwaitExpression: ['await is not available', 'expressions answer at once'],
+    YieldExpression: ['yield is not available', 'build an array'],
+    async: ['async functions are not available', 'expressions answer at once'],
+    generator: ['generators are not available', 'build an array'],
+    ImportExpression: ['import() is not available', 'expressions have no modules'],
+    MetaProperty: ['meta properties are not available', 'expressions have no modules'],
+    ClassExpression: ['classes are not available', 'use objects and functions'],
+    ClassDeclaration: ['classes are not available', 'use objects and functions'],
+    class: ['classes are not available', 'use objects and functions'],
+    Super: ['super is not available', 'use objects and functions'],
+    ThisExpression: ['this is not available', 'use value, context or a name of your own'],
+    TaggedTemplateExpression: ['tagged templates are not available', 'call the function with arguments'],
+    accessor: ['getters and setters are not available', 'use plain properties'],
+    DebuggerStatement: ['debugger is not available', 'use hostward eval to try an expression'],
+    LabeledStatement: ['labels are not available', 'use a function and return'],
+    using: ['using is not available', 'use const'],
+  }),
+);
+
+const named = new Map<string, readonly [message: string, fix: string]>(
+  Object.entries({
+    'Math.random': [
+      'Math.random is not available',
+      'results must depend on the object alone; derive one from value or context',
+    ],
+    'Date.now': ['Date.now is not available', 'results must depend on the object alone; use new Date(text)'],
+    eval: ['eval is not available', 'write the expression itself'],
+    Function: ['Function is not available', 'write a function: (x) => …'],
+    Intl: ['Intl is not available', 'it depends on where it runs'],
+    BigInt: ['BigInt is not available', 'use a number'],
+    console: ['console is not available', 'use hostward eval or render --explain to see values'],
+  }),
+);
+
+const hostNames = new Set([
+  ...['require', 'module', 'process', 'global', 'globalThis', 'window', 'self', 'fetch', 'Buffer', 'setTimeout'],
+  ...['setInterval', 'setImmediate', 'queueMicrotask', 'exports', 'structuredClone', 'performance', 'navigator'],
+]);
+
+/** A name that is neither declared nor offered: a mistyped builtin, the outside world, or a text without its quotes. */
+export function unavailable(name: string, source: string): readonly [message: string, fix: string] {
+  const own = named.get(name);
+  if (own !== undefined) return own;
+  if (hostNames.has(name)) return [`"${name}" is not available`, 'expressions see value, valueExists and context only'];
+  const [owner] = name.split('.') as [string];
+  if (name.includes('.'))
+    return [`${name} is not available`, `of ${owner} there are: ${(keptStatics.get(owner) ?? []).join(', ')}`];
+  if (Object.hasOwn(globalThis, name)) return [`"${name}" is not available`, 'expressions work on data only'];
+  const wrongCase = [...keptStatics.keys(), ...globalConstants, 'value', 'valueExists', 'context'].find(
+    (known) => known.toLowerCase() === name.toLowerCase(),
+  );
+  if (wrongCase !== undefined) return [`"${name}" is not defined`, `write ${wrongCase}`];
+  const text = source.trim();
+  const isBareText = /^[\w.\-/: ]+$/.test(text) && !/\b(value|context|valueExists)\b/.test(text);
+  const quoted = isBareText ? text : name;
+  return [`"${name}" is not defined`, `write ${shown(JSON.stringify(quoted))} if it is a text`];
+}

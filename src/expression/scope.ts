@@ -1,0 +1,80 @@
+// Which names an expression declares itself, and where they hold. Only what resolves to none of them is a name of the realm.
+import type { AnyNode, BlockStatement, Expression, Pattern, Statement } from 'acorn';
+
+export class Scope {
+  readonly #names: ReadonlySet<string>;
+  readonly #outer: Scope | undefined;
+
+  constructor(names: readonly string[], outer?: Scope) {
+    this.#names = new Set(names);
+    this.#outer = outer;
+  }
+
+  declares(name: string): boolean {
+    return this.#names.has(name) || (this.#outer?.declares(name) ?? false);
+  }
+}
+
+export function namesInPattern(pattern: Pattern): string[] {
+  switch (pattern.type) {
+    case 'Identifier':
+      return [pattern.name];
+    case 'ObjectPattern':
+      return pattern.properties.flatMap((property) =>
+        namesInPattern(property.type === 'RestElement' ? property : property.value),
+      );
+    case 'ArrayPattern':
+      return pattern.elements.flatMap((element) => (element === null ? [] : namesInPattern(element)));
+    case 'RestElement':
+      return namesInPattern(pattern.argument);
+    case 'AssignmentPattern':
+      return namesInPattern(pattern.left);
+    case 'MemberExpression':
+      return [];
+    default:
+      return pattern satisfies never;
+  }
+}
+
+export function namesInFunction(
+  own: string | undefined,
+  params: readonly Pattern[],
+  body: BlockStatement | Expression,
+): string[] {
+  const names = params.flatMap(namesInPattern);
+  if (own !== undefined) names.push(own);
+  return body.type === 'BlockStatement' ? [...names, ...namesInBlock(body.body), ...varsIn(body.body)] : names;
+}
+
+/** let, const and functions of one block. */
+export function namesInBlock(statements: readonly Statement[]): string[] {
+  return statements.flatMap((statement) => {
+    if (statement.type === 'FunctionDeclaration') return [statement.id.name];
+    if (statement.type !== 'VariableDeclaration' || statement.kind === 'var') return [];
+    return statement.declarations.flatMap((declaration) => namesInPattern(declaration.id));
+  });
+}
+
+/** var belongs to the function, however deep it stands. */
+function varsIn(nodes: readonly AnyNode[]): string[] {
+  return nodes.flatMap((node) => {
+    if (node.type === 'VariableDeclaration') {
+      return node.kind === 'var' ? node.declarations.flatMap((declaration) => namesInPattern(declaration.id)) : [];
+    }
+    if (/Expression|FunctionDeclaration/.test(node.type) && node.type !== 'ExpressionStatement') return [];
+    return varsIn([...childrenOf(node)]);
+  });
+}
+
+/** Every node directly below; acorn's nodes hold nodes, lists of nodes and plain values. */
+export function* childrenOf(node: AnyNode): Generator<AnyNode> {
+  for (const part of Object.values(node)) {
+    for (const child of Array.isArray(part) ? part : [part]) {
+      if (isNode(child)) yield child;
+    }
+  }
+}
+
+function isNode(part: unknown): part is AnyNode {
+  return typeof part === 'object' && part !== null && 'type' in part && typeof part.type === 'string';
+}

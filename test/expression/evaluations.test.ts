@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { compileExpression } from '../../src/expression/compile.ts';
+import { lintExpression } from '../../src/expression/lint.ts';
+import { type JsonMap, parsePath } from '../../src/expression/path.ts';
+import { writeResults } from '../../src/expression/write-results.ts';
+import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './bed.ts';
+
+interface Evaluation extends Inputs {
+  expression: string;
+  result?: unknown;
+  error?: { kind: string; message: string };
+}
+
+describe('evaluate()', () => {
+  const rows = fixture<Evaluation[]>('evaluations.json');
+  const expressions = rows.map((row) => compiled(row.expression));
+
+  it('gives what the cases say', async () => {
+    const on = await evaluator({ expressions });
+    for (const [at, row] of rows.entries()) {
+      const outcome = await evaluateOne(on, expressions[at] as (typeof expressions)[0], row);
+      const expected =
+        row.error === undefined
+          ? { value: row.result }
+          : { error: { kind: row.error.kind, message: expect.stringContaining(row.error.message) } };
+      expect({ expression: row.expression, ...outcome }).toEqual({ expression: row.expression, ...expected });
+    }
+  });
+
+  it('gives the same again, in another order and another isolate', async () => {
+    const forwards = await evaluator({ expressions, memo: { entries: 0 } });
+    const backwards = await evaluator({ expressions, memo: { entries: 0 } });
+    const once = await Promise.all(rows.map((row, at) => evaluateOne(forwards, expressions[at] as never, row)));
+    const turned = await Promise.all(
+      [...rows.entries()].reverse().map(([at, row]) => evaluateOne(backwards, expressions[at] as never, row)),
+    );
+    expect(turned.reverse()).toEqual(once);
+  });
+});
+
+interface Example {
+  example: number | string;
+  where: string;
+  path: string;
+  expression?: string;
+  reverseExpression?: string;
+  object: JsonMap;
+  onMissing?: 'create';
+  virtualObject?: JsonMap;
+  documented: unknown;
+  ours?: JsonMap;
+  fault?: { message: string; fix: string };
+  warns?: string[];
+}
+
+describe('the examples of the vCluster documentation', () => {
+  const rows = fixture<Example[]>('vcluster-examples.json');
+  it.each(rows.map((row) => [row.example, row.where, row] as const))('%s, %s', async (_, __, row) => {
+    const text = row.expression ?? row.reverseExpression ?? '';
+    const result = compileExpression(text);
+    if (result.kind === 'faults') {
+      const { message, fix } = result.faults[0];
+      expect({ message, fix }).toEqual({
+        message: expect.stringContaining(row.fault?.message ?? 'no fault'),
+        fix: row.fault?.fix,
+      });
+      return;
+    }
+    expect(row.fault).toBeUndefined();
+    const { expression } = result;
+    const direction = row.expression === undefined ? 'back' : 'forward';
+    const warnings = lintExpression(expression, { direction, onMissing: row.onMissing ?? 'skip' });
+    expect(warnings.map(({ rule }) => rule)).toEqual(row.warns ?? []);
+    const parsed = parsePath(row.path);
+    if (parsed.kind === 'fault') throw new Error(parsed.message);
+    const root = structuredClone(row.object);
+    const matches = parsed.path.match(root, {
+      createMissing: row.onMissing === 'create',
+      withPaths: expression.usesPath,
+    });
+    const on = await evaluator({ expressions: [expression] });
+    const request = {
+      hostObject: null,
+      virtualObject: row.virtualObject ?? null,
+      groups: [{ expression, ...matches }],
+    };
+    const [outcome] = await on.evaluate(request);
+    expect(outcome?.errors).toEqual([]);
+    writeResults(matches, outcome?.results ?? []);
+    expect(root).toEqual(row.ours);
+  });
+
+  it('say why, where ours is not what is documented', () => {
+    const silent = rows.filter(
+      (row) =>
+        JSON.stringify(row.documented) !== JSON.stringify(row.ours) && !('why' in row) && row.fault === undefined,
+    );
+    expect(silent.map(({ example, where }) => `${example}, ${where}`)).toEqual(['28, 0.27-0.29 docs']);
+  });
+});
