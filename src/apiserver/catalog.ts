@@ -1,14 +1,17 @@
 // The kinds that a server serves, found by what a URL says about them.
 import { groupVersionOf, type Kind } from './kind.ts';
+import { ProtobufReader, type ProtobufTypes } from './protobuf-body.ts';
 import { type Node, type Schema, SchemaSet } from './schema.ts';
 
 export class Catalog {
   readonly kinds: readonly Kind[];
   readonly schemas: SchemaSet;
+  readonly protobuf: ProtobufReader | undefined;
   #byPlace = new Map<string, Kind>();
 
-  constructor(kinds: readonly Kind[], definitions: Readonly<Record<string, Schema>>) {
+  constructor(kinds: readonly Kind[], definitions: Readonly<Record<string, Schema>>, protobuf?: ProtobufTypes) {
     this.kinds = kinds;
+    this.protobuf = protobuf === undefined ? undefined : new ProtobufReader(protobuf);
     this.schemas = new SchemaSet(definitions);
     for (const kind of kinds) this.#byPlace.set(place(kind.group, kind.version, kind.plural), kind);
   }

@@ -5,7 +5,7 @@ import { equalJson, type Json } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { conflict, invalid, notFound, objectWasModified, preconditionFailed } from '../object/status.ts';
 import type { StoredRecord } from '../store/store.ts';
-import type { Subresource, WriteContext } from './kind.ts';
+import { faultSubject, type Subresource, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackUpdate } from './managers.ts';
 import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from './object-meta.ts';
@@ -72,7 +72,8 @@ async function nextObject(
   countGeneration(object, old, kind.strategy, wantChanged(object, old));
   if (change.keepsManagers !== true && isUntouched(object, old)) return 'unchanged';
   const errors = [...metaErrors(object, old, kind), ...(kind.strategy.validate?.(object, old) ?? [])];
-  if (errors.length > 0) throw new StatusFault(invalid(kind, target.name, errors));
+  if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
+  if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
   const { subresource: part, name, namespace } = target;
   for (const admit of kit.admission) {
     await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old, user });

@@ -3,7 +3,7 @@
 import { requiredValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../object/status.ts';
-import type { WriteContext } from './kind.ts';
+import { faultSubject, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackCreate } from './managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from './object-meta.ts';
@@ -66,12 +66,15 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   fillNewMeta(object, call, now);
   withoutDoubleOwners(object, call);
   if (name === '') {
-    throw new StatusFault(invalid(kind, '', [requiredValue('metadata.name', 'name or generateName is required')]));
+    throw new StatusFault(
+      invalid(faultSubject(kind), '', [requiredValue('metadata.name', 'name or generateName is required')]),
+    );
   }
   await strategy.prepareForCreate?.(object, ctx);
   try {
     const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
-    if (errors.length > 0) throw new StatusFault(invalid(kind, name, errors));
+    if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
+    if (!options.dryRun) await strategy.reserve?.(object, ctx);
     if (options.keepsManagers !== true) trackCreate(call, object, now);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
     const text = toStoredText(stored);

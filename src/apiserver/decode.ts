@@ -130,9 +130,25 @@ function fitScalar(value: unknown, scalar: Scalar, path: string, ctx: DecodeCont
     case 'time':
       if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw wrongType(value, 'time', path, ctx);
       return value;
+    case 'microTime':
+      if (typeof value !== 'string') throw wrongType(value, 'time', path, ctx);
+      checkMicroTime(value, ctx);
+      return value;
     default:
       return scalar satisfies never;
   }
+}
+
+/** Written with exactly six digits; the words are Go's, whose layout is the format. */
+function checkMicroTime(text: string, ctx: DecodeContext): void {
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) return;
+  const opening = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.exec(text)?.[0];
+  const rest = opening === undefined ? text : text.slice(opening.length);
+  const wanted = opening === undefined ? '2006' : '.000000';
+  throw refusal(
+    ctx,
+    `parsing time "${text}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "${rest}" as "${wanted}"`,
+  );
 }
 
 /** With its padding, as Go wants it; line ends do not count. */
@@ -192,6 +208,7 @@ function zeroScalar(scalar: Scalar): unknown {
     case 'boolean':
       return false;
     case 'time':
+    case 'microTime':
       return null;
     case 'quantity':
       return '0';

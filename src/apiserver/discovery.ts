@@ -114,7 +114,8 @@ function responseKind(kind: Kind, made: { group: string; version: string; kind: 
 }
 
 function aggregatedResource(kind: Kind): object {
-  const below = subresourceFacts(kind).map((facts) => ({
+  const sorted = subresourceFacts(kind).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const below = sorted.map((facts) => ({
     subresource: facts.name,
     responseKind: responseKind(kind, facts),
     verbs: facts.verbs,

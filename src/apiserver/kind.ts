@@ -35,9 +35,11 @@ export interface Strategy {
   setDefaults?(object: KubeObject): void;
   prepareForCreate?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   prepareForUpdate?(object: KubeObject, old: KubeObject, ctx: WriteContext): void | Promise<void>;
+  /** Takes what is limited, e.g. an address, once the object is known to be in order. */
+  reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   /** Faults of the object itself; metadata has been checked. `old` is set on updates. */
   validate?(object: KubeObject, old: KubeObject | undefined): FieldError[];
-  /** A create, update or delete that prepare… reserved something for did not happen, or has made something free. */
+  /** Gives back what reserve took: the create did not happen after all, or the object is gone. */
   released?(object: KubeObject): void;
   /** PUT of a name that does not exist creates it. */
   allowsCreateOnUpdate?: boolean;
@@ -107,6 +109,11 @@ export interface Kind {
   selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>;
   /** Kinds that are questions: POST is answered and nothing is kept. */
   answer?: SubresourceAction;
+}
+
+/** What a validation's Status is about: a kind that is kept as another is judged as that one. */
+export function faultSubject(kind: Kind): { group: string; kind: string } {
+  return { group: kind.conversion === undefined ? kind.group : '', kind: kind.kind };
 }
 
 /** Schemas by name, as data. */

@@ -1,6 +1,7 @@
 // Which of our representations a client gets, from its Accept header: JSON always, as the object itself, as a Table or as
 // bare metadata. Protobuf and CBOR are passed over; a client that takes nothing else is told what there is.
-import { notAcceptable } from './status-fault.ts';
+import { notAcceptable as noSuchForm } from '../object/status.ts';
+import { notAcceptable, StatusFault } from './status-fault.ts';
 
 export type Representation = 'object' | 'table' | 'metadata';
 
@@ -34,7 +35,11 @@ export function negotiate(accept: string | undefined): Negotiated {
     if (remembered.size >= rememberedLimit) remembered.clear();
     remembered.set(accept, answer);
   }
-  if (answer === undefined) throw notAcceptable(offered);
+  if (answer === undefined) {
+    // A form that nobody has, of a type that we speak, is told in other words.
+    const types = offered.slice(0, 3);
+    throw types.some((type) => accept.includes(type)) ? new StatusFault(noSuchForm(types)) : notAcceptable(offered);
+  }
   return answer;
 }
 

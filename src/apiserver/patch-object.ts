@@ -51,6 +51,7 @@ export async function patchObject(
 /** What a patch makes must fit its kind like anything that is sent; that it does not is told with the whole result. */
 function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
   try {
+    if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
     return fitted(
       call,
       { value: patched, duplicateFields: [] },
@@ -66,7 +67,7 @@ function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): K
 
 function shownResult(patched: JsonObject): string {
   const { metadata, ...rest } = patched;
-  const { managedFields: _managed, ...meta } = isJsonObject(metadata) ? metadata : {};
+  const meta = isJsonObject(metadata) ? metadata : {};
   const first = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'];
   const ranked = Object.entries(meta).sort(([a], [b]) => rank(first, a) - rank(first, b));
   const all = { ...rest, metadata: Object.fromEntries(ranked) };

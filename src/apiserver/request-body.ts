@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { requestEntityTooLarge, unsupportedMediaType } from '../object/status.ts';
 import { duplicateFields } from './duplicate-fields.ts';
+import { type ProtobufReader, protobufType } from './protobuf-body.ts';
 import { badRequest, StatusFault } from './status-fault.ts';
 
 /** As the real server: what etcd takes in a request, twice over. */
@@ -44,7 +45,15 @@ export interface ParsedBody {
 }
 
 /** JSON, or YAML where the header says so or nothing at all is said and the text is no JSON. */
-export async function parseObjectBody(body: Buffer, mediaType: string, kind?: string): Promise<ParsedBody> {
+export async function parseObjectBody(
+  body: Buffer,
+  mediaType: string,
+  more: { kind?: string; protobuf: ProtobufReader | undefined },
+): Promise<ParsedBody> {
+  if (mediaType === protobufType && more.protobuf !== undefined) {
+    return { value: more.protobuf.read(body), duplicateFields: [] };
+  }
+  const { kind } = more;
   const text = body.toString('utf8');
   if (mediaType === 'application/json' || (mediaType === '' && /^\s*\{/.test(text))) return parseJsonText(text, kind);
   if (mediaType === 'application/yaml' || mediaType === 'text/yaml' || mediaType === '') return parseYamlText(text);

@@ -27,7 +27,16 @@ export interface Schema {
   'x-nulls'?: readonly string[];
 }
 
-export type Scalar = 'string' | 'integer' | 'number' | 'boolean' | 'intOrString' | 'quantity' | 'time' | 'bytes';
+export type Scalar =
+  | 'string'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'intOrString'
+  | 'quantity'
+  | 'time'
+  | 'microTime'
+  | 'bytes';
 
 interface MergeHints {
   patchStrategy: readonly string[];
@@ -103,7 +112,8 @@ export class SchemaSet {
 
   #referenced(ref: string): Node {
     const name = ref.slice(refPrefix.length);
-    if (name.endsWith('.meta.v1.Time') || name.endsWith('.meta.v1.MicroTime')) return scalarNode('time');
+    if (name.endsWith('.meta.v1.Time')) return scalarNode('time');
+    if (name.endsWith('.meta.v1.MicroTime')) return scalarNode('microTime');
     if (name.endsWith('.resource.Quantity')) return scalarNode('quantity');
     if (name.endsWith('.intstr.IntOrString')) return scalarNode('intOrString');
     const node = this.node(name);

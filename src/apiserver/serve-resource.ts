@@ -14,7 +14,7 @@ import { timestamp } from './object-meta.ts';
 import { patchObject } from './patch-object.ts';
 import { getObject, listObjects } from './read-objects.ts';
 import { stamped } from './representation.ts';
-import { mediaTypeOf, parseObjectBody, readBody } from './request-body.ts';
+import { mediaTypeOf, type ParsedBody, parseObjectBody, readBody } from './request-body.ts';
 import { sendOutcome, sendStatus, warningHeaders } from './respond.ts';
 import { badRequest, methodNotAllowed, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey } from './stored-text.ts';
@@ -96,7 +96,7 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
       return listObjects(call);
     case 'create': {
       const options = writeOptions(target.query, 'CreateOptions');
-      const submitted = await parseObjectBody(await readBody(request), mediaTypeOf(request), kind.kind);
+      const submitted = await objectBody(call, request);
       if (subresource?.mode === 'action') return act(call, subresource, submitted.value);
       const object = incomingObject(call, submitted, options.fieldValidation);
       if (kind.answer !== undefined) return answer(call, object);
@@ -105,11 +105,7 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
     }
     case 'update': {
       const options = writeOptions(target.query, 'UpdateOptions');
-      return updateObject(
-        call,
-        await parseObjectBody(await readBody(request), mediaTypeOf(request), kind.kind),
-        options,
-      );
+      return updateObject(call, await objectBody(call, request), options);
     }
     case 'patch':
       return patchObject(
@@ -119,18 +115,24 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
         writeOptions(target.query, 'PatchOptions'),
       );
     case 'delete':
-      return deleteObject(call, deleteOptions(await optionsBody(request), target.query));
+      return deleteObject(call, deleteOptions(await optionsBody(call, request), target.query));
     case 'deletecollection':
-      return deleteCollection(call, deleteOptions(await optionsBody(request), target.query));
+      return deleteCollection(call, deleteOptions(await optionsBody(call, request), target.query));
     default:
       throw methodNotAllowed();
   }
 }
 
-async function optionsBody(request: IncomingMessage): Promise<unknown> {
+async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedBody> {
+  const { protobuf } = call.kit.catalog;
+  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: call.kind.kind, protobuf });
+}
+
+async function optionsBody(call: Call, request: IncomingMessage): Promise<unknown> {
   const body = await readBody(request);
   if (body.length === 0) return undefined;
-  const { value } = await parseObjectBody(body, mediaTypeOf(request));
+  const { protobuf } = call.kit.catalog;
+  const { value } = await parseObjectBody(body, mediaTypeOf(request), { protobuf });
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value as { kind?: string; apiVersion?: string };
   if (kind !== 'DeleteOptions') throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}"`);
   return value;

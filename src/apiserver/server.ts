@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
+import { internalError, pathNotFound, type Status, serviceUnavailable } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
@@ -16,6 +16,7 @@ import type { Kind, Schemas } from './kind.ts';
 import { type Admission, type Kit, type Randomness, systemRandomness } from './kit.ts';
 import { negotiate } from './negotiate.ts';
 import { OpenApi } from './openapi.ts';
+import type { ProtobufTypes } from './protobuf-body.ts';
 import { RequestJournal, recordOf } from './request-journal.ts';
 import { type Headers, sendJson, sendStatus, sendText } from './respond.ts';
 import { serveResource } from './serve-resource.ts';
@@ -26,6 +27,8 @@ import type { WatchSettings, WatchStream } from './watch-stream.ts';
 export interface ApiServerOptions {
   kinds: readonly Kind[];
   schemas: Schemas;
+  /** For bodies in protobuf; without it they are refused. */
+  protobuf?: ProtobufTypes;
   store: Store;
   clock: Clock;
   log: Log;
@@ -85,7 +88,7 @@ export class ApiServer {
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
-    const catalog = new Catalog(options.kinds, options.schemas);
+    const catalog = new Catalog(options.kinds, options.schemas, options.protobuf);
     this.#openApi = new OpenApi(catalog, options.version.gitVersion);
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
@@ -201,6 +204,10 @@ export class ApiServer {
       await this.#servePath(target, request, response, user);
       return user.name;
     }
+    if (!this.kit.catalog.groups().includes(target.group)) {
+      this.#refuseUnknownGroup(target, response);
+      return user.name;
+    }
     let stream: WatchStream | undefined;
     try {
       await serveResource({
@@ -249,13 +256,20 @@ export class ApiServer {
     const { aggregated } = negotiate(request.headers.accept);
     const document = discoveryDocument(this.kit.catalog, target.path, aggregated);
     if (document === undefined) {
-      sendText(response, 404, '404 page not found\n');
+      this.#refuseUnknownGroup(target, response);
       return;
     }
     const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
     const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
     const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
     sendJson(response, 200, JSON.stringify(document), headers);
+  }
+
+  /** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
+  #refuseUnknownGroup(target: Target, response: ServerResponse): void {
+    const [, root, group = ''] = target.path.split('/');
+    if (root === 'api' || this.kit.catalog.groups().includes(group)) sendStatus(response, pathNotFound());
+    else sendText(response, 404, '404 page not found\n');
   }
 
   #version(): object {

@@ -1,11 +1,9 @@
 // Tables: what kubectl prints. Columns come with the kind; a kind without any shows name and age.
-import { invalidValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
-import { invalid } from '../object/status.ts';
 import type { Column, Kind } from './kind.ts';
 import type { Call } from './kit.ts';
 import { partial } from './partial-metadata.ts';
-import { StatusFault } from './status-fault.ts';
+import { badRequest } from './status-fault.ts';
 
 export const nameColumn: Column = {
   name: 'Name',
@@ -60,10 +58,8 @@ function includeOf(query: URLSearchParams): 'None' | 'Metadata' | 'Object' {
     case 'Object':
       return include;
     default:
-      throw new StatusFault(
-        invalid({ group: 'meta.k8s.io', kind: 'TableOptions' }, '', [
-          invalidValue('includeObject', include, "must be 'Metadata', 'Object', 'None', or empty"),
-        ]),
+      throw badRequest(
+        `Unable to convert to Table as requested: includeObject: Invalid value: "${include}": must be 'Metadata', 'Object', 'None', or empty`,
       );
   }
 }

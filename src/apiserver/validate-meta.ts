@@ -1,16 +1,28 @@
 // The metadata rules for a kind, at birth and at a change.
-import type { FieldError } from '../object/field-error.ts';
+import { type FieldError, invalidValue } from '../object/field-error.ts';
 import { validateMeta, validateMetaUpdate } from '../object/meta-validation.ts';
 import type { KubeObject } from '../object/object.ts';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../object/qualified-name.ts';
 import type { Kind } from './kind.ts';
 
 export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind: Kind): FieldError[] {
-  const errors = validateMeta(object.metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) });
+  const { metadata } = object;
+  const errors = [
+    ...validateMeta(metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) }),
+    ...(metadata.finalizers ?? []).flatMap(finalizerErrors),
+  ];
   if (old === undefined) return errors;
-  const changes = validateMetaUpdate(object.metadata, old.metadata);
+  errors.push(...validateMetaUpdate(metadata, old.metadata));
   // The real server asks twice, and a client that counts causes sees it.
-  return [...changes, ...changes, ...errors];
+  return [...errors, ...errors];
+}
+
+const standardFinalizers = ['kubernetes', 'orphan', 'foregroundDeletion'];
+
+function finalizerErrors(name: string, index: number): FieldError[] {
+  if (name.includes('/') || standardFinalizers.includes(name)) return [];
+  const why = 'name is neither a standard finalizer name nor is it fully qualified';
+  return [invalidValue(`metadata.finalizers[${index}]`, name, why)];
 }
 
 function nameProblems(kind: Kind): (name: string) => string[] {

@@ -2,7 +2,6 @@
 // halfway frees the address of somebody else.
 import { StatusFault } from '../apiserver/status-fault.ts';
 import { invalidValue } from '../object/field-error.ts';
-import { parseAddress } from '../object/ip.ts';
 import { invalid } from '../object/status.ts';
 
 /** A /16 under 10.0.0.0; the first address is the API server's own. */
@@ -32,14 +31,10 @@ export class ClusterAddresses {
   claim(address: string, holder: string): void {
     const current = this.#holders.get(address);
     if (current === holder) return;
-    const problem =
-      parseAddress(address).kind === 'invalid'
-        ? 'must be a valid IP address'
-        : current === undefined
-          ? undefined
-          : 'failed to allocate IP: provided IP is already allocated';
-    if (problem !== undefined) {
-      const errors = [invalidValue('spec.clusterIPs', [address], problem)];
+    if (current !== undefined) {
+      const errors = [
+        invalidValue('spec.clusterIPs', [address], 'failed to allocate IP: provided IP is already allocated'),
+      ];
       throw new StatusFault(invalid({ group: '', kind: 'Service' }, '', errors));
     }
     this.#holders.set(address, holder);

@@ -15,7 +15,7 @@ import { Access, type AccessUser, mastersGroup } from './access.ts';
 import { makeServingCertificate } from './certificates.ts';
 import { ClusterAddresses } from './cluster-addresses.ts';
 import { writeFirstObjects } from './first-objects.ts';
-import { kindsOf, schemas } from './kinds.ts';
+import { kindsOf, protobuf, schemas } from './kinds.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 
@@ -72,6 +72,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   const server = new ApiServer({
     kinds: kindsOf({ access, addresses, newToken }),
     schemas,
+    protobuf,
     store,
     clock,
     log,

@@ -1,9 +1,10 @@
 // Endpoints: defaults, rules and looks.
-import { allVerbs, type Kind } from '../apiserver/kind.ts';
+import { allVerbs, type Kind, type WriteContext } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
+import { parseAddress } from '../object/ip.ts';
 import { equalJson, type Json } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
-import { dnsLabelProblems, dnsSubdomainProblems } from '../object/qualified-name.ts';
+import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../object/qualified-name.ts';
 import { addressErrors } from './address-rules.ts';
 import { endpointsColumns } from './columns.ts';
 import { at, isMap, items, setDefault, text } from './fields.ts';
@@ -19,7 +20,13 @@ export const endpointsKind: Kind = {
   verbs: allVerbs,
   schema: 'io.k8s.api.core.v1.Endpoints',
   storage: 'services/endpoints',
-  strategy: { setDefaults, validate, allowsCreateOnUpdate: true },
+  strategy: {
+    setDefaults,
+    validate,
+    allowsCreateOnUpdate: true,
+    prepareForCreate: (object, ctx) => warnOfSpellings(object, ctx),
+    prepareForUpdate: (object, _old, ctx) => warnOfSpellings(object, ctx),
+  },
   columns: endpointsColumns,
   warnings: ['v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
 };
@@ -28,6 +35,21 @@ function setDefaults(object: KubeObject): void {
   for (const subset of items(object, 'subsets')) {
     for (const port of items(subset, 'ports')) if (isMap(port)) setDefault(port, 'protocol', 'TCP');
   }
+}
+
+/** An address that is right and not in its one canonical form is kept as it is, and its writer is told. */
+function warnOfSpellings(object: KubeObject, ctx: WriteContext): void {
+  items(object, 'subsets').forEach((subset, index) => {
+    for (const list of ['addresses', 'notReadyAddresses']) {
+      items(subset, list).forEach((address, place) => {
+        const ip = text(address, 'ip');
+        const parsed = ip.includes(':') ? parseAddress(ip) : undefined;
+        if (parsed?.kind !== 'ok' || parsed.canonical === ip) return;
+        const path = `subsets[${index}].${list}[${place}].ip`;
+        ctx.warn(`${path}: IPv6 address "${ip}" should be in RFC 5952 canonical format ("${parsed.canonical}")`);
+      });
+    }
+  });
 }
 
 function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
@@ -87,6 +109,10 @@ function portErrors(port: unknown, wantsName: boolean, path: string): FieldError
   if (typeof number !== 'number' || number < 1 || number > 65535) {
     errors.push(invalidValue(`${path}.port`, number ?? 0, 'must be between 1 and 65535, inclusive'));
   }
+  const appProtocol = at(port, 'appProtocol');
   if (!protocols.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, protocols));
+  if (typeof appProtocol === 'string') {
+    errors.push(...labelKeyProblems(appProtocol).map((why) => invalidValue(`${path}.appProtocol`, appProtocol, why)));
+  }
   return errors;
 }

@@ -1,5 +1,6 @@
 // Events, one kind under two names: core/v1 is what is kept, events.k8s.io/v1 says the same in other words.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
+import { type FieldError, invalidValue, requiredValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { eventColumns } from './columns.ts';
 import { text } from './fields.ts';
@@ -46,6 +47,29 @@ function withoutEmpty(object: KubeObject): KubeObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== '')) as KubeObject;
 }
 
+/** An event lies where its object lies; about objects in no namespace it lies in `default`. */
+function placeErrors(object: KubeObject, about: string): FieldError[] {
+  const place = text(object, about, 'namespace');
+  const own = object.metadata.namespace ?? '';
+  const isRight = place === '' ? own === 'default' || own === 'kube-system' : place === own;
+  return isRight ? [] : [invalidValue(`involvedObject.namespace`, place, 'does not match event.namespace')];
+}
+
+/** The newer version wants to know who says it, and what was done. */
+function newEventErrors(object: KubeObject): FieldError[] {
+  const errors = placeErrors(object, 'regarding');
+  if (typeof object['eventTime'] !== 'string') {
+    errors.push(requiredValue('eventTime'));
+  } else {
+    for (const field of ['reportingController', 'reportingInstance', 'action', 'reason']) {
+      if (text(object, field) === '') errors.push(requiredValue(field));
+    }
+  }
+  const type = text(object, 'type');
+  if (type !== 'Normal' && type !== 'Warning') errors.push(invalidValue('type', '', `has invalid value: ${type}`));
+  return errors;
+}
+
 const shared = {
   kind: 'Event',
   plural: 'events',
@@ -54,7 +78,6 @@ const shared = {
   namespaced: true,
   verbs: allVerbs,
   storage: 'events',
-  strategy: { allowsCreateOnUpdate: true },
 };
 
 export const coreEventKind: Kind = {
@@ -62,6 +85,7 @@ export const coreEventKind: Kind = {
   group: '',
   version: 'v1',
   schema: 'io.k8s.api.core.v1.Event',
+  strategy: { allowsCreateOnUpdate: true, validate: (object) => placeErrors(object, 'involvedObject') },
   columns: eventColumns,
   selectableFields: {
     ...Object.fromEntries(
@@ -82,6 +106,10 @@ export const eventsEventKind: Kind = {
   group: 'events.k8s.io',
   version: 'v1',
   schema: 'io.k8s.api.events.v1.Event',
+  strategy: {
+    allowsCreateOnUpdate: true,
+    validate: (object, old) => (old === undefined ? newEventErrors(object) : []),
+  },
   conversion: {
     toStored: (object) => withAlways(rename(object, toCore), coreAlways),
     fromStored: (object) => withAlways(rename(withoutEmpty(object), toEvents), eventsAlways),

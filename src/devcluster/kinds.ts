@@ -1,7 +1,10 @@
 // Everything this cluster serves, in the order of discovery.
+
 import type { Kind, Schemas } from '../apiserver/kind.ts';
+import type { ProtobufTypes } from '../apiserver/protobuf-body.ts';
 import type { Access } from './access.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
+import coreProtobuf from './core-protobuf.json' with { type: 'json' };
 import coreSchemas from './core-schemas.json' with { type: 'json' };
 import { endpointsKind } from './endpoints-kind.ts';
 import { coreEventKind, eventsEventKind } from './event-kinds.ts';
@@ -19,6 +22,7 @@ import {
   secretKind,
 } from './simple-kinds.ts';
 
+export const protobuf = coreProtobuf as unknown as ProtobufTypes;
 export const schemas = coreSchemas as unknown as Schemas;
 
 export function kindsOf(parts: { access: Access; addresses: ClusterAddresses; newToken: () => string }): Kind[] {

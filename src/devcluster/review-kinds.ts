@@ -2,8 +2,11 @@
 
 import type { User } from '../apiserver/identity.ts';
 import type { Kind } from '../apiserver/kind.ts';
+import { StatusFault } from '../apiserver/status-fault.ts';
 import type { Target, Verb } from '../apiserver/target.ts';
+import { invalidValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
+import { invalid } from '../object/status.ts';
 import type { Access, AccessRule } from './access.ts';
 import { at, items, text } from './fields.ts';
 
@@ -70,6 +73,14 @@ function subjectOf(review: KubeObject): User {
 }
 
 function decided(review: KubeObject, user: User, access: Access): Record<string, unknown> {
+  const asked = ['resourceAttributes', 'nonResourceAttributes'].filter(
+    (field) => at(review, 'spec', field) !== undefined,
+  );
+  if (asked.length !== 1) {
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    const errors = [invalidValue('spec.resourceAttributes', asked.length === 0 ? null : {}, why)];
+    throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
+  }
   const decision = access.decide(user, targetOf(review));
   const status = decision.allowed ? { allowed: true } : { allowed: false, reason: decision.reason };
   return { spec: review['spec'], status };

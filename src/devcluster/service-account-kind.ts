@@ -1,11 +1,13 @@
 // ServiceAccount, with the subresource that hands out tokens for it.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { StatusFault } from '../apiserver/status-fault.ts';
-import { notFound } from '../object/status.ts';
+import { invalidValue } from '../object/field-error.ts';
+import { invalid, notFound } from '../object/status.ts';
 import type { Access } from './access.ts';
 import { at, items } from './fields.ts';
 
 const defaultLifetimeSeconds = 3600;
+const shortestLifetimeSeconds = 600;
 const ownAudience = 'https://kubernetes.default.svc';
 
 /** `newToken` makes an unguessable text. */
@@ -34,6 +36,11 @@ export function serviceAccountKind(access: Access, newToken: () => string): Kind
           if (ctx.object === undefined)
             throw new StatusFault(notFound({ group: '', resource: 'serviceaccounts' }, ctx.name));
           const seconds = Number(at(body, 'spec', 'expirationSeconds') ?? defaultLifetimeSeconds);
+          if (seconds < shortestLifetimeSeconds) {
+            const why = 'may not specify a duration less than 10 minutes';
+            const errors = [invalidValue('spec.expirationSeconds', seconds, why)];
+            throw new StatusFault(invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors));
+          }
           const asked = items(body, 'spec', 'audiences');
           const token = newToken();
           const name = `system:serviceaccount:${ctx.namespace}:${ctx.name}`;

@@ -1,6 +1,7 @@
 // Service: defaults, cluster addresses and looks.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
+import { parseAddress } from '../object/ip.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
 import { serviceColumns } from './columns.ts';
@@ -20,19 +21,20 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
     schema: 'io.k8s.api.core.v1.Service',
     storage: 'services/specs',
     strategy: {
-      nameForm: 'label1035',
+      nameForm: 'label',
       allowsCreateOnUpdate: true,
       returnsDeletedObject: true,
       hasStatus: true,
       setDefaults,
-      prepareForCreate: (object, ctx) => {
-        mapAt(mapAt(object, 'status'), 'loadBalancer');
-        if (!ctx.dryRun) assignAddress(object, addresses);
+      prepareForCreate: (object) => {
+        object['status'] = { loadBalancer: {} };
+        setFamilies(object);
       },
-      prepareForUpdate: (object, old, ctx) => {
+      prepareForUpdate: (object, old) => {
         keepAddress(object, old);
-        if (!ctx.dryRun) assignAddress(object, addresses);
+        setFamilies(object);
       },
+      reserve: (object) => takeAddress(object, addresses),
       released: (object) => addresses.release(text(object, 'spec', 'clusterIP'), ownerOf(object)),
       validate,
     },
@@ -69,6 +71,11 @@ function setDefaults(object: KubeObject): void {
   const type = spec['type'];
   if (type === 'NodePort' || type === 'LoadBalancer') setDefault(spec, 'externalTrafficPolicy', 'Cluster');
   if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  if (type === 'LoadBalancer') {
+    for (const ingress of items(object, 'status', 'loadBalancer', 'ingress')) {
+      if (isMap(ingress) && text(ingress, 'ip') !== '') setDefault(ingress, 'ipMode', 'VIP');
+    }
+  }
   if (type === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] === undefined) {
     spec['allocateLoadBalancerNodePorts'] = true;
   }
@@ -79,6 +86,11 @@ function keepAddress(object: KubeObject, old: KubeObject): void {
   const spec = mapAt(object, 'spec');
   const before = mapAt(old, 'spec');
   if (spec['type'] === 'ExternalName') return;
+  // The one address that is said anew stands for the list of them.
+  const asked = text(spec, 'clusterIP');
+  const isNew = asked !== '' && asked !== before['clusterIP'];
+  if (isNew && JSON.stringify(spec['clusterIPs']) === JSON.stringify(before['clusterIPs']))
+    spec['clusterIPs'] = [asked];
   for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
     const value = spec[field];
     const isUnsaid = value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
@@ -90,7 +102,8 @@ function keepAddress(object: KubeObject, old: KubeObject): void {
   }
 }
 
-function assignAddress(object: KubeObject, addresses: ClusterAddresses): void {
+/** What follows from the address that is asked for, or from asking for none. */
+function setFamilies(object: KubeObject): void {
   const spec = mapAt(object, 'spec');
   if (spec['type'] === 'ExternalName') {
     for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field];
@@ -98,19 +111,29 @@ function assignAddress(object: KubeObject, addresses: ClusterAddresses): void {
   }
   const given = text(spec, 'clusterIP') || String(items(spec, 'clusterIPs')[0] ?? '');
   const isHeadless = given === 'None';
-  if (given === '') spec['clusterIP'] = addresses.take(ownerOf(object));
-  else {
+  if (given !== '') {
     spec['clusterIP'] = given;
-    if (!isHeadless) addresses.claim(given, ownerOf(object));
+    setDefault(spec, 'clusterIPs', [given]);
   }
-  setDefault(spec, 'clusterIPs', [spec['clusterIP']]);
   // A headless service without a selector may have endpoints of any family.
   const anyFamily = isHeadless && Object.keys(at(spec, 'selector') ?? {}).length === 0;
   setDefault(spec, 'ipFamilies', anyFamily ? ['IPv4', 'IPv6'] : ['IPv4']);
   setDefault(spec, 'ipFamilyPolicy', anyFamily ? 'RequireDualStack' : 'SingleStack');
-  if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') {
-    for (const port of items(spec, 'ports')) if (isMap(port)) setDefault(port, 'nodePort', addresses.takeNodePort());
+}
+
+function takeAddress(object: KubeObject, addresses: ClusterAddresses): void {
+  const spec = mapAt(object, 'spec');
+  const given = text(spec, 'clusterIP');
+  if (spec['type'] === 'ExternalName') return;
+  if (given === '') {
+    spec['clusterIP'] = addresses.take(ownerOf(object));
+    spec['clusterIPs'] = [spec['clusterIP']];
+  } else if (given !== 'None') {
+    addresses.claim(given, ownerOf(object));
   }
+  const wantsNodePorts = spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer';
+  if (!wantsNodePorts || spec['allocateLoadBalancerNodePorts'] === false) return;
+  for (const port of items(spec, 'ports')) if (isMap(port)) setDefault(port, 'nodePort', addresses.takeNodePort());
 }
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -139,11 +162,19 @@ function validate(object: KubeObject, old: KubeObject | undefined): FieldError[]
       errors.push(invalidValue(`${path}.port`, number ?? 0, 'must be between 1 and 65535, inclusive'));
     }
     const protocol = text(port, 'protocol');
+    const target = at(port, 'targetPort');
+    if (typeof target === 'number' && (target < 1 || target > 65535)) {
+      errors.push(invalidValue(`${path}.targetPort`, target, 'must be between 1 and 65535, inclusive'));
+    }
     if (!protocols.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, protocols));
   });
+  if (clusterIp !== '' && clusterIp !== 'None' && parseAddress(clusterIp).kind === 'invalid') {
+    const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+    errors.push(invalidValue('spec.clusterIPs[0]', clusterIp, why));
+  }
   const before = text(old, 'spec', 'clusterIP');
   if (before !== '' && clusterIp !== before && type !== 'ExternalName') {
-    errors.push(invalidValue('spec.clusterIPs[0]', clusterIp, 'may not change once set'));
+    errors.push(invalidValue('spec.clusterIPs[0]', items(object, 'spec', 'clusterIPs'), 'may not change once set'));
   }
   return errors;
 }

@@ -1,6 +1,13 @@
 // The kinds that need little more than their names: what is kept is what was written.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
-import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
+import {
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  tooLong,
+  unsupportedValue,
+} from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { addressErrors } from './address-rules.ts';
 import {
@@ -24,7 +31,11 @@ export const configMapKind: Kind = {
   schema: 'io.k8s.api.core.v1.ConfigMap',
   storage: 'configmaps',
   strategy: {
-    validate: (object, old) => [...dataKeyErrors(object, ['data', 'binaryData']), ...immutableErrors(object, old)],
+    validate: (object, old) => [
+      ...dataKeyErrors(object, ['data', 'binaryData']),
+      ...sizeErrors(object, ['data', 'binaryData'], '[]'),
+      ...immutableErrors(object, old),
+    ],
   },
   columns: configMapColumns,
 };
@@ -48,7 +59,12 @@ export const secretKind: Kind = {
       delete object['stringData'];
     },
     validate(object, old) {
-      const errors = [...dataKeyErrors(object, ['data']), ...immutableErrors(object, old)];
+      const errors = [
+        ...dataKeyErrors(object, ['data']),
+        ...sizeErrors(object, ['data'], 'data'),
+        ...typeErrors(object),
+        ...immutableErrors(object, old),
+      ];
       if (old !== undefined && old['type'] !== object['type']) {
         errors.push(invalidValue('type', object['type'], 'field is immutable'));
       }
@@ -62,11 +78,48 @@ export const secretKind: Kind = {
 function dataKeyErrors(object: KubeObject, fields: readonly string[]): FieldError[] {
   const why =
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-  return fields.flatMap((field) =>
+  const twice = Object.keys(at(object, 'data') ?? {}).filter((key) => at(object, 'binaryData', key) !== undefined);
+  const errors = twice.map((key) => invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData'));
+  const misnamed = fields.flatMap((field) =>
     Object.keys(at(object, field) ?? {})
       .filter((key) => !/^[-._a-zA-Z0-9]{1,253}$/.test(key) || key === '.' || key === '..')
       .map((key) => invalidValue(`${field}[${key}]`, key, why)),
   );
+  return [...errors, ...misnamed];
+}
+
+/** What all values of a ConfigMap or Secret may hold together. */
+const maxDataBytes = 1024 * 1024;
+
+function sizeErrors(object: KubeObject, fields: readonly string[], path: string): FieldError[] {
+  let total = 0;
+  for (const field of fields) {
+    for (const value of Object.values(at(object, field) ?? {})) {
+      const isEncoded = field === 'binaryData' || object.kind === 'Secret';
+      total += Buffer.byteLength(String(value), isEncoded ? 'base64' : 'utf8');
+    }
+  }
+  return total > maxDataBytes ? [tooLong(path, maxDataBytes)] : [];
+}
+
+/** What a Secret of a known type must hold. */
+const requiredKeys = new Map<string, readonly string[]>([
+  ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
+  ['kubernetes.io/dockercfg', ['.dockercfg']],
+  ['kubernetes.io/dockerconfigjson', ['.dockerconfigjson']],
+  ['kubernetes.io/ssh-auth', ['ssh-privatekey']],
+]);
+const accountAnnotation = 'kubernetes.io/service-account.name';
+
+function typeErrors(object: KubeObject): FieldError[] {
+  const type = text(object, 'type');
+  if (type === 'kubernetes.io/service-account-token') {
+    const named = object.metadata.annotations?.[accountAnnotation] ?? '';
+    return named === '' ? [requiredValue(`metadata.annotations[${accountAnnotation}]`)] : [];
+  }
+  return (requiredKeys.get(type) ?? [])
+    .filter((key) => at(object, 'data', key) === undefined)
+    .map((key) => requiredValue(`data[${key}]`));
 }
 
 function immutableErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
@@ -100,14 +153,33 @@ export const persistentVolumeClaimKind: Kind = {
       const finalizers = object.metadata.finalizers ?? [];
       if (!finalizers.includes(claimProtection)) object.metadata.finalizers = [...finalizers, claimProtection];
     },
-    validate: (object) => {
-      const missing = items(object, 'spec', 'accessModes').length === 0;
-      return missing ? [requiredValue('spec.accessModes', 'at least 1 access mode is required')] : [];
-    },
+    validate: claimErrors,
   },
   columns: claimColumns,
   subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
 };
+
+function claimErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const errors: FieldError[] = [];
+  if (items(object, 'spec', 'accessModes').length === 0) {
+    errors.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'));
+  }
+  if (at(object, 'spec', 'resources', 'requests', 'storage') === undefined) {
+    errors.push(requiredValue('spec.resources[storage]'));
+  }
+  if (old !== undefined && JSON.stringify(fixedPart(object)) !== JSON.stringify(fixedPart(old))) {
+    const why =
+      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
+    errors.push(forbiddenField('spec', why));
+  }
+  return errors;
+}
+
+/** What of a claim stays as it was made; a volume may still be found for it. */
+function fixedPart(object: KubeObject): unknown {
+  const fields = ['accessModes', 'dataSource', 'dataSourceRef', 'selector', 'storageClassName', 'volumeMode'];
+  return fields.map((field) => at(object, 'spec', field) ?? null);
+}
 
 export const leaseKind: Kind = {
   ...base,
