@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import type { Contest } from './contest.ts';
-import type { Facts, Outcome } from './decide.ts';
+import type { Facts, Outcome } from './step.ts';
 import type { EventNote } from './event-recorder.ts';
 import { versionOf } from './hands.ts';
 import { type Ledger, labelOf } from './ledger.ts';

@@ -1,98 +1,17 @@
 // The brain of sync as a step machine: given what is known about one key and what the last request came to, the next
 // request or the conclusion. Pure, so that "crash at every write" can be enumerated. In: facts. Out: a step. It must never
 // know a window, a writer, a timer or the log.
-import type { Answer } from '../cluster/answer.ts';
-import type { Preconditions } from '../cluster/writer.ts';
-import type { Key, KubeObject } from '../object/object.ts';
+import type { Key } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
 import { type Draft, renderCreate, type Translation } from './draft.ts';
 import { isControlledByOther } from './endpoints/eligibility.ts';
-import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
-import { type OwnerState, ownerReference } from './owner.ts';
+import type { HostItem, VirtualItem } from './kind.ts';
+import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
 import type { Place } from './placement.ts';
+import type { Facts, Memory, Outcome, PatchFailure, Request, Step } from './step.ts';
 import { type HostChange, planUpdate, type Update } from './update-patch.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './words.ts';
-
-export interface Facts {
-  key: Key;
-  virtual: VirtualItem | undefined;
-  service: ServiceItem | undefined;
-  place: Place | undefined;
-  host: HostItem | undefined;
-  /** Host objects of ours for this key at places where it no longer belongs; namespace-mapping mode only. */
-  strays: readonly HostItem[];
-  /** The key that may hold the host name when several claim it; undefined when nobody else does. */
-  winner: Key | undefined;
-  owner: OwnerState;
-  /** Addresses of the draft that the policy refuses. */
-  refusals: readonly AddressRefusal[];
-  draft: Draft | undefined;
-  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
-  isDeleteWithheld: boolean;
-  ignoreOrder: boolean;
-  /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
-  mayRemoveLabelsBack: boolean;
-}
-
-export type Request =
-  | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
-  | {
-      side: 'host';
-      verb: 'patch';
-      place: Place;
-      mergePatch: object;
-      reason: string;
-      touches: string[];
-      conflicts: number;
-    }
-  | { side: 'host'; verb: 'remove'; place: Place; preconditions: Preconditions; reason: string }
-  | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: Place }
-  | { side: 'virtual'; verb: 'patch'; place: Place; mergePatch: object; reason: string }
-  | { side: 'virtual'; verb: 'get'; place: Place };
-
-export type WaitReason =
-  | 'OwnerMissing'
-  | 'HostDeleting'
-  | 'HostNameBusy'
-  | 'DeleteWithheld'
-  | 'BackFlowHeld'
-  | 'Contested';
-export type RefuseReason =
-  | 'HostNameTaken'
-  | 'NotOwned'
-  | 'NameCollision'
-  | 'AddressRefused'
-  | 'HostRefused'
-  | 'Forbidden';
-export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOurs';
-
-export type Outcome =
-  | { kind: 'inSync' }
-  | { kind: 'ineligible'; reason: string; message: string }
-  | { kind: 'refused'; reason: RefuseReason; message: string; detail?: string }
-  | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
-  /** Somebody on the host asked us to keep our hands off, or it is not ours to take away. */
-  | { kind: 'left'; reason: LeaveReason; message: string }
-  | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
-
-export type Step = { kind: 'request'; request: Request } | { kind: 'done'; outcome: Outcome };
-
-/** What one pass over a key remembers between its requests. */
-export interface Memory {
-  hostService: { known: false } | { known: true; service: (ServiceItem & { isCopyOf?: Key }) | undefined };
-  mustRead: 'host' | 'virtual' | undefined;
-  conflicts: number;
-  /** An answer that ends the pass. */
-  end: Outcome | undefined;
-}
-
-/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
-const conflictLimit = 8;
-
-export function freshMemory(): Memory {
-  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, end: undefined };
-}
 
 export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
   if (memory.end !== undefined) return done(memory.end);
@@ -112,6 +31,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (facts.winner !== undefined && facts.winner !== facts.key) {
     return decideStrays(facts, collision(facts.winner));
   }
+  if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   if (facts.refusals.length > 0) return decideRemoval(facts, translation, addressRefused(facts.refusals));
   return decidePresence(facts, memory, translation);
 }
@@ -169,6 +89,12 @@ function decideCreate(
   return ask({ side: 'host', verb: 'create', object, reason: 'eligible and not on the host' });
 }
 
+/** A patch that fails keeps its object as it is on the host: no unpatched value gets out, and nothing is taken away. */
+function decideStale(facts: Facts, failure: PatchFailure): Step {
+  const age = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
+  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${age}`, failure });
+}
+
 interface Presence {
   virtual: VirtualItem;
   host: HostItem;
@@ -208,6 +134,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     owner: ownerReference(facts.owner, virtual.hasController === true),
     isTakeOver,
     ignoreOrder: facts.ignoreOrder,
+    reversed: facts.reversed,
   });
   if (update.virtual !== undefined) {
     if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
@@ -231,6 +158,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
         },
       },
       reason: 'edited on the host',
+      back: update.virtual,
     });
   }
   if (update.host === undefined) return decideStrays(facts, { kind: 'inSync' });
@@ -328,67 +256,6 @@ function keptByHost(host: HostItem, virtual: VirtualItem | undefined): Outcome |
 function isTenants(key: string, host: HostItem, virtual: VirtualItem | undefined): boolean {
   const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
   return copied.includes(key) || virtual?.annotations?.[key] !== undefined;
-}
-
-/** What the answer to a request means for the rest of the pass. */
-export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
-  switch (answer.kind) {
-    case 'ok':
-      return { ...memory, mustRead: undefined };
-    case 'notFound':
-      return { ...memory, mustRead: undefined };
-    case 'conflict':
-    case 'alreadyExists': {
-      const conflicts = memory.conflicts + 1;
-      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
-      return { ...memory, conflicts, mustRead: request.side };
-    }
-    case 'forbidden':
-      if (answer.namespaceTerminating) {
-        return ended(memory, {
-          kind: 'waiting',
-          reason: 'OwnerMissing',
-          message: 'the host namespace is being deleted',
-          retryAfterMs: namespaceRetryMs,
-        });
-      }
-      return ended(memory, {
-        kind: 'refused',
-        reason: 'Forbidden',
-        message: forbiddenMessage(request),
-        detail: answer.message,
-      });
-    case 'refused':
-      return ended(memory, {
-        kind: 'refused',
-        reason: 'HostRefused',
-        message: `the ${request.side} API server does not accept it`,
-        detail: answer.message,
-      });
-    case 'throttled':
-    case 'failed':
-      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
-    case 'gone':
-    case 'unauthorized':
-      return ended(memory, { kind: 'retry', message: answer.message });
-    case 'notSent':
-      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
-    default:
-      return answer satisfies never;
-  }
-}
-
-const namespaceRetryMs = 5000;
-
-function forbiddenMessage(request: Request): string {
-  const what =
-    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
-  const verb = request.verb === 'remove' ? 'delete' : request.verb;
-  return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
-}
-
-function ended(memory: Memory, end: Outcome): Memory {
-  return { ...memory, mustRead: undefined, end };
 }
 
 function collision(winner: Key): Outcome {

@@ -3,6 +3,7 @@
 import type { KubeObject, OwnerReference } from '../object/object.ts';
 import { annotationBytes, annotationBytesLimit, type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
+import type { KeyOwner } from './merge-keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { Place, Placement } from './placement.ts';
 import { baseKey, instanceKey, managedAnnotationsKey, markerLabel, namespaceLabel, objectKeys } from './words.ts';
@@ -26,6 +27,8 @@ export interface Draft {
   /** Virtual spelling of keys that a patch touched. */
   patchedLabels: ReadonlySet<string>;
   patchedAnnotations: ReadonlySet<string>;
+  /** Whose a patched key is, virtual spelling; undefined without patches. */
+  ownerOf?: (map: 'labels' | 'annotations', virtualKey: string) => KeyOwner;
 }
 
 export function draftHost(virtual: VirtualItem, place: Place, translation: Translation): Draft {

@@ -6,7 +6,7 @@ import type { Writer } from '../cluster/writer.ts';
 import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import type { Contest } from './contest.ts';
-import type { Facts, Outcome, Request } from './decide.ts';
+import type { Facts, Outcome, Request } from './step.ts';
 import type { DeleteGuard } from './delete-guard.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,7 +1,7 @@
 // What sync remembers per key between passes, and nothing that could not be worked out again: outcomes for status, versions
 // to tell a host-side change from a virtual one, and since when a change has been waiting.
 import type { Key } from '../object/object.ts';
-import type { Outcome, Request } from './decide.ts';
+import type { Outcome, Request } from './step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;

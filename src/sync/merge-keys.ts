@@ -39,8 +39,15 @@ export interface KeyMergeInput {
   mayFlowBack: boolean;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
+  /** Whose a key is by the patches that touch it; `shared` for all others. */
+  ownerOf?: (virtualKey: string) => KeyOwner;
+  /** Host values after the reverse expressions; a value that the virtual side has already is no change. */
+  reversed?: ReadonlyMap<string, string | null> | undefined;
   observe?: (virtualKey: string, verdict: KeyVerdict) => void;
 }
+
+/** A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. */
+export type KeyOwner = 'shared' | 'virtual' | 'host';
 
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
   const merge: KeyMerge = { host: new Map(), back: new Map(), base: new Map(), conflicts: 0, reverted: [] };
@@ -67,12 +74,12 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
   const virtualValue = input.virtual.get(key);
   const desiredValue = input.desired.get(hostKey);
   const hostValue = input.host.get(hostKey);
-  const verdict = judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input);
+  const verdict = reverseVerdict(key, judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input), input);
   input.observe?.(key, verdict);
 
   let finalHostValue = hostValue;
   if (verdict === 'toVirtual') {
-    merge.back.set(key, hostValue ?? null);
+    merge.back.set(key, input.reversed?.has(key) ? (input.reversed.get(key) ?? null) : (hostValue ?? null));
   } else if (verdict !== 'hostOnly' && verdict !== 'same') {
     finalHostValue = desiredValue;
     merge.host.set(hostKey, desiredValue ?? null);
@@ -95,6 +102,13 @@ function belongsInBase(key: string, entry: BaseEntry, rules: KeyRules): boolean 
   return entry.host !== '' && rules.flowsBack(key);
 }
 
+/** A reversed value that the virtual side holds already needs no write there; the host then gets its own again. */
+function reverseVerdict(key: string, verdict: KeyVerdict, input: KeyMergeInput): KeyVerdict {
+  if (verdict !== 'toVirtual' || !input.reversed?.has(key)) return verdict;
+  if ((input.reversed.get(key) ?? undefined) !== input.virtual.get(key)) return verdict;
+  return input.ownerOf?.(key) === 'host' ? 'same' : 'reverted';
+}
+
 interface KeyValues {
   virtualValue: string | undefined;
   desiredValue: string | undefined;
@@ -102,8 +116,22 @@ interface KeyValues {
   hostKey: string;
 }
 
+/** The virtual side gave the first value; from then on it follows the host's. */
+function judgeHostsKey(key: string, { virtualValue, hostValue }: KeyValues, input: KeyMergeInput): KeyVerdict {
+  const entry = input.base?.get(key);
+  const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
+  const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
+  const mayGoBack = input.base !== undefined && input.mayFlowBack && !input.isPatchSetNew && input.rules.flowsBack(key);
+  if (hostValue !== undefined) return mayGoBack && (isHostChanged || isVirtualChanged) ? 'toVirtual' : 'same';
+  if (virtualValue === undefined) return 'same';
+  const isRemovedOnHost = (entry?.host ?? '') !== '' && !isVirtualChanged;
+  return isRemovedOnHost && mayGoBack ? 'toVirtual' : 'toHost';
+}
+
 function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerdict {
   const { virtualValue, desiredValue, hostValue, hostKey } = values;
+  const owner = input.ownerOf?.(key) ?? 'shared';
+  if (owner === 'host') return judgeHostsKey(key, values, input);
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
     if (desiredValue !== undefined) return 'toHost';
@@ -120,6 +148,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   }
   if (isVirtualChanged) return 'bothVirtualWins';
   const isPatchSuspect = input.isPatchSetNew && (input.patched.has(key) || entry?.isPatched === true);
-  if (input.rules.flowsBack(key) && input.mayFlowBack && !isPatchSuspect) return 'toVirtual';
+  const mayGoBack = owner === 'shared' && input.rules.flowsBack(key) && input.mayFlowBack && !isPatchSuspect;
+  if (mayGoBack) return 'toVirtual';
   return desiredValue === undefined && virtualValue === undefined ? 'hostOnly' : 'reverted';
 }

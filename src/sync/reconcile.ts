@@ -3,7 +3,9 @@
 import type { Answer } from '../cluster/answer.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
-import { absorb, decide, type Facts, freshMemory, type Memory, type Outcome, type Request } from './decide.ts';
+import { absorb } from './absorb.ts';
+import { decide } from './decide.ts';
+import { type Facts, freshMemory, type Memory, type Outcome, type Request } from './step.ts';
 import { projectService } from './kind.ts';
 import { objectKeys } from './words.ts';
 import type { Circumstances, World } from './world.ts';

@@ -7,6 +7,7 @@ import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
+import type { BackValues } from './step.ts';
 import {
   baseKey,
   endpointControllerName,
@@ -18,7 +19,7 @@ import {
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
-  virtual: { labels: Map<string, string | null>; annotations: Map<string, string | null> } | undefined;
+  virtual: BackValues | undefined;
   /** Body of the merge patch for the host object without uid and resourceVersion; undefined when nothing changes. */
   host: HostChange | undefined;
   /** Keys that both sides changed to different values. */
@@ -44,6 +45,7 @@ export interface UpdateInput {
   isTakeOver: boolean;
   /** The host is known to repack what it stores. */
   ignoreOrder: boolean;
+  reversed?: BackValues | undefined;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
 
@@ -103,7 +105,8 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
     mayFlowBack: !translation.kind.isTakenByController(host),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
   };
-  const { observe } = input;
+  const { observe, reversed } = input;
+  const { ownerOf } = draft;
   return {
     labels: mergeKeys({
       ...shared,
@@ -114,6 +117,8 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
       rules: translation.labels,
       wasCopied: () => false,
       patched: draft.patchedLabels,
+      reversed: reversed?.labels,
+      ...(ownerOf && { ownerOf: (key: string) => ownerOf('labels', key) }),
       ...(observe && { observe: (key, verdict) => observe('labels', key, verdict) }),
     }),
     annotations: mergeKeys({
@@ -125,6 +130,8 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
       rules: translation.annotations,
       wasCopied: (key) => copied.has(key),
       patched: draft.patchedAnnotations,
+      reversed: reversed?.annotations,
+      ...(ownerOf && { ownerOf: (key: string) => ownerOf('annotations', key) }),
       ...(observe && { observe: (key, verdict) => observe('annotations', key, verdict) }),
     }),
   };
@@ -156,6 +163,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   const before = host.annotations?.[baseKey];
   const text = formatBase(base);
   if (before === text || (before === undefined && isEmptyChange(change))) return;
+  if (isEmptyChange(change) && saysTheSame(parseBase(before), base)) return;
   const after = entriesOf(host.annotations);
   for (const [key, value] of change.annotations) {
     if (value === null) after.delete(key);
@@ -164,6 +172,15 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   after.set(baseKey, text);
   if (annotationBytes(after) <= annotationBytesLimit) change.annotations.set(baseKey, text);
   else if (before !== undefined) change.annotations.set(baseKey, null);
+}
+
+/** Another patch set that touches nothing here is no reason to write every object. */
+function saysTheSame(before: Base | undefined, after: Base): boolean {
+  if (before === undefined) return false;
+  const isPatched = [before, after].some((base) =>
+    [...base.labels.values(), ...base.annotations.values()].some((entry) => entry.isPatched),
+  );
+  return !isPatched && formatBase({ ...before, patchDigest: '' }) === formatBase({ ...after, patchDigest: '' });
 }
 
 function setAll(

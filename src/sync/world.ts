@@ -4,7 +4,7 @@ import type { Window } from '../cluster/window.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { Claims, chooseWinner } from './claims.ts';
-import type { Facts } from './decide.ts';
+import type { Facts } from './step.ts';
 import { draftHost, type Translation } from './draft.ts';
 import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
@@ -124,6 +124,8 @@ export class World {
       place,
       host,
       draft,
+      patchFailure: undefined,
+      reversed: undefined,
       strays: this.#straysOf(key, place),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),

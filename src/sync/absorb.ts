@@ -1,0 +1,69 @@
+// What the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the step
+// machine in decide.ts.
+import type { Answer } from '../cluster/answer.ts';
+import type { Memory, Outcome, Request } from './step.ts';
+
+/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+const conflictLimit = 8;
+
+/** What the answer to a request means for the rest of the pass. */
+export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
+  switch (answer.kind) {
+    case 'ok':
+      return { ...memory, mustRead: undefined };
+    case 'notFound':
+      return { ...memory, mustRead: undefined };
+    case 'conflict':
+    case 'alreadyExists': {
+      const conflicts = memory.conflicts + 1;
+      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
+      return { ...memory, conflicts, mustRead: request.side };
+    }
+    case 'forbidden':
+      if (answer.namespaceTerminating) {
+        return ended(memory, {
+          kind: 'waiting',
+          reason: 'OwnerMissing',
+          message: 'the host namespace is being deleted',
+          retryAfterMs: namespaceRetryMs,
+        });
+      }
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'Forbidden',
+        message: forbiddenMessage(request),
+        detail: answer.message,
+      });
+    case 'refused':
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'HostRefused',
+        message: `the ${request.side} API server does not accept it`,
+        detail: answer.message,
+      });
+    case 'throttled':
+    case 'failed':
+      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
+    case 'gone':
+    case 'unauthorized':
+      return ended(memory, { kind: 'retry', message: answer.message });
+    case 'notSent':
+      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
+    default:
+      return answer satisfies never;
+  }
+}
+
+const namespaceRetryMs = 5000;
+
+function forbiddenMessage(request: Request): string {
+  const what =
+    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
+  const verb = request.verb === 'remove' ? 'delete' : request.verb;
+  return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+function ended(memory: Memory, end: Outcome): Memory {
+  return { ...memory, mustRead: undefined, end };
+}
+

@@ -1,0 +1,170 @@
+// The patches of a configuration, compiled: paths into walks, expressions into what the sandbox runs, and for each key the
+// answer to "whose is it". In: the entries as written. Out: a patch set, or every fault with the field it stands in. Pure.
+import { createHash } from 'node:crypto';
+import type { PatchEntry, PatchReference } from '../../config/settings.ts';
+import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
+import { type CompiledPath, parsePath } from '../../expression/path.ts';
+import type { Segment } from '../../expression/path-grammar.ts';
+import { whyProtected } from './protected.ts';
+
+export interface CompiledPatch {
+  /** Place in the list of the configuration. */
+  index: number;
+  path: CompiledPath;
+  entry: PatchEntry;
+  forward: CompiledExpression | undefined;
+  back: CompiledExpression | undefined;
+  reference: CompiledReference | undefined;
+  isLabels: boolean;
+}
+
+export interface CompiledReference {
+  reference: PatchReference;
+  namePath: CompiledPath | undefined;
+  namespacePath: CompiledPath | undefined;
+  kindPath: CompiledPath | undefined;
+  apiVersionPath: CompiledPath | undefined;
+}
+
+export interface PatchFault {
+  index: number;
+  /** Which member of the entry, for the position in the file. */
+  field: 'path' | 'expression' | 'reverseExpression' | 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath';
+  /** In the text of that member, counted from 1. */
+  line: number;
+  column: number;
+  message: string;
+  fix: string;
+}
+
+/** Who may change a key that patches touch. `shared` = both sides, through the pair of expressions if there is one. */
+export type KeyOwner = 'shared' | 'virtual' | 'host';
+
+export interface PatchSet {
+  patches: readonly CompiledPatch[];
+  expressions: readonly CompiledExpression[];
+  digest: string;
+  /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
+  ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
+}
+
+export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
+
+/** Every entry is compiled, whatever is wrong with its neighbours: all faults come at once. */
+export function compilePatchSet(
+  entries: readonly { index: number; entry: PatchEntry }[],
+  fieldsOfKind: readonly string[],
+): CompiledPatchSet {
+  const faults: PatchFault[] = [];
+  const patches: CompiledPatch[] = [];
+  for (const { index, entry } of entries) {
+    const patch = compilePatch(index, entry, { fieldsOfKind, faults });
+    if (patch !== undefined) patches.push(patch);
+  }
+  const set = patchSetOf(patches);
+  return faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', faults, set };
+}
+
+function compilePatch(
+  index: number,
+  entry: PatchEntry,
+  { fieldsOfKind, faults }: { fieldsOfKind: readonly string[]; faults: PatchFault[] },
+): CompiledPatch | undefined {
+  const before = faults.length;
+  const path = compilePath(entry.path, { index, field: 'path', faults });
+  const why = path && whyProtected(path.segments, fieldsOfKind);
+  if (why !== undefined) {
+    const fix = 'patch labels, annotations or the fields of the object itself';
+    faults.push({ index, field: 'path', line: 1, column: 1, message: `path "${entry.path}" cannot be patched: ${why}`, fix });
+  }
+  const forward = compileText(entry.expression, { index, field: 'expression', faults });
+  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
+  const reference = entry.reference && compileReference(index, entry.reference, faults);
+  if (path === undefined || faults.length > before) return undefined;
+  return { index, path, entry, forward, back, reference, isLabels: entry.labels !== undefined };
+}
+
+interface At {
+  index: number;
+  field: PatchFault['field'];
+  faults: PatchFault[];
+}
+
+function compilePath(text: string, { index, field, faults }: At): CompiledPath | undefined {
+  const parsed = parsePath(text);
+  if (parsed.kind === 'ok') return parsed.path;
+  faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
+  return undefined;
+}
+
+function compileText(source: string | undefined, { index, field, faults }: At): CompiledExpression | undefined {
+  if (source === undefined || source === '') return undefined;
+  const compiled = compileExpression(source);
+  if (compiled.kind === 'ok') return compiled.expression;
+  for (const { line, column, message, fix } of compiled.faults) faults.push({ index, field, line, column, message, fix });
+  return undefined;
+}
+
+function compileReference(index: number, reference: PatchReference, faults: PatchFault[]): CompiledReference {
+  const path = (field: 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath'): CompiledPath | undefined =>
+    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, faults });
+  return {
+    reference,
+    namePath: path('namePath'),
+    namespacePath: path('namespacePath'),
+    kindPath: path('kindPath'),
+    apiVersionPath: path('apiVersionPath'),
+  };
+}
+
+function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
+  const memo = new Map<string, KeyOwner | undefined>();
+  return {
+    patches,
+    expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
+    digest: patches.length === 0 ? '' : digestOf(patches),
+    ownerOf(map, hostKey) {
+      const id = `${map} ${hostKey}`;
+      if (!memo.has(id)) {
+        // Keys are a tenant's to invent; a memory of them needs an end.
+        if (memo.size > ownerMemoLimit) memo.clear();
+        memo.set(id, ownerBy(patches, [{ kind: 'key', key: 'metadata' }, { kind: 'key', key: map }, { kind: 'key', key: hostKey }]));
+      }
+      return memo.get(id);
+    },
+  };
+}
+
+const ownerMemoLimit = 10_000;
+
+function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
+  let hasForward = false;
+  let hasBack = false;
+  for (const patch of patches) {
+    if (!isExactly(patch.path.segments, place)) continue;
+    const isBothWays = patch.reference !== undefined;
+    hasForward ||= patch.forward !== undefined || isBothWays || patch.isLabels;
+    hasBack ||= patch.back !== undefined || isBothWays;
+  }
+  if (hasForward && hasBack) return 'shared';
+  if (hasForward) return 'virtual';
+  return hasBack ? 'host' : undefined;
+}
+
+function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {
+  if (path.length !== place.length) return false;
+  return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
+}
+
+function digestOf(patches: readonly CompiledPatch[]): string {
+  const said = patches.map(({ entry }) => [
+    entry.path,
+    entry.expression ?? null,
+    entry.reverseExpression ?? null,
+    entry.reference ?? null,
+    entry.labels ?? null,
+    entry.onMissing,
+    entry.onError,
+  ]);
+  return createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 8);
+}

@@ -1,0 +1,124 @@
+// The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
+// what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
+import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
+import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
+
+export interface PatchView {
+  metadata: { labels: Record<string, unknown>; annotations: Record<string, unknown> };
+  [payloadField: string]: unknown;
+}
+
+/** Texts of one side become a plain object with no prototype: keys are a tenant's to choose. */
+export function plainMap(entries: Iterable<readonly [string, string]>): Record<string, unknown> {
+  const map: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of entries) map[key] = value;
+  return map;
+}
+
+export function viewOf(
+  side: { labels: Iterable<readonly [string, string]>; annotations: Iterable<readonly [string, string]> },
+  payload: Payload,
+): PatchView {
+  return {
+    metadata: { labels: plainMap(side.labels), annotations: plainMap(side.annotations) },
+    // The walk writes into it, and the payload shares its parts with the cache's value.
+    ...(structuredClone(payload) as Payload),
+  };
+}
+
+export type ReadBack =
+  | { kind: 'ok'; labels: Map<string, string>; annotations: Map<string, string>; payload: Payload; restored: number }
+  | { kind: 'wrong'; message: string };
+
+/** What patches made of a view; protected keys among the results are dropped and counted. */
+export function readView(view: PatchView, payloadFields: readonly string[]): ReadBack {
+  const { metadata } = view;
+  if (!isPlainObject(metadata)) return { kind: 'wrong', message: `metadata must be an object, got ${shapeOf(metadata)}` };
+  const labels = readMap(metadata.labels, 'metadata.labels', isProtectedLabel);
+  const annotations = readMap(metadata.annotations, 'metadata.annotations', isProtectedAnnotation);
+  if (labels.kind === 'wrong') return labels;
+  if (annotations.kind === 'wrong') return annotations;
+  const payload: Payload = {};
+  for (const field of payloadFields) payload[field] = view[field] ?? [];
+  return {
+    kind: 'ok',
+    labels: labels.entries,
+    annotations: annotations.entries,
+    payload,
+    restored: labels.restored + annotations.restored,
+  };
+}
+
+function readMap(
+  value: unknown,
+  path: string,
+  isProtected: (key: string) => boolean,
+): { kind: 'ok'; entries: Map<string, string>; restored: number } | { kind: 'wrong'; message: string } {
+  const entries = new Map<string, string>();
+  if (value === undefined || value === null) return { kind: 'ok', entries, restored: 0 };
+  if (!isPlainObject(value)) return { kind: 'wrong', message: `${path} must be an object, got ${shapeOf(value)}` };
+  let restored = 0;
+  for (const [key, text] of Object.entries(value)) {
+    if (text === null || text === undefined) continue;
+    if (isProtected(key)) restored++;
+    else if (typeof text === 'string') entries.set(key, text);
+    else return { kind: 'wrong', message: `${path}["${key}"] must be a string, got ${shapeOf(text)}` };
+  }
+  return { kind: 'ok', entries, restored };
+}
+
+/** context.hostObject: without versions and without our own bookkeeping. */
+export function hostObjectOf(host: HostItem | undefined, kind: SyncedKind): object | null {
+  if (host === undefined) return null;
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: host.name,
+      namespace: host.namespace,
+      uid: host.uid,
+      ...(host.labels && { labels: host.labels }),
+      ...(host.annotations && { annotations: withoutOurs(host.annotations) }),
+      ...(host.ownerReferences && { ownerReferences: host.ownerReferences }),
+    },
+    ...kind.payloadOf(host),
+  };
+}
+
+/** context.virtualObject: the tenant's object before translation. */
+export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object {
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: virtual.name,
+      namespace: virtual.namespace,
+      uid: virtual.uid,
+      creationTimestamp: virtual.creationTimestamp,
+      ...(virtual.labels && { labels: virtual.labels }),
+      ...(virtual.annotations && { annotations: withoutOurs(virtual.annotations) }),
+    },
+    ...kind.payloadOf(virtual as unknown as HostItem),
+  };
+}
+
+function withoutOurs(annotations: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/')));
+}
+
+/** Keys whose value differs between two maps of texts. */
+export function changedKeys(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Set<string> {
+  const changed = new Set<string>();
+  for (const key of new Set([...before.keys(), ...after.keys()])) if (before.get(key) !== after.get(key)) changed.add(key);
+  return changed;
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function shapeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+}
+

@@ -1,0 +1,111 @@
+// The words between looking, deciding and doing: what is known of one key, what may be asked for next, and how a pass can
+// end. Values only.
+import type { Preconditions } from '../cluster/writer.ts';
+import type { Key, KubeObject } from '../object/object.ts';
+import type { AddressRefusal } from './address-policy.ts';
+import type { Draft } from './draft.ts';
+import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
+import type { OwnerState } from './owner.ts';
+import type { Place } from './placement.ts';
+
+/** Virtual spelling → value for the virtual object, null to remove. */
+export interface BackValues {
+  labels: Map<string, string | null>;
+  annotations: Map<string, string | null>;
+}
+
+/** For people: which entry, where it matched, what went wrong. Never a whole value, it may be a secret. */
+export interface PatchFailure {
+  patch: number;
+  path: string;
+  at: string;
+  class: string;
+  message: string;
+  position?: { line: number; column: number };
+  /** Where in the configuration the expression says so. */
+  source?: string;
+}
+
+export interface Facts {
+  key: Key;
+  virtual: VirtualItem | undefined;
+  service: ServiceItem | undefined;
+  place: Place | undefined;
+  host: HostItem | undefined;
+  /** Host objects of ours for this key at places where it no longer belongs; namespace-mapping mode only. */
+  strays: readonly HostItem[];
+  /** The key that may hold the host name when several claim it; undefined when nobody else does. */
+  winner: Key | undefined;
+  owner: OwnerState;
+  /** Addresses of the draft that the policy refuses. */
+  refusals: readonly AddressRefusal[];
+  /** Translated and patched. */
+  draft: Draft | undefined;
+  /** Why the draft must not be used, or a host edit not taken back: a patch failed and wants its object left alone. */
+  patchFailure: PatchFailure | undefined;
+  /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
+  reversed: BackValues | undefined;
+  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
+  isDeleteWithheld: boolean;
+  ignoreOrder: boolean;
+  /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
+  mayRemoveLabelsBack: boolean;
+}
+
+export type Request =
+  | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
+  | {
+      side: 'host';
+      verb: 'patch';
+      place: Place;
+      mergePatch: object;
+      reason: string;
+      touches: string[];
+      conflicts: number;
+    }
+  | { side: 'host'; verb: 'remove'; place: Place; preconditions: Preconditions; reason: string }
+  | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: Place }
+  | { side: 'virtual'; verb: 'patch'; place: Place; mergePatch: object; reason: string; back: BackValues }
+  | { side: 'virtual'; verb: 'get'; place: Place };
+
+export type WaitReason =
+  | 'OwnerMissing'
+  | 'HostDeleting'
+  | 'HostNameBusy'
+  | 'DeleteWithheld'
+  | 'BackFlowHeld'
+  | 'Contested';
+export type RefuseReason =
+  | 'HostNameTaken'
+  | 'NotOwned'
+  | 'NameCollision'
+  | 'AddressRefused'
+  | 'HostRefused'
+  | 'Forbidden'
+  | 'PatchFailed';
+export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOurs';
+
+export type Outcome =
+  | { kind: 'inSync' }
+  | { kind: 'ineligible'; reason: string; message: string }
+  | { kind: 'refused'; reason: RefuseReason; message: string; detail?: string; failure?: PatchFailure }
+  | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
+  /** Somebody on the host asked us to keep our hands off, or it is not ours to take away. */
+  | { kind: 'left'; reason: LeaveReason; message: string }
+  | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
+
+export type Step = { kind: 'request'; request: Request } | { kind: 'done'; outcome: Outcome };
+
+/** What one pass over a key remembers between its requests. */
+export interface Memory {
+  hostService: { known: false } | { known: true; service: (ServiceItem & { isCopyOf?: Key }) | undefined };
+  mustRead: 'host' | 'virtual' | undefined;
+  conflicts: number;
+  /** An answer that ends the pass. */
+  end: Outcome | undefined;
+}
+
+export function freshMemory(): Memory {
+  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, end: undefined };
+}
+

@@ -1,0 +1,78 @@
+// Two embedded API servers as ground for the live sync suites.
+import type { RequestRecord } from '../../src/apiserver/request-journal.ts';
+import type { Interception } from '../../src/apiserver/server.ts';
+import type { Target } from '../../src/apiserver/target.ts';
+import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
+import { ApiClient } from '../contract/client.ts';
+import type { Right, Side, SyncGround, SyncServer } from '../contract/sync-ground.ts';
+
+const user = 'hostward';
+const token = 'token-of-the-daemon';
+
+/** Asked before each request of anybody; the one who sets it says whom it is meant for. */
+export type Fault = (target: Target, isDaemon: boolean) => Interception;
+
+export interface EmbeddedServer extends SyncServer {
+  readonly cluster: Devcluster;
+  fault: Fault | undefined;
+}
+
+export interface EmbeddedGround extends SyncGround {
+  readonly virtual: EmbeddedServer;
+  readonly host: EmbeddedServer;
+}
+
+export async function startEmbeddedGround(): Promise<EmbeddedGround> {
+  const [virtual, host] = await Promise.all([startServer('virtual'), startServer('host')]);
+  return {
+    virtual,
+    host,
+    hasControllers: false,
+    async stop() {
+      for (const server of [virtual, host]) {
+        await server.admin.close();
+        await server.cluster.stop();
+      }
+    },
+  };
+}
+
+async function startServer(name: Side): Promise<EmbeddedServer> {
+  const state: { fault: Fault | undefined } = { fault: undefined };
+  const cluster = await startDevcluster({
+    name,
+    users: [{ name: user, token }],
+    intercept: (target, request) =>
+      state.fault?.(target, request.headers.authorization === `Bearer ${token}`) ?? { kind: 'pass' },
+  });
+  let records: RequestRecord[] = [];
+  cluster.requests.subscribe((record) => {
+    if (record.user === user) records.push(record);
+  });
+  return {
+    cluster,
+    url: cluster.url,
+    caPem: cluster.caPem,
+    admin: new ApiClient({ url: cluster.url, caPem: cluster.caPem, token: cluster.adminToken }),
+    kubeconfig: (server) =>
+      kubeconfigText({ name, token, user, url: server?.url ?? cluster.url, caPem: server?.caPem ?? cluster.caPem }),
+    async grant(rights) {
+      cluster.access.setRules(user, rights.map(ruleOf));
+    },
+    asked: async () => records.map(({ verb, resource, namespace, name, code }) => ({ verb, resource, namespace, name, code })),
+    async forget() {
+      records = [];
+    },
+    get fault() {
+      return state.fault;
+    },
+    set fault(fault) {
+      state.fault = fault;
+    },
+  };
+}
+
+function ruleOf({ group, resources, verbs, namespace }: Right) {
+  return { verbs, apiGroups: [group], resources, ...(namespace === undefined ? {} : { namespaces: [namespace] }) };
+}
