@@ -36,6 +36,8 @@ export interface CompiledMappings {
   unusable(virtualNamespace: string): { hostNamespace: string; reason: string } | undefined;
   /** What must be watched on the host: namespaces by name, and beginnings of names. */
   windows: { namespaces: readonly string[]; prefixes: readonly string[] };
+  /** Virtual and host side, `${name}` expanded, patterns with their `*`; the most specific first. */
+  pairs: readonly (readonly [virtual: string, host: string])[];
 }
 
 export interface MappingContext {
@@ -90,7 +92,17 @@ export function compileMappings(
       namespaces: pairs.filter((pair) => !pair.host.isPattern).map((pair) => pair.host.text),
       prefixes: pairs.filter((pair) => pair.host.isPattern).map((pair) => pair.host.text),
     },
+    pairs: [...pairs]
+      .sort(
+        (a, b) =>
+          Number(a.virtual.isPattern) - Number(b.virtual.isPattern) || b.virtual.text.length - a.virtual.text.length,
+      )
+      .map(({ virtual, host }) => [written(virtual), written(host)] as const),
   };
+}
+
+function written({ text, isPattern }: End): string {
+  return isPattern && !text.endsWith('*') ? `${text}*` : text;
 }
 
 function expand(text: string, { virtualClusterName }: MappingContext): string {

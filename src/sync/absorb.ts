@@ -66,4 +66,3 @@ function forbiddenMessage(request: Request): string {
 function ended(memory: Memory, end: Outcome): Memory {
   return { ...memory, mustRead: undefined, end };
 }
-

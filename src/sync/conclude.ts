@@ -5,11 +5,11 @@ import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import type { Contest } from './contest.ts';
-import type { Facts, Outcome } from './step.ts';
 import type { EventNote } from './event-recorder.ts';
 import { versionOf } from './hands.ts';
 import { type Ledger, labelOf } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
+import type { Facts, Outcome } from './step.ts';
 
 export interface ConcludeOptions {
   ledger: Ledger;

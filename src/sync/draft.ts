@@ -3,8 +3,8 @@
 import type { KubeObject, OwnerReference } from '../object/object.ts';
 import { annotationBytes, annotationBytesLimit, type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
-import type { KeyOwner } from './merge-keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
+import type { KeyOwner } from './merge-keys.ts';
 import type { Place, Placement } from './placement.ts';
 import { baseKey, instanceKey, managedAnnotationsKey, markerLabel, namespaceLabel, objectKeys } from './words.ts';
 

@@ -6,12 +6,13 @@ import type { Writer } from '../cluster/writer.ts';
 import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import type { Contest } from './contest.ts';
-import type { Facts, Outcome, Request } from './step.ts';
 import type { DeleteGuard } from './delete-guard.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
+import { createPatching } from './patching.ts';
 import type { Hands } from './reconcile.ts';
+import type { Facts, Outcome, Request } from './step.ts';
 import type { World } from './world.ts';
 
 /** A removed label is believed after this long even if the virtual Services stay silent. */
@@ -81,6 +82,10 @@ export function createHands(options: HandsOptions): Hands {
 
   return {
     world,
+    get patching() {
+      const { patcher } = world.rules;
+      return patcher && createPatching(patcher, world);
+    },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
     circumstances: (key) => ({
@@ -119,7 +124,8 @@ export function createHands(options: HandsOptions): Hands {
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
       if (request.verb === 'create' || request.verb === 'patch') learnOrder(facts, answer);
       // Our own delete is known before its event: whoever waits for the name may go on at once.
-      if (request.verb === 'remove') for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
+      if (request.verb === 'remove')
+        for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
     },
   };
 }

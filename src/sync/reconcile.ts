@@ -5,16 +5,31 @@ import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { absorb } from './absorb.ts';
 import { decide } from './decide.ts';
-import { type Facts, freshMemory, type Memory, type Outcome, type Request } from './step.ts';
 import { projectService } from './kind.ts';
+import {
+  type BackValues,
+  type Facts,
+  freshMemory,
+  type Memory,
+  type Outcome,
+  type Request,
+  type Step,
+} from './step.ts';
 import { objectKeys } from './words.ts';
 import type { Circumstances, World } from './world.ts';
 
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 16;
 
+/** Patches, as the conductor sees them; undefined when the configuration has none. */
+export interface Patching {
+  forward(facts: Facts): Promise<Facts>;
+  back(facts: Facts, raw: BackValues): Promise<Facts>;
+}
+
 export interface Hands {
   world: World;
+  readonly patching: Patching | undefined;
   virtualWriter: Writer;
   hostWriter: Writer;
   circumstances(key: Key): Circumstances;
@@ -27,8 +42,7 @@ export interface Hands {
 export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
   let memory = freshMemory();
   for (let requests = 0; requests < requestLimit; requests++) {
-    const facts = hands.world.look(key, hands.circumstances(key));
-    const step = decide(facts, memory, hands.world.rules.translation);
+    const { facts, step } = await think(key, memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
@@ -40,6 +54,19 @@ export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outc
   }
   const facts = hands.world.look(key, hands.circumstances(key));
   return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
+}
+
+/** One look and one decision. Patches run in between, because only they need another process to think. */
+async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: Facts; step: Step }> {
+  const { translation } = hands.world.rules;
+  const seen = hands.world.look(key, hands.circumstances(key));
+  const facts = hands.patching === undefined ? seen : await hands.patching.forward(seen);
+  const step = decide(facts, memory, translation);
+  const request = step.kind === 'request' ? step.request : undefined;
+  const isBack = request?.side === 'virtual' && request.verb === 'patch';
+  if (!isBack || hands.patching === undefined) return { facts, step };
+  const reversed = await hands.patching.back(facts, request.back);
+  return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 
 function send(request: Request, hands: Hands): Promise<Answer> {

@@ -4,6 +4,7 @@ import { createAddressPolicy } from './address-policy.ts';
 import { endpointsKind } from './endpoints/endpoints-kind.ts';
 import { annotationRules, labelRules } from './keys.ts';
 import type { SyncedKind } from './kind.ts';
+import type { Patcher } from './patch/patcher.ts';
 import { createPlacement, type NamespaceMapping } from './placement.ts';
 import type { Rules } from './world.ts';
 
@@ -12,7 +13,7 @@ export type RuleSettings = Pick<
   'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
 >;
 
-export function createRules(settings: RuleSettings, mapping: NamespaceMapping | undefined): Rules {
+export function createRules(settings: RuleSettings, mapping: NamespaceMapping | undefined, patcher?: Patcher): Rules {
   const placement = createPlacement({
     virtualCluster: settings.virtualClusterName,
     hostNamespace: settings.hostNamespace,
@@ -31,8 +32,9 @@ export function createRules(settings: RuleSettings, mapping: NamespaceMapping | 
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),
-      patchDigest: '',
+      patchDigest: patcher?.set.digest ?? '',
     },
     policy: createAddressPolicy(settings.addressPolicy),
+    patcher,
   };
 }

@@ -1,10 +1,10 @@
 // What sync can say of itself: the whole at a glance, and of one object why it is, or is not, on the host. Reads only; the
 // answer for one object is worked out afresh with the very functions that decide, so that it cannot disagree with them.
 import { type Key, keyOf } from '../object/object.ts';
-import type { Outcome } from './step.ts';
 import { labelOf } from './ledger.ts';
 import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
+import type { Outcome } from './step.ts';
 import type { Sync } from './sync.ts';
 import { planUpdate } from './update-patch.ts';
 

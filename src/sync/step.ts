@@ -108,4 +108,3 @@ export interface Memory {
 export function freshMemory(): Memory {
   return { hostService: { known: false }, mustRead: undefined, conflicts: 0, end: undefined };
 }
-

@@ -4,12 +4,13 @@ import type { Window } from '../cluster/window.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { Claims, chooseWinner } from './claims.ts';
-import type { Facts } from './step.ts';
 import { draftHost, type Translation } from './draft.ts';
 import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace } from './ownership.ts';
+import type { Patcher } from './patch/patcher.ts';
 import type { Place } from './placement.ts';
+import type { Facts } from './step.ts';
 import { markerLabel } from './words.ts';
 
 export interface Windows {
@@ -23,6 +24,8 @@ export interface Windows {
 export interface Rules {
   translation: Translation;
   policy: AddressPolicy;
+  /** Undefined without patches. */
+  patcher: Patcher | undefined;
 }
 
 /** What the conductor knows beside the windows. */

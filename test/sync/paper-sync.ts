@@ -1,13 +1,16 @@
+import type { PatchEntry } from '../../src/config/settings.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/object.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
 import { projectService } from '../../src/sync/kind.ts';
+import type { OpenedPatcher } from '../../src/sync/patch/open-patcher.ts';
 import type { NamespaceMapping } from '../../src/sync/placement.ts';
 import { createRules, type RuleSettings } from '../../src/sync/rules.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
 import { PaperServer, PaperWindow } from './paper-cluster.ts';
+import { openTestPatcher } from './patch/paper-patch.ts';
 
 export const defaultSettings: RuleSettings = {
   virtualClusterName: 'vc',
@@ -23,6 +26,7 @@ export interface PaperOptions {
   isHostRecent?: boolean;
   hasOwner?: boolean;
   isDryRun?: boolean;
+  patches?: readonly PatchEntry[];
 }
 
 /** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
@@ -30,9 +34,10 @@ export class PaperWorld {
   readonly virtual = new PaperServer();
   readonly host = new PaperServer();
   readonly clock = new VirtualClock();
-  readonly options: PaperOptions;
+  options: PaperOptions;
   isLeader = true;
   sync!: Sync;
+  patches: OpenedPatcher | undefined;
   windows!: {
     virtual: PaperWindow<never>;
     services: PaperWindow<never>;
@@ -57,9 +62,12 @@ export class PaperWorld {
       host: open(this.host, 'endpoints', projectHostEndpoints),
       owner: options.mapping === undefined ? open(this.host, 'services', projectService) : undefined,
     };
+    await this.patches?.stop();
+    this.patches = options.patches && openTestPatcher(options.patches);
+    await this.patches?.start();
     this.sync = new Sync({
       windows: this.windows as never,
-      rules: createRules({ ...defaultSettings, ...options.settings }, options.mapping),
+      rules: createRules({ ...defaultSettings, ...options.settings }, options.mapping, this.patches?.patcher),
       virtualWriter: this.virtual.writer(),
       hostWriter: this.host.writer(),
       clock: this.clock,
@@ -78,6 +86,8 @@ export class PaperWorld {
 
   async stop(): Promise<void> {
     await this.sync.stop(1000);
+    await this.patches?.stop();
+    this.patches = undefined;
   }
 
   async restart(): Promise<void> {
@@ -87,7 +97,7 @@ export class PaperWorld {
 
   /** Until nothing waits; delayed work needs clock.advance(). */
   async quiet(): Promise<void> {
-    for (let turn = 0; turn < 50; turn++) {
+    for (let turn = 0; turn < 100; turn++) {
       await settle(2);
       if (this.sync.queue.isIdle) return;
     }

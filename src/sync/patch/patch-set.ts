@@ -75,7 +75,14 @@ function compilePatch(
   const why = path && whyProtected(path.segments, fieldsOfKind);
   if (why !== undefined) {
     const fix = 'patch labels, annotations or the fields of the object itself';
-    faults.push({ index, field: 'path', line: 1, column: 1, message: `path "${entry.path}" cannot be patched: ${why}`, fix });
+    faults.push({
+      index,
+      field: 'path',
+      line: 1,
+      column: 1,
+      message: `path "${entry.path}" cannot be patched: ${why}`,
+      fix,
+    });
   }
   const forward = compileText(entry.expression, { index, field: 'expression', faults });
   const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
@@ -101,7 +108,8 @@ function compileText(source: string | undefined, { index, field, faults }: At): 
   if (source === undefined || source === '') return undefined;
   const compiled = compileExpression(source);
   if (compiled.kind === 'ok') return compiled.expression;
-  for (const { line, column, message, fix } of compiled.faults) faults.push({ index, field, line, column, message, fix });
+  for (const { line, column, message, fix } of compiled.faults)
+    faults.push({ index, field, line, column, message, fix });
   return undefined;
 }
 
@@ -128,7 +136,14 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
       if (!memo.has(id)) {
         // Keys are a tenant's to invent; a memory of them needs an end.
         if (memo.size > ownerMemoLimit) memo.clear();
-        memo.set(id, ownerBy(patches, [{ kind: 'key', key: 'metadata' }, { kind: 'key', key: map }, { kind: 'key', key: hostKey }]));
+        memo.set(
+          id,
+          ownerBy(patches, [
+            { kind: 'key', key: 'metadata' },
+            { kind: 'key', key: map },
+            { kind: 'key', key: hostKey },
+          ]),
+        );
       }
       return memo.get(id);
     },

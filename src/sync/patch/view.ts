@@ -33,7 +33,8 @@ export type ReadBack =
 /** What patches made of a view; protected keys among the results are dropped and counted. */
 export function readView(view: PatchView, payloadFields: readonly string[]): ReadBack {
   const { metadata } = view;
-  if (!isPlainObject(metadata)) return { kind: 'wrong', message: `metadata must be an object, got ${shapeOf(metadata)}` };
+  if (!isPlainObject(metadata))
+    return { kind: 'wrong', message: `metadata must be an object, got ${shapeOf(metadata)}` };
   const labels = readMap(metadata.labels, 'metadata.labels', isProtectedLabel);
   const annotations = readMap(metadata.annotations, 'metadata.annotations', isProtectedAnnotation);
   if (labels.kind === 'wrong') return labels;
@@ -109,7 +110,8 @@ function withoutOurs(annotations: Record<string, string>): Record<string, string
 /** Keys whose value differs between two maps of texts. */
 export function changedKeys(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Set<string> {
   const changed = new Set<string>();
-  for (const key of new Set([...before.keys(), ...after.keys()])) if (before.get(key) !== after.get(key)) changed.add(key);
+  for (const key of new Set([...before.keys(), ...after.keys()]))
+    if (before.get(key) !== after.get(key)) changed.add(key);
   return changed;
 }
 
@@ -121,4 +123,3 @@ export function shapeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
 }
-

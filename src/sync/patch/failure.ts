@@ -1,0 +1,39 @@
+// A failed patch in words: which entry, where in the object, what went wrong, where in the configuration, and enough of the
+// value to recognise it but not to use it. Pure.
+import type { EvaluationError } from '../../expression/evaluation-error.ts';
+import type { Matches } from '../../expression/path.ts';
+import type { PatchFailure } from '../step.ts';
+import type { CompiledPatch } from './patch-set.ts';
+
+export interface Failed {
+  patch: CompiledPatch;
+  matches: Matches;
+  errors: { at: number; error: EvaluationError }[];
+}
+
+export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {
+  const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
+  const { at, error } = first;
+  const place = matches.paths?.[at] ?? patch.path.text;
+  const more = errors.length > 1 ? `, and at ${errors.length - 1} more places` : '';
+  return {
+    patch: patch.index,
+    path: patch.entry.path,
+    at: place,
+    class: error.kind,
+    message: `patch ${patch.index} failed at "${place}"${more}: ${error.message} (the value is ${redacted(matches.values[at])})`,
+    ...(error.position && { position: error.position }),
+    ...(source !== undefined && { source }),
+  };
+}
+
+/** Its kind and size, and of a longer text the first characters: a secret is not told by two of its letters. */
+export function redacted(value: unknown): string {
+  if (value === null || value === undefined) return 'missing';
+  if (typeof value === 'string')
+    return value.length < 8
+      ? `a text of ${value.length} characters`
+      : `a text of ${value.length} characters, "${value.slice(0, 2)}…"`;
+  if (typeof value === 'number' || typeof value === 'boolean') return `a ${typeof value}`;
+  return Array.isArray(value) ? `a list of ${value.length}` : `an object of ${Object.keys(value).length} keys`;
+}

@@ -1,0 +1,67 @@
+// From settings to a patcher that runs: the sandbox's functions and context put together, the evaluator started and stopped
+// with it. Whoever opens one says where expressions run: in a child process, or in this one for a command of a moment.
+import type { Clock } from '../../clock.ts';
+import type { CompiledMappings } from '../../config/namespace-mappings.ts';
+import type { Settings } from '../../config/settings.ts';
+import { createEvaluator } from '../../expression/evaluator.ts';
+import type { ExpressionMetrics } from '../../expression/expression-metrics.ts';
+import type { SandboxSetup } from '../../expression/harness.ts';
+import type { Sandbox } from '../../expression/sandbox.ts';
+import type { Metrics } from '../../metrics.ts';
+import { hostDnsSource } from './host-dns.ts';
+import { createPatchCounts, type PatchCounts } from './patch-metrics.ts';
+import type { PatchSet } from './patch-set.ts';
+import { Patcher, type PatcherOptions } from './patcher.ts';
+
+/** Top-level fields of the kind that patches may touch beside metadata. */
+export const patchableFields: readonly string[] = ['subsets'];
+
+export interface OpenPatcherOptions {
+  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'>;
+  set: PatchSet;
+  mappings: CompiledMappings | undefined;
+  openSandbox: (setup: SandboxSetup) => Sandbox;
+  clock: Clock;
+  metrics?: Metrics;
+  expressionMetrics?: ExpressionMetrics;
+  sourceOf?: PatcherOptions['sourceOf'];
+  trace?: NonNullable<PatcherOptions['trace']>;
+}
+
+export interface OpenedPatcher {
+  patcher: Patcher;
+  counts: PatchCounts;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
+  const { settings, set, mappings, clock } = options;
+  const evaluator = createEvaluator({
+    expressions: set.expressions,
+    vcluster: { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster },
+    functions: {
+      virtualToHostDNS: hostDnsSource({
+        virtualCluster: settings.virtualClusterName,
+        hostNamespace: settings.hostNamespace,
+        mapping: mappings && { pairs: mappings.pairs, mappingsOnly: mappings.mappingsOnly },
+      }),
+    },
+    openSandbox: options.openSandbox,
+    clock,
+    ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
+  });
+  const counts = createPatchCounts(
+    options.metrics,
+    set.patches.map((patch) => patch.index),
+  );
+  const patcher = new Patcher({
+    set,
+    evaluator,
+    payloadFields: patchableFields,
+    counts,
+    sourceOf: options.sourceOf ?? (() => undefined),
+    ...(options.trace && { trace: options.trace }),
+  });
+  return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
+}

@@ -1,0 +1,56 @@
+// What is counted per patch, at zero from the start for every patch of the configuration.
+import { Counter } from 'prom-client';
+import type { Metrics } from '../../metrics.ts';
+
+export interface PatchCounts {
+  evaluated(patch: number, values: number, errors: number): void;
+  changed(patch: number, changes: number): void;
+  failed(patch: number, kind: string): void;
+  restored(keys: number): void;
+  /** Per patch, for status. */
+  totals(): { patch: number; values: number; changes: number; failures: number }[];
+}
+
+const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
+
+export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
+  const totals = new Map(patches.map((patch) => [patch, { patch, values: 0, changes: 0, failures: 0 }]));
+  const series = registry && createSeries(registry, patches);
+  const total = (patch: number) => totals.get(patch) ?? { patch, values: 0, changes: 0, failures: 0 };
+  return {
+    evaluated(patch, values) {
+      total(patch).values += values;
+      series?.values.inc({ patch: String(patch) }, values);
+    },
+    changed(patch, changes) {
+      total(patch).changes += changes;
+      series?.changes.inc({ patch: String(patch) }, changes);
+    },
+    failed(patch, kind) {
+      total(patch).failures++;
+      series?.failures.inc({ patch: String(patch), class: kind });
+    },
+    restored: (keys) => series?.restored.inc(keys),
+    totals: () => [...totals.values()],
+  };
+}
+
+function createSeries(registry: Metrics, patches: readonly number[]) {
+  const find = <T extends string>(name: string, help: string, labelNames: T[]): Counter<T> =>
+    // A reload makes a new patch set over the same registry; its counts go on.
+    (registry.getSingleMetric(name) as Counter<T> | undefined) ??
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const series = {
+    values: find('hostward_patch_values_total', 'Values that a patch was applied to', ['patch']),
+    changes: find('hostward_patch_changes_total', 'Values that a patch changed', ['patch']),
+    failures: find('hostward_patch_failures_total', 'Failures of a patch by class', ['patch', 'class']),
+    restored: find('hostward_patch_protected_keys_restored_total', 'Protected keys that a patch tried to change', []),
+  };
+  for (const index of patches) {
+    const patch = String(index);
+    series.values.inc({ patch }, 0);
+    series.changes.inc({ patch }, 0);
+    for (const kind of failureKinds) series.failures.inc({ patch, class: kind }, 0);
+  }
+  return series;
+}

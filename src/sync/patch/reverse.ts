@@ -1,0 +1,136 @@
+// The way back: reverse expressions on the candidate virtual object, which is the tenant's own overlaid with what the host
+// changed. Only results on host-changed keys count; a removed key goes back as a removal and runs no patch.
+import type { ValueGroup } from '../../expression/evaluator.ts';
+import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
+import { writeResults } from '../../expression/write-results.ts';
+import type { Translation } from '../draft.ts';
+import { entriesOf } from '../keys.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import type { BackValues, PatchFailure } from '../step.ts';
+import { failureOf } from './failure.ts';
+import type { CompiledPatch } from './patch-set.ts';
+import type { PatcherOptions } from './patcher.ts';
+import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
+
+export interface BackInput {
+  virtual: VirtualItem;
+  host: HostItem;
+  translation: Translation;
+  /** Raw host values by virtual spelling. */
+  raw: BackValues;
+}
+
+export type Reversed = { kind: 'reversed'; values: BackValues } | { kind: 'failed'; failure: PatchFailure };
+
+type MapName = 'labels' | 'annotations';
+
+interface BackPass extends BackInput {
+  view: PatchView;
+  /** Keys, spelled as in the view, whose raw value must not go back because their reverse expression failed. */
+  withheld: Record<MapName, Set<string>>;
+}
+
+export async function reverse(input: BackInput, options: PatcherOptions): Promise<Reversed> {
+  const { virtual, translation } = input;
+  const view = candidateOf(input);
+  const pass: BackPass = { ...input, view, withheld: { labels: new Set(), annotations: new Set() } };
+  const going = options.set.patches.filter((patch) => patch.back !== undefined);
+  for (const run of runsWithoutOverlap(going, (patch) => patch.path)) {
+    const failure = await runBack(run, pass, options);
+    if (failure !== undefined) return { kind: 'failed', failure };
+  }
+  const values: BackValues = { labels: new Map(), annotations: new Map() };
+  for (const map of ['labels', 'annotations'] as const) {
+    for (const [key, raw] of input.raw[map]) {
+      const spelled = translation[map].toHost(key) ?? key;
+      const found = (view.metadata[map] as Record<string, unknown>)[spelled];
+      if (raw === null) values[map].set(key, null);
+      else if (pass.withheld[map].has(spelled)) values[map].set(key, virtual[map]?.[key] ?? null);
+      else if (found === undefined || found === null) values[map].set(key, null);
+      else if (typeof found === 'string') values[map].set(key, found);
+      else return { kind: 'failed', failure: wrongType(map, spelled, going) };
+    }
+  }
+  return { kind: 'reversed', values };
+}
+
+/** Keys that the host spells otherwise are matched by their host spelling here too: one path, one key, both ways. */
+function candidateOf({ virtual, translation, raw }: BackInput): PatchView {
+  const side = (map: MapName): Map<string, string> => {
+    const candidate = new Map<string, string>();
+    for (const [key, value] of entriesOf(virtual[map])) candidate.set(translation[map].toHost(key) ?? key, value);
+    for (const [key, value] of raw[map]) {
+      const spelled = translation[map].toHost(key) ?? key;
+      if (value === null) candidate.delete(spelled);
+      else candidate.set(spelled, value);
+    }
+    return candidate;
+  };
+  const payload = translation.kind.payloadOf(virtual as unknown as HostItem);
+  return viewOf({ labels: side('labels'), annotations: side('annotations') }, payload);
+}
+
+async function runBack(
+  run: readonly CompiledPatch[],
+  pass: BackPass,
+  options: PatcherOptions,
+): Promise<PatchFailure | undefined> {
+  const asked = run.flatMap((patch) => {
+    const matches = patch.path.match(pass.view, { withPaths: true });
+    return matches.values.length > 0 || matches.whole ? [{ patch, matches }] : [];
+  });
+  if (asked.length === 0) return undefined;
+  const groups = asked.map(
+    ({ patch, matches }): ValueGroup => ({
+      expression: patch.back as NonNullable<typeof patch.back>,
+      values: matches.whole ? [pass.view] : matches.values,
+      paths: matches.paths,
+    }),
+  );
+  const { kind } = pass.translation;
+  const results = await options.evaluator.evaluate({
+    hostObject: hostObjectOf(pass.host, kind),
+    virtualObject: virtualObjectOf(pass.virtual, kind),
+    groups,
+  });
+  for (const [at, { patch, matches }] of asked.entries()) {
+    const result = results[at];
+    if (result === undefined) continue;
+    options.counts.evaluated(patch.index, matches.values.length, result.errors.length);
+    if (result.errors.length === 0) {
+      options.counts.changed(patch.index, changesOf(writeResults(matches, result.results)));
+      continue;
+    }
+    options.counts.failed(patch.index, result.errors[0]?.error.kind ?? 'threw');
+    if (patch.entry.onError === 'fail') {
+      return failureOf({ patch, matches, errors: result.errors }, options.sourceOf(patch.index, 'reverseExpression'));
+    }
+    withhold(patch, matches.keys, pass);
+  }
+  return undefined;
+}
+
+/** Left out, a reverse expression would let the transformed value through to the tenant: the tenant keeps its own. */
+function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass: BackPass): void {
+  const [, map, key] = patch.path.segments;
+  const maps: MapName[] = map?.kind === 'key' ? [map.key as MapName] : ['labels', 'annotations'];
+  for (const name of maps) {
+    const held = key === undefined ? Object.keys(pass.view.metadata[name] ?? {}) : keys.map(String);
+    for (const one of held) pass.withheld[name].add(one);
+  }
+}
+
+function changesOf(written: ReturnType<typeof writeResults>): number {
+  return written.kind === 'written' ? written.changes : 0;
+}
+
+function wrongType(map: MapName, key: string, going: readonly CompiledPatch[]): PatchFailure {
+  const patch = going.at(-1);
+  return {
+    patch: patch?.index ?? 0,
+    path: patch?.entry.path ?? '',
+    at: `metadata.${map}.${key}`,
+    class: 'type',
+    message: `reverse expressions must give a string for metadata.${map}["${key}"]`,
+  };
+}

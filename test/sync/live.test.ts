@@ -1,0 +1,14 @@
+// The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones.
+import { afterAll, beforeAll, describe } from 'vitest';
+import { goldenSuite } from '../contract/sync-golden.ts';
+import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+
+describe('live sync between two embedded API servers', () => {
+  let ground: EmbeddedGround;
+  beforeAll(async () => {
+    ground = await startEmbeddedGround();
+  });
+  afterAll(() => ground.stop());
+
+  goldenSuite(() => ground);
+});

@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/object/object.ts';
+import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
+import { entry } from './paper-patch.ts';
+
+let world: PaperWorld;
+async function start(options: PaperOptions, prepare: (world: PaperWorld) => void): Promise<PaperWorld> {
+  world = new PaperWorld(options);
+  prepare(world);
+  return world.run();
+}
+afterEach(() => world.stop());
+
+const annotations = (object: KubeObject | undefined) => object?.metadata.annotations ?? {};
+const virtual = (name = 'web') => world.virtual.get('endpoints', 'default', name);
+const tenantOnly = (all: Record<string, string>) =>
+  Object.fromEntries(Object.entries(all).filter(([key]) => !/vcluster.loft.sh|hostward.dev/.test(key)));
+const editHost = (key: string, value: string | undefined) =>
+  world.change(() =>
+    edit(world.host, world.copy('web'), (draft) => {
+      const all = { ...draft.metadata.annotations } as Record<string, string>;
+      if (value === undefined) delete all[key];
+      else all[key] = value;
+      draft.metadata.annotations = all;
+    }),
+  );
+
+const twoWay = entry({
+  path: 'metadata.annotations["k"]',
+  expression: '"p-" + value',
+  reverseExpression: 'value.slice(2)',
+});
+
+describe('patches forward', () => {
+  it('rewrites every matched address, on create and on update alike', async () => {
+    await start(
+      { patches: [entry({ path: 'subsets[*].addresses[*].ip', expression: 'value.replace("10.0.", "10.9.")' })] },
+      (w) => putPair(w, 'web', '10.0.0.1'),
+    );
+    expect(ipOf(world.copy('web'))).toBe('10.9.0.1');
+    await world.change(() => putPair(world, 'web', '10.0.0.2'));
+    expect(ipOf(world.copy('web'))).toBe('10.9.0.2');
+    expect(ipOf(virtual())).toBe('10.0.0.2');
+  });
+
+  it('a path that is not found is not applied, in dot and bracket form, unless onMissing says create', async () => {
+    const at = (path: string, onMissing: 'skip' | 'create' = 'skip') =>
+      entry({ path, expression: '"made"', onMissing });
+    await start(
+      {
+        patches: [
+          at('metadata.annotations.a'),
+          at('metadata.annotations["b"]'),
+          at('metadata.annotations["c"]', 'create'),
+        ],
+      },
+      (w) => putPair(w, 'web'),
+    );
+    expect(tenantOnly(annotations(world.copy('web')))).toEqual({ c: 'made' });
+  });
+
+  it('null deletes, dotted keys too', async () => {
+    await start({ patches: [entry({ path: 'metadata.annotations["example.com/secret"]', expression: 'null' })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { 'example.com/secret': 's', keep: '1' } }),
+    );
+    expect(tenantOnly(annotations(world.copy('web')))).toEqual({ keep: '1' });
+    expect(virtual()?.metadata.annotations).toEqual({ 'example.com/secret': 's', keep: '1' });
+  });
+
+  it('the empty path sees the whole object and cannot change what is protected', async () => {
+    const expression =
+      '(value.metadata.annotations["by"] = value.metadata.name, value.metadata.name = "other", value.metadata.labels["vcluster.loft.sh/managed-by"] = "evil", value)';
+    await start({ patches: [entry({ path: '', expression })] }, (w) => putPair(w, 'web'));
+    expect(annotations(world.copy('web'))['by']).toBe('web-x-default-x-vc');
+    expect(world.copy('web')?.metadata.labels?.['vcluster.loft.sh/managed-by']).toBe('vc');
+  });
+
+  it('the address policy judges what is published', async () => {
+    await start(
+      {
+        settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } },
+        patches: [entry({ path: 'subsets[*].addresses[*].ip', expression: 'value.replace("10.0.", "10.9.")' })],
+      },
+      (w) => putPair(w, 'web', '10.0.0.1'),
+    );
+    expect(world.copy('web')).toBeUndefined();
+    expect(world.eventReasons()).toEqual(['AddressRefused']);
+  });
+
+  it('knows virtualToHostDNS, atob and btoa', async () => {
+    const at = (key: string, expression: string) => entry({ path: `metadata.annotations.${key}`, expression });
+    await start(
+      { patches: [at('dns', 'virtualToHostDNS(value)'), at('up', 'btoa(value)'), at('down', 'atob(value)')] },
+      (w) =>
+        putPair(w, 'web', '10.0.0.1', {
+          annotations: { dns: 'nginx.default.svc.cluster.local', up: 'my-value', down: 'bXktdmFsdWU=' },
+        }),
+    );
+    expect(annotations(world.copy('web'))).toMatchObject({
+      dns: 'nginx-x-default-x-vc.vcluster-vc.svc.cluster.local',
+      up: 'bXktdmFsdWU=',
+      down: 'my-value',
+    });
+  });
+});
+
+describe('patches in both directions', () => {
+  it('a pair of expressions: host edits come back reversed, with two writes', async () => {
+    await start({ patches: [twoWay] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    expect(annotations(world.copy('web'))['k']).toBe('p-v');
+    world.host.writes.length = 0;
+    await editHost('k', 'p-new');
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'new' });
+    expect([world.virtual.writes.length, world.host.writes.length]).toEqual([1, 1]);
+    await editHost('k', undefined);
+    expect(virtual()?.metadata.annotations ?? {}).toEqual({});
+  });
+
+  it('only an expression: a host edit is reverted and never reaches the tenant', async () => {
+    await start({ patches: [entry({ path: 'metadata.annotations.k', expression: '"p-" + value' })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }),
+    );
+    await editHost('k', 'changed');
+    expect(annotations(world.copy('web'))['k']).toBe('p-v');
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('only a reverse expression: the host owns it, the tenant follows', async () => {
+    await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: '"from-" + value' })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'first' } }),
+    );
+    expect(annotations(world.copy('web'))['k']).toBe('first');
+    await editHost('k', 'host');
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'from-host' });
+    expect(annotations(world.copy('web'))['k']).toBe('host');
+    await world.change(() =>
+      edit(world.virtual, virtual(), (draft) => {
+        draft.metadata.annotations = { k: 'tenant' };
+      }),
+    );
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'from-host' });
+    const writes = world.virtual.writes.length;
+    await world.restart();
+    expect(world.virtual.writes.length).toBe(writes);
+  });
+
+  it.each([
+    ['added', undefined, [twoWay]],
+    ['removed', [twoWay], undefined],
+    ['changed', [twoWay], [entry({ ...twoWay, expression: '"q-" + value' })]],
+  ])('a patch set that was %s while we were down sends nothing transformed to the tenant', async (_, before, after) => {
+    await start({ ...(before && { patches: before }) }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }),
+    );
+    await world.stop();
+    const { patches: _old, ...rest } = world.options;
+    world.options = { ...rest, ...(after && { patches: after }) };
+    await world.run();
+    expect(world.virtual.writes).toEqual([]);
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'v' });
+    const wanted = after === undefined ? 'v' : after[0] === twoWay ? 'p-v' : 'q-v';
+    expect(annotations(world.copy('web'))['k']).toBe(wanted);
+  });
+
+  it('a pair that is not inverse settles all the same', async () => {
+    await start(
+      { patches: [entry({ path: 'metadata.annotations.k', expression: '"p-" + value', reverseExpression: 'value' })] },
+      (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }),
+    );
+    await editHost('k', 'x');
+    await world.clock.advance(30_000);
+    const writes = [...world.virtual.writes, ...world.host.writes].length;
+    await world.clock.advance(30_000);
+    expect([...world.virtual.writes, ...world.host.writes].length).toBe(writes);
+    expect(annotations(world.copy('web'))['k']).toBe(`p-${virtual()?.metadata.annotations?.['k']}`);
+  });
+});
+
+describe('failure policy', () => {
+  const failing = (onError: 'fail' | 'skip' | 'keepLast') =>
+    entry({ path: 'metadata.annotations.k', expression: 'value.nope.deep', onError });
+
+  it('fail: nothing is created, the tenant is told, other objects go on', async () => {
+    await start({ patches: [failing('fail')] }, (w) => {
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+      putPair(w, 'other');
+    });
+    expect(world.copy('web')).toBeUndefined();
+    expect(world.copy('other')).toBeDefined();
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({
+      reason: 'PatchFailed',
+      failure: { patch: 0, at: 'metadata.annotations.k', class: 'threw' },
+    });
+  });
+
+  it('fail: the old copy stays as it was, and deletes still happen', async () => {
+    const sometimes = entry({
+      path: 'metadata.annotations.k',
+      expression: 'value === "bad" ? value.nope.deep : value',
+    });
+    await start({ patches: [sometimes] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good' } }));
+    await world.change(() =>
+      world.virtual.put('endpoints', { ...endpoints('web', '10.0.0.2', { annotations: { k: 'bad' } }) }),
+    );
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.copy('web')).toBeUndefined();
+  });
+
+  it('skip: this entry is left out', async () => {
+    await start({ patches: [failing('skip')] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    expect(annotations(world.copy('web'))['k']).toBe('v');
+  });
+
+  it('keepLast: the host keeps its value, on create it is as fail', async () => {
+    const sometimes = entry({
+      path: 'metadata.annotations.k',
+      expression: 'value === "bad" ? value.nope.deep : "ok-" + value',
+      onError: 'keepLast',
+    });
+    await start({ patches: [sometimes] }, (w) => {
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good' } });
+      putPair(w, 'fresh', '10.0.0.1', { annotations: { k: 'bad' } });
+    });
+    expect(world.copy('fresh')).toBeUndefined();
+    await world.change(() =>
+      edit(world.virtual, virtual(), (draft) => {
+        draft.metadata.annotations = { k: 'bad', other: '1' };
+        draft['subsets'] = endpoints('x', '10.0.0.9')['subsets'];
+      }),
+    );
+    expect(annotations(world.copy('web'))).toMatchObject({ k: 'ok-good', other: '1' });
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.9');
+  });
+
+  it.each([
+    ['an IP that is none', 'subsets[*].addresses[*].ip', '"not-an-ip"'],
+    ['a port out of range', 'subsets[*].ports[*].port', '70000'],
+    ['a number as label', 'metadata.labels.app', '5'],
+    ['a label value with blanks', 'metadata.labels.app', '"a b"'],
+    ['a string as subsets', 'subsets', '"x"'],
+  ])('a result that is no Endpoints fails its patch: %s', async (_, path, expression) => {
+    await start({ patches: [entry({ path, expression })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }),
+    );
+    expect(world.host.writes).toEqual([]);
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+  });
+});

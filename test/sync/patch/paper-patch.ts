@@ -1,0 +1,33 @@
+import type { PatchEntry } from '../../../src/config/settings.ts';
+import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
+import { type OpenedPatcher, openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
+import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+
+export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntry {
+  return { onMissing: 'skip', onError: 'fail', ...fields };
+}
+
+/** A patcher with the same harness as the daemon's, inside this process. */
+export function openTestPatcher(
+  entries: readonly PatchEntry[],
+  trace?: Parameters<typeof openPatcher>[0]['trace'],
+): OpenedPatcher {
+  const compiled = compilePatchSet(
+    entries.map((one, index) => ({ index, entry: one })),
+    patchableFields,
+  );
+  if (compiled.kind === 'faults') throw new Error(compiled.faults.map((fault) => fault.message).join('; '));
+  return openPatcher({
+    settings: {
+      virtualClusterName: 'vc',
+      hostNamespace: 'vcluster-vc',
+      vcluster: { sync: { toHost: { endpoints: { enabled: true } } } },
+    },
+    set: compiled.set,
+    mappings: undefined,
+    openSandbox: (setup) => new InProcessSandbox(setup),
+    clock: new VirtualClock(),
+    ...(trace && { trace }),
+  });
+}
