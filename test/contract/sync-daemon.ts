@@ -1,0 +1,167 @@
+// One whole daemon between two live API servers, as the front door assembles it, with ways to wait until it has seen and
+// done everything.
+import { rooms } from '../../src/assemble.ts';
+import type { Daemon, Started } from '../../src/cli/rooms.ts';
+import { loadConfiguration } from '../../src/config/load.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import { createLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+import type { ObjectStatus, SyncStatus } from '../../src/sync/status.ts';
+import { objectKeys } from '../../src/sync/words.ts';
+import { JumpClock } from '../jump-clock.ts';
+import { hostNamespace, type Side, until, virtualCluster } from './sync-ground.ts';
+import type { SyncStage } from './sync-stage.ts';
+
+export interface LiveOptions {
+  /** Laid over `hostward: { leaderElection: never }`. */
+  config?: Record<string, unknown>;
+  /** Something between the daemon and a server. */
+  via?: Partial<Record<Side, { url: string; caPem: string }>>;
+  /** Kubeconfig text of somebody else than the daemon's user. */
+  kubeconfig?: Partial<Record<Side, string>>;
+  isDryRun?: boolean;
+  virtualClusterName?: string;
+  hostNamespace?: string;
+  environment?: Record<string, string>;
+}
+
+export class LiveDaemon {
+  readonly clock = new JumpClock();
+  readonly logged: { msg: string; level: number; [field: string]: unknown }[] = [];
+  readonly #stage: SyncStage;
+  readonly #daemon: Daemon;
+  readonly #options: LiveOptions;
+  #isStopped = false;
+
+  constructor(stage: SyncStage, options: LiveOptions) {
+    this.#stage = stage;
+    this.#options = options;
+    const log = createLog({
+      level: 'debug',
+      destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
+    });
+    this.#daemon = rooms.assembleDaemon({
+      settings: this.#settings(options.config),
+      isDryRun: options.isDryRun ?? false,
+      log,
+      clock: this.clock,
+      random: Math.random,
+      metrics: createMetrics(),
+      environment: options.environment ?? {},
+      version: '0.0.0',
+    });
+  }
+
+  #settings(config: Record<string, unknown> = {}): Settings {
+    const { via = {}, kubeconfig = {} } = this.#options;
+    const { ground } = this.#stage;
+    const path = (side: Side): string =>
+      this.#stage.file(kubeconfig[side] ?? ground[side].kubeconfig(via[side]), 'kubeconfig');
+    const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
+    const loaded = loadConfiguration({
+      files: [base, { name: 'test', text: JSON.stringify(config) }],
+      flags: {
+        virtualClusterName: this.#options.virtualClusterName ?? virtualCluster,
+        hostNamespace: this.#options.hostNamespace ?? hostNamespace,
+        virtualKubeconfig: path('virtual'),
+        hostKubeconfig: path('host'),
+      },
+    });
+    if (loaded.kind === 'faults') throw new Error(`configuration of the test: ${JSON.stringify(loaded.faults)}`);
+    return loaded.settings;
+  }
+
+  start(): Promise<Started> {
+    return this.#daemon.start();
+  }
+
+  /** Started, with everything in sync that is there. */
+  async begin(): Promise<this> {
+    const started = await this.start();
+    if (started.kind === 'faults') throw new Error(`the daemon did not start: ${JSON.stringify(started.faults)}`);
+    await until('a daemon that is ready', () => (this.#daemon.readiness().isReady ? true : undefined));
+    await this.settled();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    await this.#daemon.stop();
+  }
+
+  apply(config: Record<string, unknown>): { needsRestart: readonly string[] } {
+    return this.#daemon.apply(this.#settings(config));
+  }
+
+  get status(): SyncStatus & { leadership: string } {
+    return this.#daemon.status() as SyncStatus & { leadership: string };
+  }
+
+  get readiness(): readonly string[] {
+    return this.#daemon.readiness().lines;
+  }
+
+  of(name: string, namespace = 'default'): ObjectStatus | undefined {
+    return this.#daemon.objectStatus(`${namespace}/${name}`) as ObjectStatus | undefined;
+  }
+
+  /**
+   * Until the daemon knows both clusters as they are and has nothing left to do. What waits for a later time does not
+   * count, unless it is about to try again.
+   */
+  async settled(): Promise<void> {
+    let before = '';
+    await until('a daemon that has seen and done everything', async () => {
+      const [virtual, services, host] = await Promise.all([
+        this.#stage.list('virtual', 'endpoints'),
+        this.#stage.list('virtual', 'services'),
+        this.#stage.list('host', 'endpoints'),
+      ]);
+      const now = [...virtual, ...services, ...host]
+        .map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`)
+        .join();
+      const { queue, objects } = this.status;
+      const isIdle = queue.waiting + queue.running === 0 && objects['retrying'] === 0;
+      const hasSeen = isIdle && this.#hasSeen({ virtual, services, host });
+      const isSame = now === before;
+      before = hasSeen ? now : '';
+      return hasSeen && isSame ? true : undefined;
+    }).catch((error: unknown) => {
+      const last = this.logged.slice(-15).map((line) => JSON.stringify(line));
+      throw new Error(`${String(error)}\n${JSON.stringify(this.status)}\n${last.join('\n')}`, { cause: error });
+    });
+  }
+
+  #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): boolean {
+    const virtual = new Map(lists.virtual.map((object) => [keyOf(object), object]));
+    const services = new Map(lists.services.map((object) => [keyOf(object), object]));
+    const host = new Map(lists.host.map((object) => [keyOf(object), object]));
+    const annotated = lists.host.flatMap(({ metadata: { annotations = {} } }) => {
+      const [name, namespace] = [annotations[objectKeys.name], annotations[objectKeys.namespace]];
+      return name && namespace ? [`${namespace}/${name}`] : [];
+    });
+    const version = (object: KubeObject | undefined): string =>
+      object === undefined ? 'missing' : `resourceVersion ${object.metadata.resourceVersion}`;
+    for (const key of new Set([...virtual.keys(), ...services.keys(), ...annotated])) {
+      const status = this.#daemon.objectStatus(key) as ObjectStatus | undefined;
+      if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
+      if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
+      const at = status?.hostObject;
+      // A mapping with patterns shows only what is marked as ours.
+      if (at !== undefined && status?.host !== version(host.get(at)) && annotated.includes(key)) return false;
+    }
+    return true;
+  }
+}
+
+function selectorOf(service: KubeObject | undefined): string {
+  if (service === undefined) return 'missing';
+  const { selector } = service['spec'] as { selector?: object };
+  return selector !== undefined && Object.keys(selector).length > 0 ? 'has a selector' : 'no selector';
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}

@@ -1,0 +1,360 @@
+// The stage of the live sync suites: whole daemons between the two API servers of a ground, and the hands of a tenant, of
+// people on the host, and of the vCluster that syncs the Services.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { hostName } from '../../src/object/names.ts';
+import type { KubeObject } from '../../src/object/object.ts';
+import { objectKeys } from '../../src/sync/words.ts';
+import type { Answer } from './client.ts';
+import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
+import {
+  type Asked,
+  hostNamespace,
+  type Right,
+  type Side,
+  type SyncGround,
+  sides,
+  until,
+  virtualCluster,
+  writeVerbs,
+} from './sync-ground.ts';
+
+/** Namespaces that every cluster has and no test writes to. */
+const systemNamespaces = ['kube-system', 'kube-public', 'kube-node-lease'];
+const roleFile = new URL('../../config/role.yaml', import.meta.url);
+
+export interface Pair {
+  namespace?: string;
+  name: string;
+  ips?: readonly string[];
+  metadata?: Partial<KubeObject['metadata']>;
+  subsets?: unknown;
+  service?: object;
+}
+
+export class SyncStage {
+  readonly ground: SyncGround;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-sync-'));
+  #daemons: LiveDaemon[] = [];
+  #namespaces = new Map<Side, Set<string>>(sides.map((side) => [side, new Set<string>()]));
+  #files = 0;
+
+  constructor(ground: SyncGround) {
+    this.ground = ground;
+  }
+
+  /** An empty pair of clusters, but for the owner of all copies. */
+  async set({ hasOwner = true }: { hasOwner?: boolean } = {}): Promise<void> {
+    await this.ground.virtual.grant(virtualRights);
+    await this.ground.host.grant(roleRights());
+    await this.namespace('host', hostNamespace);
+    if (hasOwner) await this.createOwner();
+    for (const side of sides) await this.ground[side].forget();
+  }
+
+  async createOwner(): Promise<KubeObject> {
+    return this.create('host', 'services', {
+      metadata: { namespace: hostNamespace, name: virtualCluster },
+      spec: { ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 8443 }] },
+    });
+  }
+
+  /** Stops every daemon and empties every namespace that was written to. */
+  async clear(): Promise<void> {
+    for (const daemon of this.#daemons) await daemon.stop();
+    this.#daemons = [];
+    for (const side of sides) {
+      for (const namespace of ['default', ...(this.#namespaces.get(side) ?? [])]) {
+        for (const resource of ['services', 'endpoints', 'leases']) await this.#empty(side, namespace, resource);
+      }
+    }
+  }
+
+  async #empty(side: Side, namespace: string, resource: string): Promise<void> {
+    const path = pathOf(resource, namespace);
+    const left = async (): Promise<KubeObject[]> => {
+      const answer = await this.ground[side].admin.request('GET', path);
+      const items = (answer.json as { items?: KubeObject[] }).items ?? [];
+      return items.filter(({ metadata }) => metadata.name !== 'kubernetes');
+    };
+    await until(`an empty ${namespace}/${resource} on the ${side} side`, async () => {
+      const items = await left();
+      if (items.length === 0) return true;
+      for (const { metadata } of items) {
+        if (metadata.finalizers?.length)
+          await this.patch(side, resource, { ...place(metadata), mergePatch: { metadata: { finalizers: null } } });
+        await this.ground[side].admin.request('DELETE', `${path}/${metadata.name}`);
+      }
+      return undefined;
+    });
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** A file of the test's own; its path. */
+  file(text: string, ending = 'yaml'): string {
+    const path = join(this.#folder, `${++this.#files}.${ending}`);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  async daemon(options: LiveOptions = {}): Promise<LiveDaemon> {
+    const daemon = this.assemble(options);
+    await daemon.begin();
+    return daemon;
+  }
+
+  /** Not started yet. */
+  assemble(options: LiveOptions = {}): LiveDaemon {
+    const daemon = new LiveDaemon(this, options);
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+
+  async namespace(side: Side, name: string): Promise<void> {
+    if (name === 'default' || this.#namespaces.get(side)?.has(name)) return;
+    this.#namespaces.get(side)?.add(name);
+    const answer = await this.ground[side].admin.request('POST', '/api/v1/namespaces', {
+      body: { metadata: { name } },
+    });
+    if (answer.status !== 409) expectDone(answer, `create namespace ${name}`);
+  }
+
+  /** Forgotten by the stage: a test has deleted it. */
+  forgetNamespace(side: Side, name: string): void {
+    this.#namespaces.get(side)?.delete(name);
+  }
+
+  async create(side: Side, resource: string, object: Partial<KubeObject>): Promise<KubeObject> {
+    const namespace = object.metadata?.namespace ?? 'default';
+    await this.namespace(side, namespace);
+    const { admin } = this.ground[side];
+    const answer = await admin.request('POST', `${pathOf(resource, namespace)}?fieldManager=tester`, { body: object });
+    if (answer.status !== 409 || resource !== 'endpoints') return expectDone(answer, `create ${resource}`);
+    // Kubernetes' own controller was quicker.
+    const found = await this.get(side, resource, { namespace, name: object.metadata?.name ?? '' });
+    const body = { ...object, metadata: { ...object.metadata, resourceVersion: found?.metadata.resourceVersion } };
+    const path = `${pathOf(resource, namespace)}/${object.metadata?.name}?fieldManager=tester`;
+    return expectDone(await admin.request('PUT', path, { body }), `update ${resource}`);
+  }
+
+  /** The tenant's Endpoints and the Service of the same name, which vCluster would copy to the host. */
+  async pair(given: Pair): Promise<KubeObject> {
+    const { namespace = 'default', name, ips = ['10.0.0.1'], metadata, service = {} } = given;
+    const subsets = 'subsets' in given ? given.subsets : subsetsOf(...ips);
+    const made = await this.create('virtual', 'endpoints', {
+      metadata: { ...metadata, namespace, name },
+      ...(subsets !== undefined && { subsets }),
+    } as KubeObject);
+    await this.service({ namespace, name, ...service });
+    return made;
+  }
+
+  async service(given: {
+    namespace?: string;
+    name: string;
+    metadata?: object;
+    spec?: object;
+    onHost?: boolean;
+  }): Promise<void> {
+    const { namespace = 'default', name, onHost = this.ground.hasControllers } = given;
+    const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }], ...given.spec };
+    await this.create('virtual', 'services', { metadata: { ...given.metadata, namespace, name }, spec } as KubeObject);
+    if (onHost) await this.hostService({ namespace, name, spec });
+  }
+
+  /** As vCluster's own syncer writes it. */
+  async hostService({
+    namespace = 'default',
+    name,
+    spec,
+  }: {
+    namespace?: string;
+    name: string;
+    spec: object;
+  }): Promise<void> {
+    const at = copyPlace(namespace, name);
+    const annotations = { [objectKeys.name]: name, [objectKeys.namespace]: namespace };
+    // Where two names meet on one, vCluster writes the first and fails on the second.
+    if ((await this.get('host', 'services', at)) !== undefined) return;
+    await this.create('host', 'services', { metadata: { ...at, annotations }, spec });
+  }
+
+  async get(side: Side, resource: string, at: Place): Promise<KubeObject | undefined> {
+    const answer = await this.ground[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
+    if (answer.status === 404) return undefined;
+    return expectDone(answer, `get ${resource} ${at.name}`);
+  }
+
+  tenants(name: string, namespace = 'default'): Promise<KubeObject | undefined> {
+    return this.get('virtual', 'endpoints', { namespace, name });
+  }
+
+  copy(name: string, namespace = 'default'): Promise<KubeObject | undefined> {
+    return this.get('host', 'endpoints', copyPlace(namespace, name));
+  }
+
+  async list(side: Side, resource: string): Promise<KubeObject[]> {
+    const answer = await this.ground[side].admin.request('GET', `/api/v1/${resource}`);
+    expectDone(answer, `list ${resource}`);
+    const { items } = answer.json as { items: KubeObject[] };
+    return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
+  }
+
+  async patch(
+    side: Side,
+    resource: string,
+    change: Place & { mergePatch: object; manager?: string },
+  ): Promise<KubeObject> {
+    const { namespace, name, mergePatch, manager = 'tester' } = change;
+    const answer = await this.ground[side].admin.request(
+      'PATCH',
+      `${pathOf(resource, namespace)}/${name}?fieldManager=${manager}`,
+      {
+        body: mergePatch,
+        headers: { 'content-type': 'application/merge-patch+json' },
+      },
+    );
+    return expectDone(answer, `patch ${resource} ${name}`);
+  }
+
+  editTenants(name: string, mergePatch: object, namespace = 'default'): Promise<KubeObject> {
+    return this.patch('virtual', 'endpoints', { namespace, name, mergePatch });
+  }
+
+  editCopy(name: string, mergePatch: object, namespace = 'default'): Promise<KubeObject> {
+    return this.patch('host', 'endpoints', { ...copyPlace(namespace, name), mergePatch });
+  }
+
+  async remove(side: Side, resource: string, at: Place): Promise<void> {
+    const answer = await this.ground[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
+    expectDone(answer, `delete ${resource} ${at.name}`);
+  }
+
+  removeTenants(name: string, namespace = 'default'): Promise<void> {
+    return this.remove('virtual', 'endpoints', { namespace, name });
+  }
+
+  removeCopy(name: string, namespace = 'default'): Promise<void> {
+    return this.remove('host', 'endpoints', copyPlace(namespace, name));
+  }
+
+  /** The virtual Service; its host copy goes with it, as with vCluster. */
+  async removeService(name: string, namespace = 'default'): Promise<void> {
+    await this.remove('virtual', 'services', { namespace, name });
+    if (this.ground.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
+  }
+
+  /** Writes of the daemon's user as `side verb name`, events and leases aside. */
+  async writes(): Promise<string[]> {
+    const written: string[] = [];
+    for (const side of sides) {
+      for (const { verb, resource, name, code } of await this.ground[side].asked()) {
+        if (resource === 'endpoints' && writeVerbs.includes(verb))
+          written.push(`${side} ${verb} ${name}${code < 300 ? '' : ` ${code}`}`);
+      }
+    }
+    return written;
+  }
+
+  async forgetWrites(): Promise<void> {
+    for (const side of sides) await this.ground[side].forget();
+  }
+
+  /** What the daemon's user was not allowed to do; it may ask about namespaces and take no for an answer. */
+  async forbidden(): Promise<Asked[]> {
+    const all: Asked[] = [];
+    for (const side of sides) all.push(...(await this.ground[side].asked()));
+    return all.filter(({ code, resource }) => code === 403 && resource !== 'namespaces');
+  }
+
+  async events(
+    name: string,
+    namespace = 'default',
+  ): Promise<{ reason: string; message: string; type: string; count: number }[]> {
+    const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name%3D${name}`;
+    const answer = await this.ground.virtual.admin.request('GET', path);
+    return (answer.json as { items: { reason: string; message: string; type: string; count: number }[] }).items;
+  }
+}
+
+export interface Place {
+  namespace: string;
+  name: string;
+}
+
+export function copyPlace(namespace: string, name: string): Place {
+  return { namespace: hostNamespace, name: hostName({ namespace, name }, virtualCluster) };
+}
+
+export function subsetsOf(...ips: string[]): object[] {
+  return [{ addresses: ips.map((ip) => ({ ip })), ports: [{ name: 'http', port: 8080, protocol: 'TCP' }] }];
+}
+
+export function ipsOf(object: KubeObject | undefined): string[] {
+  const subsets = (object?.['subsets'] ?? []) as {
+    addresses?: { ip: string }[];
+    notReadyAddresses?: { ip: string }[];
+  }[];
+  return subsets.flatMap(({ addresses = [], notReadyAddresses = [] }) =>
+    [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
+  );
+}
+
+/** What says something: without what the server alone decides and our own bookkeeping. */
+export function tidy(object: KubeObject | undefined | null): KubeObject | null {
+  if (object === undefined || object === null) return null;
+  const { uid, resourceVersion, creationTimestamp, managedFields, generation, annotations, labels, ...metadata } =
+    object.metadata;
+  const kept = Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([key]) => !key.startsWith('hostward.dev/')),
+  );
+  return {
+    ...object,
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: {
+      ...metadata,
+      ...(Object.keys(labels ?? {}).length > 0 && { labels }),
+      ...(Object.keys(kept).length > 0 && { annotations: kept }),
+    },
+  } as KubeObject;
+}
+
+/** What a sidecar finds in the virtual cluster: it is the administrator there, but needs no more than this. */
+const virtualRights: readonly Right[] = [
+  { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { group: '', resources: ['services'], verbs: ['list', 'watch'] },
+  { group: '', resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Exactly what config/role.yaml gives, in the namespace of the test. */
+export function roleRights(namespace = hostNamespace): Right[] {
+  const role = parseAllDocuments(readFileSync(roleFile, 'utf8'))
+    .map(
+      (document) =>
+        document.toJS() as { kind?: string; rules?: { apiGroups: string[]; resources: string[]; verbs: string[] }[] },
+    )
+    .find(({ kind }) => kind === 'Role');
+  return (role?.rules ?? []).flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.map((group) => ({ group, resources, verbs, namespace })),
+  );
+}
+
+function place(metadata: KubeObject['metadata']): Place {
+  return { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+}
+
+function pathOf(resource: string, namespace: string): string {
+  const group = resource === 'leases' ? '/apis/coordination.k8s.io/v1' : '/api/v1';
+  return `${group}/namespaces/${namespace}/${resource}`;
+}
+
+function expectDone(answer: Answer, what: string): KubeObject {
+  if (answer.status >= 300) throw new Error(`${what}: ${answer.status} ${answer.text.slice(0, 500)}`);
+  return answer.json as KubeObject;
+}

@@ -1,0 +1,60 @@
+import type { Clock, Timer } from '../src/clock.ts';
+import { settle } from './virtual-clock.ts';
+
+/** One jump is made in steps of this size, so that what happens every second happens as often as it would have. */
+const stepMs = 500;
+/** Turns of the event loop after each step: sockets on loopback need a few to carry a question and its answer. */
+const turnsPerStep = 12;
+
+interface Waiting {
+  atMs: number;
+  run: () => void;
+  handle: NodeJS.Timeout;
+}
+
+/**
+ * The system's clock, but a test can jump ahead: for daemons that talk over real sockets and whose patience is counted in
+ * seconds. Timers whose time has come through a jump run in their order.
+ */
+export class JumpClock implements Clock {
+  #aheadMs = 0;
+  readonly #waiting = new Set<Waiting>();
+
+  now(): number {
+    return performance.now() + this.#aheadMs;
+  }
+
+  wallTime(): Date {
+    return new Date(Date.now() + this.#aheadMs);
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    const waiting: Waiting = {
+      atMs: this.now() + delayMs,
+      run,
+      handle: setTimeout(() => this.#fire(waiting), delayMs),
+    };
+    this.#waiting.add(waiting);
+    return { cancel: () => this.#forget(waiting) };
+  }
+
+  /** Moves this clock alone; the sockets' other ends keep their own time. */
+  async jump(byMs: number): Promise<void> {
+    for (let left = byMs; left > 0; left -= stepMs) {
+      this.#aheadMs += Math.min(left, stepMs);
+      const due = [...this.#waiting].filter((one) => one.atMs <= this.now()).sort((a, b) => a.atMs - b.atMs);
+      for (const one of due) if (this.#waiting.has(one)) this.#fire(one);
+      await settle(turnsPerStep);
+    }
+  }
+
+  #fire(waiting: Waiting): void {
+    this.#forget(waiting);
+    waiting.run();
+  }
+
+  #forget(waiting: Waiting): void {
+    clearTimeout(waiting.handle);
+    this.#waiting.delete(waiting);
+  }
+}

@@ -1,0 +1,146 @@
+// Two real API servers, with their controllers, as ground for the live sync suites. What the daemon asked is read from the
+// audit logs that kube-apiserver keeps.
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApiClient } from '../contract/client.ts';
+import { type Asked, type Right, type Side, type SyncGround, type SyncServer, until } from '../contract/sync-ground.ts';
+import { type KubeCluster, startKube } from './start.ts';
+
+const user = 'hostward';
+const token = 'token-of-the-daemon';
+
+export interface RealServer extends SyncServer {
+  readonly cluster: KubeCluster;
+}
+
+export interface RealGround extends SyncGround {
+  readonly virtual: RealServer;
+  readonly host: RealServer;
+}
+
+export async function startRealGround(): Promise<RealGround> {
+  const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
+  const [virtual, host] = await Promise.all([startServer('virtual', folder), startServer('host', folder)]);
+  return {
+    virtual,
+    host,
+    hasControllers: true,
+    async stop() {
+      for (const server of [virtual, host]) {
+        await server.admin.close();
+        await server.cluster.stop();
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServer(name: Side, folder: string): Promise<RealServer> {
+  const log = join(folder, `${name}.log`);
+  const policy = join(folder, `${name}.policy`);
+  writeFileSync(log, '', { mode: 0o600 });
+  writeFileSync(policy, JSON.stringify(auditPolicy));
+  const cluster = await startKube({
+    name: `sync-${name}`,
+    controllerManager: true,
+    users: [{ token, user }],
+    apiserverFlags: [`--audit-log-path=${log}`, `--audit-policy-file=${policy}`],
+  });
+  const { url, caPem } = cluster;
+  const admin = new ApiClient({ url, caPem, token: cluster.adminToken });
+  const auditor = new ApiClient({ url, caPem, token });
+  let markers = 0;
+  /** What the log has once a question of ours has arrived in it; answers before it have arrived too. */
+  const asked = async (): Promise<Asked[]> => {
+    const marker = `marker-${++markers}`;
+    await auditor.request('GET', `/api/v1/namespaces/${marker}`);
+    return until('the audit log', () => {
+      const records = entries(log);
+      return records.some((record) => record.name === marker)
+        ? records.filter((record) => !record.name.startsWith('marker-'))
+        : undefined;
+    });
+  };
+  return {
+    cluster,
+    url,
+    caPem,
+    admin,
+    kubeconfig: (server) => withServer(cluster.kubeconfigFor({ token }), server),
+    grant: (rights) => grant(admin, rights),
+    asked,
+    async forget() {
+      await asked();
+      truncateSync(log);
+    },
+  };
+}
+
+/** One line an answered request of the daemon's user, and nothing of anybody else. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted'],
+  rules: [{ level: 'Metadata', users: [user] }, { level: 'None' }],
+};
+
+interface AuditEntry {
+  verb: string;
+  objectRef?: { resource?: string; namespace?: string; name?: string };
+  responseStatus?: { code?: number };
+}
+
+function entries(log: string): Asked[] {
+  const lines = readFileSync(log, 'utf8').split('\n');
+  // The last one may be half written.
+  return lines.slice(0, -1).flatMap((line) => {
+    if (line === '') return [];
+    const { verb, objectRef = {}, responseStatus = {} } = JSON.parse(line) as AuditEntry;
+    const { resource = '', namespace = '', name = '' } = objectRef;
+    return [{ verb, resource, namespace, name, code: responseStatus.code ?? 0 }];
+  });
+}
+
+/** Roles with exactly these rights, bound to the daemon's user; older ones lose what they gave. */
+async function grant(admin: ApiClient, rights: readonly Right[]): Promise<void> {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
+  const all = (await admin.request('GET', `${rbac}/roles`)).json as { items: { metadata: Record<string, string> }[] };
+  const known = all.items
+    .filter(({ metadata }) => metadata['name'] === user)
+    .map(({ metadata }) => metadata['namespace']);
+  const places = new Set([undefined, ...known, ...rights.map(({ namespace }) => namespace)]);
+  for (const namespace of places) {
+    const kind = namespace === undefined ? 'ClusterRole' : 'Role';
+    const at = namespace === undefined ? rbac : `${rbac}/namespaces/${namespace}`;
+    const rules = rights
+      .filter((right) => right.namespace === namespace)
+      .map(({ group, resources, verbs }) => ({ apiGroups: [group], resources, verbs }));
+    if (namespace !== undefined)
+      await admin.request('POST', '/api/v1/namespaces', { body: { metadata: { name: namespace } } });
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: user };
+    await put(admin, `${at}/${kind.toLowerCase()}s`, { metadata: { name: user }, rules });
+    await put(admin, `${at}/${kind.toLowerCase()}bindings`, { metadata: { name: user }, roleRef, subjects });
+  }
+}
+
+async function put(
+  admin: ApiClient,
+  path: string,
+  body: { metadata: { name: string }; [field: string]: unknown },
+): Promise<void> {
+  const created = await admin.request('POST', path, { body });
+  if (created.status === 409) await admin.request('PUT', `${path}/${body.metadata.name}`, { body });
+  else if (created.status >= 300) throw new Error(`grant: ${created.status} ${created.text}`);
+}
+
+function withServer(kubeconfig: string, server: { url: string; caPem: string } | undefined): string {
+  if (server === undefined) return kubeconfig;
+  const config = JSON.parse(kubeconfig) as { clusters: { cluster: Record<string, string> }[] };
+  for (const { cluster } of config.clusters) {
+    cluster['server'] = server.url;
+    cluster['certificate-authority-data'] = Buffer.from(server.caPem).toString('base64');
+  }
+  return JSON.stringify(config);
+}

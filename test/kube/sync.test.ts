@@ -1,0 +1,20 @@
+// The live suites of sync between two real API servers with kube-controller-manager.
+import { afterAll, beforeAll, describe } from 'vitest';
+import { goldenSuite } from '../contract/sync-golden.ts';
+import { kubeAssets } from './assets.ts';
+import { type RealGround, startRealGround } from './sync-ground.ts';
+
+const assets = kubeAssets();
+
+describe.skipIf(assets.found === undefined)(
+  `live sync between two real API servers${assets.found === undefined ? ` (skipped: ${assets.reason})` : ''}`,
+  () => {
+    let ground: RealGround;
+    beforeAll(async () => {
+      ground = await startRealGround();
+    }, 120_000);
+    afterAll(() => ground?.stop());
+
+    goldenSuite(() => ground);
+  },
+);
