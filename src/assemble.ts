@@ -1,8 +1,9 @@
 // The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
+import { RunningPatches } from './assemble-patches.ts';
+import { hostNamespaces, mappingsOf, openHostWindow } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
-import { combineWindows, narrowWindow } from './cluster/combined-window.ts';
 import type { Connection } from './cluster/connection.ts';
 import { openCredentials } from './cluster/credentials.ts';
 import type { ClusterFault } from './cluster/errors.ts';
@@ -14,14 +15,13 @@ import { openConnection } from './cluster/transport.ts';
 import type { Item, Window } from './cluster/window.ts';
 import { type ResourceRef, servicesResource } from './cluster/writer.ts';
 import { settingChanges } from './config/difference.ts';
-import { type CompiledMappings, compileMappings } from './config/namespace-mappings.ts';
+import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
 import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
 import { createRules } from './sync/rules.ts';
 import { objectCounts, objectStatus, syncStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
-import { markerLabel } from './sync/words.ts';
 import type { Rules, Windows } from './sync/world.ts';
 
 /** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
@@ -34,6 +34,7 @@ class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
   readonly #options: DaemonOptions;
   readonly #mappings: CompiledMappings | undefined;
+  readonly #patches: RunningPatches;
   readonly #connections: Connection[] = [];
   #settings: Settings;
   #sync: Sync | undefined;
@@ -49,6 +50,7 @@ class AssembledDaemon implements Daemon {
     this.#options = options;
     this.#settings = options.settings;
     this.#mappings = mappingsOf(options.settings);
+    this.#patches = new RunningPatches(options, this.#mappings);
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -66,6 +68,7 @@ class AssembledDaemon implements Daemon {
     if (opened.kind === 'faults') return opened;
     const faults = await this.#check(opened.virtual, opened.host);
     if (faults.length > 0) return { kind: 'faults', faults };
+    await this.#patches.take(this.#settings, this.#options.patches);
     if (this.#phase !== 'starting') return { kind: 'started' };
     this.#begin(opened.virtual, opened.host);
     this.#phase = 'running';
@@ -196,7 +199,11 @@ class AssembledDaemon implements Daemon {
 
   #rulesOf(settings: Settings): Rules {
     const { virtualClusterName, hostNamespace } = this.#options.settings;
-    return createRules({ ...settings, virtualClusterName, hostNamespace }, this.#mappings);
+    return createRules(
+      { ...settings, virtualClusterName, hostNamespace },
+      this.#mappings,
+      this.#patches.current?.patcher,
+    );
   }
 
   #openWindows(virtual: Connection, host: Connection, rules: Rules): Windows {
@@ -258,16 +265,27 @@ class AssembledDaemon implements Daemon {
         sync.options.virtualWriter.stop(drainWithinMs),
       ]);
     }
+    await this.#patches.stop();
     // Last of all: another one may write as soon as the lease is free.
     await this.#lease?.stop();
     await Promise.all(this.#connections.map((connection) => connection.close()));
   }
 
-  apply(settings: Settings): { needsRestart: readonly string[] } {
+  apply(settings: Settings, patches?: DaemonOptions['patches']): { needsRestart: readonly string[] } {
     const changes = settingChanges(this.#settings, settings);
     this.#settings = settings;
-    this.#sync?.setRules(this.#rulesOf(settings));
+    this.#takeOver(settings, patches).catch((error: unknown) => {
+      this.#options.log.error(
+        { room: 'main', err: error },
+        'new configuration could not be taken over, the old one stays',
+      );
+    });
     return { needsRestart: changes.filter((change) => change.needsRestart).flatMap((change) => change.paths) };
+  }
+
+  async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+    await this.#patches.take(settings, patches);
+    this.#sync?.setRules(this.#rulesOf(settings));
   }
 
   health(): { isHealthy: boolean; lines: readonly string[] } {
@@ -310,6 +328,7 @@ class AssembledDaemon implements Daemon {
       uptimeSeconds: Math.round((clock.now() - this.#startedMs) / 1000),
       clusters: { virtual: this.#versions.virtual, host: this.#versions.host },
       ...(this.#sync && syncStatus(this.#sync)),
+      ...(this.#patches.current && { patches: this.#patches.current.counts.totals() }),
       windows: this.#windows.map(({ name, window }) => ({
         window: name,
         state: window.state,
@@ -323,43 +342,6 @@ class AssembledDaemon implements Daemon {
   objectStatus(key: string): unknown {
     return this.#sync?.isReady ? objectStatus(this.#sync, key) : undefined;
   }
-}
-
-function mappingsOf(settings: Settings): CompiledMappings | undefined {
-  const { namespaces, virtualClusterName, hostNamespace } = settings;
-  if (!namespaces.enabled) return undefined;
-  return compileMappings(namespaces.byName, {
-    virtualClusterName,
-    hostNamespace,
-    mappingsOnly: namespaces.mappingsOnly,
-  });
-}
-
-/** Host namespaces that copies may stand in; with patterns there are more, which only a wide watch shows. */
-function hostNamespaces(mappings: CompiledMappings | undefined, hostNamespace: string): string[] {
-  if (mappings === undefined) return [hostNamespace];
-  return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [hostNamespace])])];
-}
-
-function openHostWindow(
-  mappings: CompiledMappings | undefined,
-  options: {
-    namespaces: readonly string[];
-    virtualClusterName: string;
-    openHost: (scope: { namespace?: string; labelSelector?: string }) => Window<HostItem>;
-  },
-): Window<HostItem> {
-  const { namespaces, openHost } = options;
-  const prefixes = mappings?.windows.prefixes ?? [];
-  if (prefixes.length > 0) {
-    const wide = openHost({ labelSelector: `${markerLabel}=${options.virtualClusterName}` });
-    const isOurs = (namespace: string): boolean =>
-      namespaces.includes(namespace) || prefixes.some((prefix) => namespace.startsWith(prefix.replace(/\*$/, '')));
-    return narrowWindow(wide, isOurs);
-  }
-  const [only] = namespaces;
-  if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
-  return combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
 }
 
 function virtualPermissions(isDryRun: boolean): Permission[] {

@@ -77,6 +77,7 @@ const context: Context = {
   onSignal,
   version: versionOfPackage(),
   runtime: process.version,
+  nodePath: process.execPath,
   loadRooms: async () => (await import('./assemble.ts')).rooms,
 };
 

@@ -19,7 +19,13 @@ export const floors: Record<string, number> = {
 export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts']);
 
 /** Files directly under src/ that nobody may import: the front door. */
-export const frontDoor = new Set(['src/main.ts', 'src/assemble.ts', 'src/sandbox.ts']);
+export const frontDoor = new Set([
+  'src/main.ts',
+  'src/assemble.ts',
+  'src/assemble-patches.ts',
+  'src/assemble-windows.ts',
+  'src/sandbox.ts',
+]);
 
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 

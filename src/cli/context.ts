@@ -46,6 +46,8 @@ export interface Context {
   version: string;
   /** `v26.10.0` and the like, for --version --verbose and bug reports. */
   runtime: string;
+  /** Path of the Node that runs this. */
+  nodePath: string;
   loadRooms: LoadRooms;
 }
 

@@ -15,6 +15,7 @@ import { ClusterClient, expectOk } from './cluster-client.ts';
 import { clusterFault } from './cluster-fault.ts';
 import type { Context } from './context.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
+import { type LoadedPatches, withPatches } from './load-patches.ts';
 import { OperationsServer } from './operations-server.ts';
 import type { Daemon } from './rooms.ts';
 
@@ -79,12 +80,14 @@ export class Theatre {
   }
 
   async startDaemon(): Promise<void> {
-    const { clock, random, environment, version, loadRooms } = this.context;
+    const { clock, random, environment, version, nodePath, loadRooms } = this.context;
     const rooms = await loadRooms();
     const metrics = createMetrics();
-    const settings = this.#settings();
+    const { settings, compiled } = this.#configuration();
     const daemon = rooms.assembleDaemon({
       settings,
+      patches: compiled,
+      nodePath,
       isDryRun: false,
       log: silentLog,
       clock,
@@ -122,7 +125,7 @@ export class Theatre {
     for (const cluster of this.#clusters.values()) await cluster.stop();
   }
 
-  #settings(): Settings {
+  #configuration(): { settings: Settings; compiled: LoadedPatches } {
     const loaded = loadConfiguration({
       files: [{ name: 'demo', text: 'hostward: { leaderElection: never }' }],
       flags: {
@@ -133,7 +136,8 @@ export class Theatre {
       },
     });
     if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.wanted}`);
-    return loaded.settings;
+    const { compiled } = withPatches(loaded);
+    return { settings: loaded.settings, compiled };
   }
 }
 

@@ -5,7 +5,11 @@ import { type Loaded, loadConfiguration } from '../config/load.ts';
 import { readConfigurationFiles } from '../config/read-files.ts';
 import type { SourceFile } from '../config/source-text.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
+import { type LoadedPatches, withPatches } from './load-patches.ts';
 import type { Options } from './parse-arguments.ts';
+
+/** Settings with their patches compiled. */
+export type LoadedAll = Loaded & { compiled: LoadedPatches };
 
 const podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
@@ -14,7 +18,7 @@ export interface LoadHow {
   otherwise?: { virtualClusterName: string; hostNamespace: string };
 }
 
-export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<Loaded> {
+export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<LoadedAll> {
   return (await prepareLoad(context, options, how)).loaded;
 }
 
@@ -29,33 +33,22 @@ export async function prepareLoad(context: Context, options: Options, { otherwis
     hostKubeconfig: options.text('host-kubeconfig'),
   };
   const serviceAccountNamespace = await context.files.read(podNamespaceFile).catch(() => undefined);
-  const load = (files: readonly SourceFile[]): Loaded =>
-    loadConfiguration({ files, flags, environment: context.environment, serviceAccountNamespace });
+  const load = (files: readonly SourceFile[]): LoadedAll =>
+    withPatches(loadConfiguration({ files, flags, environment: context.environment, serviceAccountNamespace }));
   const files = await readConfigurationFiles(paths, context.files.readConfiguration);
   return { paths, files, load, loaded: load(files) };
 }
 
-export type GoodConfiguration = Extract<Loaded, { kind: 'ok' }>;
+export type GoodConfiguration = Extract<LoadedAll, { kind: 'ok' }>;
 
 /** For commands that need a good one: every fault on standard error, then the end. */
 export async function requireSettings(context: Context, options: Options): Promise<GoodConfiguration> {
   return requireGood(context, await loadSettings(context, options));
 }
 
-export function requireGood(context: Context, loaded: Loaded): GoodConfiguration {
+export function requireGood(context: Context, loaded: LoadedAll): GoodConfiguration {
   if (loaded.kind === 'ok') return loaded;
   for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
   const { length } = loaded.faults;
   throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`);
-}
-
-/** What a patch was to hide must not become public because nobody applied it. */
-export function refusePatches({ settings }: GoodConfiguration): void {
-  const { length } = settings.patches;
-  if (length === 0) return;
-  throw new CommandFault(
-    exitCodes.input,
-    `the configuration has ${length === 1 ? 'a patch' : `${length} patches`}, which this version checks but does not apply`,
-    { hint: 'remove sync.toHost.endpoints.patches, or stay with what applies them' },
-  );
 }

@@ -5,7 +5,7 @@ import { type RenderResult, renderHost } from '../sync/render.ts';
 import { shapeFaults } from './check-shape.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 import { unifiedDiff } from './line-diff.ts';
-import { refusePatches, requireSettings } from './load-settings.ts';
+import { requireSettings } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 import { type ReadObject, readObjects } from './read-objects.ts';
 import { rulesOf } from './rules-of.ts';
@@ -19,7 +19,6 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     });
   }
   const loaded = await requireSettings(context, options);
-  refusePatches(loaded);
   const { settings } = loaded;
   const rules = rulesOf(settings);
   const { objects, notices } = renderHost(checkInput(await readObjects(context, files)), {

@@ -4,10 +4,13 @@ import type { ClusterFault } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import type { LoadedPatches } from './load-patches.ts';
 import type { OperationsAnswers } from './operations-server.ts';
 
 export interface DaemonOptions {
   settings: Settings;
+  /** None by default. */
+  patches?: LoadedPatches;
   /** The whole daemon, no write. */
   isDryRun: boolean;
   log: Log;
@@ -16,6 +19,8 @@ export interface DaemonOptions {
   metrics: Metrics;
   environment: Readonly<Record<string, string | undefined>>;
   version: string;
+  /** The Node that the sandbox process is started with: this one. Needed where there are patches. */
+  nodePath?: string;
 }
 
 export type Started = { kind: 'started' } | { kind: 'faults'; faults: readonly ClusterFault[] };
@@ -26,7 +31,7 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   /** Takes no more work, finishes or abandons what it has within 5 s, gives the lease back. */
   stop(): Promise<void>;
   /** A new configuration; what cannot change while running is named and left as it was. */
-  apply(settings: Settings): { needsRestart: readonly string[] };
+  apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
   /** Resolves when the daemon ends by itself, with why: a lost watch that no retry will bring back. */
   readonly ended: Promise<string>;
 }

@@ -71,6 +71,7 @@ export function scene(options: SceneOptions = {}): Scene {
     },
     version: '1.2.3',
     runtime: 'v26.0.0',
+    nodePath: process.execPath,
     loadRooms: async () => (options.rooms ?? {}) as Rooms,
   };
   return {

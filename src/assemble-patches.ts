@@ -1,0 +1,56 @@
+// Part of the front door: the patches of the running configuration, with the sandbox process behind them. No expression, no
+// process. A new configuration gets a new sandbox; the old one goes when nobody asks it any more.
+import type { DaemonOptions } from './cli/rooms.ts';
+import type { CompiledMappings } from './config/namespace-mappings.ts';
+import type { Settings } from './config/settings.ts';
+import { ChildSandbox } from './expression/child-sandbox.ts';
+import { createExpressionMetrics, type ExpressionMetrics } from './expression/expression-metrics.ts';
+import { type OpenedPatcher, openPatcher } from './sync/patch/open-patcher.ts';
+
+/** An object in work may still hold the old rules for so long. */
+const lingerMs = 10_000;
+
+export class RunningPatches {
+  readonly #options: DaemonOptions;
+  readonly #mappings: CompiledMappings | undefined;
+  #expressionMetrics: ExpressionMetrics | undefined;
+  #opened: OpenedPatcher | undefined;
+
+  constructor(options: DaemonOptions, mappings: CompiledMappings | undefined) {
+    this.#options = options;
+    this.#mappings = mappings;
+  }
+
+  get current(): OpenedPatcher | undefined {
+    return this.#opened;
+  }
+
+  /** Resolves with the sandbox up, or rejects: nothing may be written unpatched. */
+  async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+    const before = this.#opened;
+    const hasPatches = patches !== undefined && patches.set.patches.length > 0;
+    const opened = hasPatches ? this.#open(settings, patches) : undefined;
+    await opened?.start();
+    this.#opened = opened;
+    if (before !== undefined) this.#options.clock.after(lingerMs, () => void before.stop());
+  }
+
+  #open(settings: Settings, { set, sourceOf }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
+    const { clock, log, nodePath = '', metrics } = this.#options;
+    this.#expressionMetrics ??= createExpressionMetrics(metrics);
+    return openPatcher({
+      settings,
+      set,
+      sourceOf,
+      mappings: this.#mappings,
+      openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath }),
+      clock,
+      metrics,
+      expressionMetrics: this.#expressionMetrics,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#opened?.stop();
+  }
+}
