@@ -3,8 +3,8 @@
 import { type Fault, fault } from '../config/fault.ts';
 import type { Loaded } from '../config/load.ts';
 import { patchableFields } from '../sync/patch/open-patcher.ts';
+import type { PatcherOptions } from '../sync/patch/pass.ts';
 import { compilePatchSet, type PatchFault, type PatchSet } from '../sync/patch/patch-set.ts';
-import type { PatcherOptions } from '../sync/patch/patcher.ts';
 
 export interface LoadedPatches {
   set: PatchSet;

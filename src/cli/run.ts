@@ -8,7 +8,9 @@ import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { prepareLoad, refusePatches, requireGood } from './load-settings.ts';
+import { measureEventLoopDelay } from './event-loop-delay.ts';
+import { withPatches } from './load-patches.ts';
+import { prepareLoad, requireGood } from './load-settings.ts';
 import { OperationsServer } from './operations-server.ts';
 import type { Options } from './parse-arguments.ts';
 import type { Daemon } from './rooms.ts';
@@ -16,18 +18,29 @@ import type { Daemon } from './rooms.ts';
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
-  refusePatches(loaded);
-  const { settings, warnings } = loaded;
+  const { settings, warnings, compiled } = loaded;
   const log = createLog({
     level: logLevelOf(settings.logLevel, options),
     destination: { write: (line) => context.stdout.write(line) },
   });
   for (const warning of warnings) log.warn({ room: 'config', warning: formatFault(warning) }, 'configuration warning');
   const metrics = createMetrics();
+  const eventLoop = measureEventLoopDelay(metrics);
   const rooms = await context.loadRooms();
   const isDryRun = options.has('dry-run');
-  const { clock, random, environment, version } = context;
-  const daemon = rooms.assembleDaemon({ settings, isDryRun, log, clock, random, metrics, environment, version });
+  const { clock, random, environment, version, nodePath } = context;
+  const daemon = rooms.assembleDaemon({
+    settings,
+    patches: compiled,
+    isDryRun,
+    log,
+    clock,
+    random,
+    metrics,
+    environment,
+    version,
+    nodePath,
+  });
   const operations = new OperationsServer(parseListen(settings.listen) as { host: string; port: number }, {
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
@@ -45,7 +58,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
-          const { needsRestart } = daemon.apply(change.loaded.settings);
+          const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
           log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
           return;
@@ -74,6 +87,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     await watch.stop();
     await daemon.stop();
     await operations.stop();
+    eventLoop.stop();
     log.info({ room: 'main' }, 'stopped');
   }
 }

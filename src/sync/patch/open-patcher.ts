@@ -9,9 +9,10 @@ import type { SandboxSetup } from '../../expression/harness.ts';
 import type { Sandbox } from '../../expression/sandbox.ts';
 import type { Metrics } from '../../metrics.ts';
 import { hostDnsSource } from './host-dns.ts';
+import type { PatcherOptions } from './pass.ts';
 import { createPatchCounts, type PatchCounts } from './patch-metrics.ts';
 import type { PatchSet } from './patch-set.ts';
-import { Patcher, type PatcherOptions } from './patcher.ts';
+import { Patcher } from './patcher.ts';
 
 /** Top-level fields of the kind that patches may touch beside metadata. */
 export const patchableFields: readonly string[] = ['subsets'];

@@ -1,44 +1,25 @@
 // Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
-import type { Evaluator, ValueGroup } from '../../expression/evaluator.ts';
+import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
 import { writeResults } from '../../expression/write-results.ts';
-import type { Draft, Translation } from '../draft.ts';
-import type { HostItem, VirtualItem } from '../kind.ts';
+import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { translateLabels } from './labels-patch.ts';
-import type { PatchCounts } from './patch-metrics.ts';
+import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { problemOfResult } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
-export interface ForwardInput {
-  virtual: VirtualItem;
-  host: HostItem | undefined;
-  draft: Draft;
-  translation: Translation;
-}
-
 export type Patched = { kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure };
-
-export interface PatcherOptions {
-  set: PatchSet;
-  evaluator: Evaluator;
-  payloadFields: readonly string[];
-  counts: PatchCounts;
-  /** `file:line:column` of an entry's member, for messages. */
-  sourceOf: (patch: number, field: 'expression' | 'reverseExpression' | 'path') => string | undefined;
-  /** What each patch did, for `render --explain`. */
-  trace?: (entry: { patch: number; path: string; at: string; before: unknown; after: unknown }) => void;
-}
 
 export class Patcher {
   readonly set: PatchSet;
@@ -211,13 +192,6 @@ export class Patcher {
   back(input: BackInput): Promise<Reversed> {
     return reverse(input, this.#options);
   }
-}
-
-export interface Pass extends ForwardInput {
-  view: PatchView;
-  kept: Kept;
-  /** Keys that patches of whole maps changed, and whose that makes them. */
-  wholeOwners: { labels: Map<string, KeyOwner>; annotations: Map<string, KeyOwner> };
 }
 
 function matchesOf(patch: CompiledPatch, { view }: Pass): Matches {

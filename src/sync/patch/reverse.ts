@@ -8,8 +8,8 @@ import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
 import { failureOf } from './failure.ts';
+import type { PatcherOptions } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
-import type { PatcherOptions } from './patcher.ts';
 import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
 
 export interface BackInput {

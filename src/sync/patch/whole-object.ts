@@ -2,7 +2,7 @@
 // Protected parts are shown to it and put back whatever it returns. Pure.
 import { fixedAnnotations, fixedLabels } from '../draft.ts';
 import { isDeepEqual } from '../endpoints/subsets.ts';
-import type { Pass } from './patcher.ts';
+import type { Pass } from './pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 import { isPlainObject, type PatchView, shapeOf } from './view.ts';
 

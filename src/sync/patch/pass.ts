@@ -1,0 +1,34 @@
+// What one pass of patches over one object works with, and what every pass shares. Types only.
+import type { Evaluator } from '../../expression/evaluator.ts';
+import type { Draft, Translation } from '../draft.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import type { KeyOwner } from '../merge-keys.ts';
+import type { Kept } from './keep-last.ts';
+import type { PatchCounts } from './patch-metrics.ts';
+import type { PatchSet } from './patch-set.ts';
+import type { PatchView } from './view.ts';
+
+export interface ForwardInput {
+  virtual: VirtualItem;
+  host: HostItem | undefined;
+  draft: Draft;
+  translation: Translation;
+}
+
+export interface PatcherOptions {
+  set: PatchSet;
+  evaluator: Evaluator;
+  payloadFields: readonly string[];
+  counts: PatchCounts;
+  /** `file:line:column` of an entry's member, for messages. */
+  sourceOf: (patch: number, field: 'expression' | 'reverseExpression' | 'path') => string | undefined;
+  /** What each patch did, for `render --explain`. */
+  trace?: (entry: { patch: number; path: string; at: string; before: unknown; after: unknown }) => void;
+}
+
+export interface Pass extends ForwardInput {
+  view: PatchView;
+  kept: Kept;
+  /** Keys that patches of whole maps changed, and whose that makes them. */
+  wholeOwners: { labels: Map<string, KeyOwner>; annotations: Map<string, KeyOwner> };
+}
