@@ -8,11 +8,13 @@ export class Catalog {
   readonly schemas: SchemaSet;
   readonly protobuf: ProtobufReader | undefined;
   #byPlace = new Map<string, Kind>();
+  #groups: ReadonlySet<string>;
 
   constructor(kinds: readonly Kind[], definitions: Readonly<Record<string, Schema>>, protobuf?: ProtobufTypes) {
     this.kinds = kinds;
     this.protobuf = protobuf === undefined ? undefined : new ProtobufReader(protobuf);
     this.schemas = new SchemaSet(definitions);
+    this.#groups = new Set(kinds.map((kind) => kind.group));
     for (const kind of kinds) this.#byPlace.set(place(kind.group, kind.version, kind.plural), kind);
   }
 
@@ -32,7 +34,11 @@ export class Catalog {
 
   /** Group names in the order of their first kind; the core group is ''. */
   groups(): string[] {
-    return [...new Set(this.kinds.map((kind) => kind.group))];
+    return [...this.#groups];
+  }
+
+  hasGroup(group: string): boolean {
+    return this.#groups.has(group);
   }
 
   versionsOf(group: string): string[] {

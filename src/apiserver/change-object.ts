@@ -19,7 +19,7 @@ const attempts = 10;
 
 export interface Change {
   dryRun: boolean;
-  /** The wanted object, made from a private copy of the stored one. */
+  /** The wanted object; it may share parts with the stored one, which is not to be changed. */
   compute(old: KubeObject): KubeObject | Promise<KubeObject>;
   /** What to do when there is nothing: absent = 404. */
   create?(): Promise<Outcome>;
@@ -59,7 +59,7 @@ async function nextObject(
   const { kind, kit, user, target } = call;
   const now = timestamp(kit.clock.wallTime());
   const old = fromStoredText(record.value, kind, record.revision);
-  const object = await change.compute(fromStoredText(record.value, kind, record.revision));
+  const object = await change.compute(old);
   checkPreconditions(call, object, old, change.uidIsPrecondition);
   carryMetaOver(object, old);
   withoutDoubleOwners(object, call);
@@ -80,7 +80,9 @@ async function nextObject(
   }
   if (change.keepsManagers !== true) trackUpdate(call, object, old, now);
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
-  if (text === record.value || equalJson(asJson(object), asJson(old))) return 'unchanged';
+  if (text === record.value) return 'unchanged';
+  // Only an apply can come this far without a change: it may have found everything as it wants it.
+  if (change.keepsManagers === true && equalJson(asJson(object), asJson(old))) return 'unchanged';
   checkSize(text);
   return { text, isLast: isGone(object, call) };
 }
@@ -133,10 +135,12 @@ function wantChanged(object: KubeObject, old: KubeObject): boolean {
 /** Nothing is changed, and the client does not touch the record of managers, which may be left out. */
 function isUntouched(object: KubeObject, old: KubeObject): boolean {
   const brought = object.metadata.managedFields;
-  if (brought !== undefined && !equalJson(brought as Json, (old.metadata.managedFields ?? null) as Json)) return false;
-  const bare = ({ metadata: { managedFields: _managed, ...metadata }, ...rest }: KubeObject) =>
-    asJson({ metadata, ...rest });
-  return equalJson(bare(object), bare(old));
+  const kept = old.metadata.managedFields;
+  if (brought !== undefined && !equalJson(brought as Json, (kept ?? null) as Json)) return false;
+  if (brought === undefined && kept !== undefined) object.metadata.managedFields = kept;
+  const isEqual = equalJson(asJson(object), asJson(old));
+  if (brought === undefined) delete object.metadata.managedFields;
+  return isEqual;
 }
 
 /** The last finalizer of a deleted object has gone, and so does the object. */

@@ -1,8 +1,9 @@
 // metadata.managedFields at every write: who has set which field. The rules are object/managed-fields.ts; here is what they
-// need to know of a request.
+// need to know of a request, and a short cut for the write that comes again and again from the same hand.
+import { type FieldShape, isAtomic, memberShape } from '../object/field-shape.ts';
 import { equalJson, type Json } from '../object/json.ts';
 import { type ManagerOptions, updateManagedFields } from '../object/managed-fields.ts';
-import type { KubeObject } from '../object/object.ts';
+import type { KubeObject, ObjectMeta } from '../object/object.ts';
 import { zeroOf } from './decode.ts';
 import { groupVersionOf } from './kind.ts';
 import type { Call } from './kit.ts';
@@ -22,7 +23,68 @@ export function trackCreate(call: Call, object: KubeObject, now: string): void {
 }
 
 export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now: string): void {
-  setManagers(object, updateManagedFields(old, object, managerOptions(call, now)));
+  const options = managerOptions(call, now);
+  const known = soleOwners(object, old, options);
+  setManagers(object, known ?? updateManagedFields(old, object, options));
+}
+
+interface Entry {
+  manager?: string;
+  operation?: string;
+  apiVersion?: string;
+  time?: string;
+  subresource?: string;
+  fieldsV1?: Tree;
+}
+
+interface Tree {
+  [step: string]: Tree;
+}
+
+/**
+ * The record when nothing in it changes but a time: what was changed belongs to this manager already and to nobody else, and
+ * nothing was taken away. Undefined when that is not so.
+ */
+function soleOwners(object: KubeObject, old: KubeObject, options: ManagerOptions): Entry[] | undefined {
+  const entries = old.metadata.managedFields as Entry[] | undefined;
+  if (entries?.length !== 1 || options.shape === undefined) return undefined;
+  const brought = object.metadata.managedFields;
+  if (brought !== undefined && brought !== entries && !equalJson(brought as Json, entries as Json)) return undefined;
+  const [entry] = entries as [Entry];
+  const isOwn =
+    entry.operation === 'Update' &&
+    entry.manager === options.manager &&
+    entry.apiVersion === options.apiVersion &&
+    (entry.subresource ?? '') === options.subresource;
+  if (!isOwn) return undefined;
+  const changed = changedWholes(object, old, options.shape);
+  const tree = entry.fieldsV1 ?? {};
+  return changed?.every((field) => Object.hasOwn(tree, `f:${field}`)) ? [{ ...entry, time: options.time }] : undefined;
+}
+
+/** Names of the top-level fields that differ, if each of them is one field as a whole and was there before and after. */
+function changedWholes(object: KubeObject, old: KubeObject, shape: FieldShape): string[] | undefined {
+  const names = Object.keys(old);
+  if (names.length !== Object.keys(object).length) return undefined;
+  const changed: string[] = [];
+  for (const name of names) {
+    const now = object[name] as Json | undefined;
+    const before = old[name] as Json | undefined;
+    if (now === undefined || before === undefined) return undefined;
+    if (name === 'metadata') {
+      if (!isSameMeta(object.metadata, old.metadata)) return undefined;
+    } else if (!equalJson(now, before)) {
+      if (!isAtomic(memberShape(shape, name))) return undefined;
+      changed.push(name);
+    }
+  }
+  return changed;
+}
+
+const ownedMeta = ['labels', 'annotations', 'ownerReferences', 'finalizers', 'generateName', 'generation'] as const;
+
+function isSameMeta(now: ObjectMeta, before: ObjectMeta): boolean {
+  return ownedMeta.every((field) => equalJson(now[field] as Json | undefined, before[field] as Json | undefined));
 }
 
 function setManagers(object: KubeObject, entries: unknown[] | undefined): void {

@@ -17,14 +17,18 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    const cut = () => reject(badRequest('read the body: want all of it, the connection was closed'));
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limitBytes) return reject(bodyTooLarge(limitBytes));
-      chunks.push(chunk);
+      if (size > limitBytes) reject(bodyTooLarge(limitBytes));
+      else chunks.push(chunk);
     });
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    request.on('error', reject);
-    request.on('close', () => reject(badRequest('read the body: want all of it, the connection was closed')));
+    request.once('end', () => {
+      request.off('close', cut);
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
+    request.once('error', reject);
+    request.once('close', cut);
   });
 }
 

@@ -1,6 +1,7 @@
 // Puts answers on the wire: JSON (or YAML where it was asked for), Status objects, warnings as headers.
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../object/status.ts';
+import type { Kind } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { oneObject } from './representation.ts';
 
@@ -69,9 +70,20 @@ function withoutEmpty(status: Status): Status {
 }
 
 export function warningHeaders(call: Pick<Call, 'kind' | 'warnings'>): Headers {
-  const fixed = call.kind.warnings ?? [];
-  if (fixed.length === 0 && call.warnings.length === 0) return {};
-  return { warning: [...fixed, ...call.warnings].map(warningLine) };
+  const fixed = fixedWarnings(call.kind);
+  if (call.warnings.length === 0) return fixed;
+  return { warning: [...(call.kind.warnings ?? []), ...call.warnings].map(warningLine) };
+}
+
+const fixedHeaders = new WeakMap<Kind, Headers>();
+
+function fixedWarnings(kind: Kind): Headers {
+  let headers = fixedHeaders.get(kind);
+  if (headers === undefined) {
+    headers = kind.warnings === undefined ? {} : { warning: kind.warnings.map(warningLine) };
+    fixedHeaders.set(kind, headers);
+  }
+  return headers;
 }
 
 /** The agent is a dash, as the API conventions want it; characters that no header may hold are dropped. */

@@ -154,16 +154,16 @@ export class ApiServer {
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(request.method ?? 'GET', request.url ?? '/', this.#options.pathPrefix);
-    let user = '';
+    const asker = { name: '' };
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
-      user = await this.#serve(target, request, response);
+      await this.#serve(target, request, response, asker);
     } catch (error) {
       this.#refuse(error, target, response);
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      this.journal.add(recordOf(target, { user, userAgent, code: response.statusCode, durationMs }));
+      this.journal.add(recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs }));
     }
   }
 
@@ -194,19 +194,25 @@ export class ApiServer {
   }
 
   /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
-  async #serve(target: Target, request: IncomingMessage, response: ServerResponse): Promise<string> {
+  async #serve(
+    target: Target,
+    request: IncomingMessage,
+    response: ServerResponse,
+    asker: { name: string },
+  ): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
     if (user === undefined) throw notAuthenticated();
+    asker.name = user.name;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     if (!target.isResource) {
       await this.#servePath(target, request, response, user);
-      return user.name;
+      return;
     }
-    if (!this.kit.catalog.groups().includes(target.group)) {
+    if (!this.kit.catalog.hasGroup(target.group)) {
       this.#refuseUnknownGroup(target, response);
-      return user.name;
+      return;
     }
     let stream: WatchStream | undefined;
     try {
@@ -225,7 +231,6 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
-    return user.name;
   }
 
   async #servePath(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
@@ -268,7 +273,7 @@ export class ApiServer {
   /** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
   #refuseUnknownGroup(target: Target, response: ServerResponse): void {
     const [, root, group = ''] = target.path.split('/');
-    if (root === 'api' || this.kit.catalog.groups().includes(group)) sendStatus(response, pathNotFound());
+    if (root === 'api' || this.kit.catalog.hasGroup(group)) sendStatus(response, pathNotFound());
     else sendText(response, 404, '404 page not found\n');
   }
 

@@ -1,12 +1,15 @@
 // The metadata rules for a kind, at birth and at a change.
 import { type FieldError, invalidValue } from '../object/field-error.ts';
+import { equalJson, type Json } from '../object/json.ts';
 import { validateMeta, validateMetaUpdate } from '../object/meta-validation.ts';
-import type { KubeObject } from '../object/object.ts';
+import type { KubeObject, ObjectMeta } from '../object/object.ts';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../object/qualified-name.ts';
 import type { Kind } from './kind.ts';
 
 export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind: Kind): FieldError[] {
   const { metadata } = object;
+  // What has passed once and is as it was passes again.
+  if (old !== undefined && isAsBefore(metadata, old.metadata)) return [];
   const errors = [
     ...validateMeta(metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) }),
     ...(metadata.finalizers ?? []).flatMap(finalizerErrors),
@@ -15,6 +18,23 @@ export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind
   errors.push(...validateMetaUpdate(metadata, old.metadata));
   // The real server asks twice, and a client that counts causes sees it.
   return [...errors, ...errors];
+}
+
+const judgedFields = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+] as const;
+
+function isAsBefore(now: ObjectMeta, before: ObjectMeta): boolean {
+  return judgedFields.every((field) => equalJson(now[field] as Json | undefined, before[field] as Json | undefined));
 }
 
 const standardFinalizers = ['kubernetes', 'orphan', 'foregroundDeletion'];

@@ -12,6 +12,7 @@ import { MemoryStore } from '../store/memory-store.ts';
 import { SqliteStore } from '../store/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
 import { Access, type AccessUser, mastersGroup } from './access.ts';
+import { Caretaker } from './caretaker.ts';
 import { makeServingCertificate } from './certificates.ts';
 import { ClusterAddresses } from './cluster-addresses.ts';
 import { writeFirstObjects } from './first-objects.ts';
@@ -35,6 +36,8 @@ export interface DevclusterOptions {
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
+  /** Without it nothing empties a deleted namespace or collects what has lost its owner, as with a bare API server. */
+  hasCaretaker?: boolean;
 }
 
 export interface Devcluster {
@@ -89,6 +92,8 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   });
   await server.start();
   await writeFirstObjects(server, addresses, host);
+  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit);
+  await caretaker?.start();
   const kubeconfigFor = (user: string, token: string) =>
     kubeconfigText({ name, url: server.url, caPem: certificate.caPem, token, user });
   log.info({ url: server.url }, 'devcluster started');
@@ -105,6 +110,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     access,
     async stop() {
       await server.stop();
+      await caretaker?.stop();
       if (owned) await store.stop();
     },
   };

@@ -1,23 +1,275 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { ApiClient } from '../contract/client.ts';
+import { type Answer, ApiClient } from '../contract/client.ts';
 
-describe('startDevcluster()', () => {
-  const running: Devcluster[] = [];
-  const start = async (options: DevclusterOptions = {}) => {
-    const cluster = await startDevcluster(options);
-    running.push(cluster);
-    return cluster;
-  };
-  afterEach(async () => {
-    for (const cluster of running.splice(0)) await cluster.stop();
+const running: { cluster: Devcluster; client: ApiClient }[] = [];
+const folders: string[] = [];
+
+async function start(options: DevclusterOptions = {}) {
+  const cluster = await startDevcluster(options);
+  const client = new ApiClient({ url: cluster.url, caPem: cluster.caPem, token: cluster.adminToken });
+  running.push({ cluster, client });
+  return { cluster, client };
+}
+
+async function stopAll() {
+  for (const { cluster, client } of running.splice(0)) {
+    await client.close();
+    await cluster.stop();
+  }
+}
+
+afterEach(async () => {
+  await stopAll();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const place = '/api/v1/namespaces/default';
+const at = (answer: Answer, ...path: string[]): unknown =>
+  path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], answer.json);
+
+/** Asks until the answer has this status. */
+async function until(client: ApiClient, path: string, status: number): Promise<Answer> {
+  for (;;) {
+    const answer = await client.request('GET', path);
+    if (answer.status === status) return answer;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const configMap = (name: string, more: object = {}) => ({ metadata: { name, ...more } });
+const ownedBy = (owner: Answer, more: object = {}) => ({
+  ownerReferences: [
+    {
+      apiVersion: at(owner, 'apiVersion'),
+      kind: at(owner, 'kind'),
+      name: at(owner, 'metadata', 'name'),
+      uid: at(owner, 'metadata', 'uid'),
+      ...more,
+    },
+  ],
+});
+
+describe('a new cluster', () => {
+  it('has its namespaces, and its API server as a service with endpoints', async () => {
+    const { client } = await start();
+    const namespaces = await client.request('GET', '/api/v1/namespaces');
+    const names = (at(namespaces, 'items') as { metadata: { name: string } }[]).map((item) => item.metadata.name);
+    expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
+    const endpoints = await client.request('GET', `${place}/endpoints/kubernetes`);
+    expect(at(endpoints, 'subsets')).toMatchObject([{ ports: [{ name: 'https', protocol: 'TCP' }] }]);
   });
 
-  it('answers over TLS with a certificate of its own CA', async () => {
-    const cluster = await start();
-    const client = new ApiClient({ url: cluster.url, caPem: cluster.caPem, token: cluster.adminToken });
-    const answer = await client.request('GET', '/api/v1/namespaces');
-    expect(answer.status).toBe(200);
-    await client.close();
+  it('can be reached with its kubeconfig alone', async () => {
+    const { cluster } = await start({ name: 'virtual' });
+    const config = JSON.parse(cluster.kubeconfig) as { clusters: { cluster: Record<string, string> }[] };
+    expect(config).toMatchObject({
+      'current-context': 'virtual',
+      clusters: [{ name: 'virtual', cluster: { server: cluster.url } }],
+      users: [{ name: 'admin', user: { token: cluster.adminToken } }],
+    });
+    const encoded = config.clusters[0]?.cluster['certificate-authority-data'] ?? '';
+    expect(Buffer.from(encoded, 'base64').toString()).toBe(cluster.caPem);
+  });
+
+  it('lets users do what their rules say and nothing else', async () => {
+    const { cluster, client } = await start({
+      users: [
+        {
+          name: 'alice',
+          token: 'alice-token',
+          rules: [{ verbs: ['get', 'list'], apiGroups: [''], resources: ['configmaps'], namespaces: ['default'] }],
+        },
+      ],
+    });
+    const ask = (path: string, method = 'GET') => client.request(method, path, { token: 'alice-token' });
+    expect((await ask(`${place}/configmaps`)).status).toBe(200);
+    expect((await ask('/api/v1/configmaps')).status).toBe(403);
+    expect((await ask(`${place}/configmaps/x`, 'DELETE')).status).toBe(403);
+    expect((await ask('/api')).status).toBe(200);
+    cluster.access.setRules('alice', []);
+    expect((await ask(`${place}/configmaps`)).status).toBe(403);
+    cluster.access.remove('alice');
+    expect((await ask('/api')).status).toBe(401);
+    expect(cluster.requests.count({ user: 'alice' })).toBe(5);
+  });
+
+  it('gives service accounts tokens that are good for a user of their name', async () => {
+    const { client } = await start();
+    await client.request('POST', `${place}/serviceaccounts`, { body: configMap('robot') });
+    const token = await client.request('POST', `${place}/serviceaccounts/robot/token`, { body: { spec: {} } });
+    const review = await client.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      body: {},
+      token: at(token, 'status', 'token') as string,
+    });
+    expect(at(review, 'status', 'userInfo', 'username')).toBe('system:serviceaccount:default:robot');
+  });
+});
+
+describe('cluster addresses', () => {
+  it('belong to one service at a time and are free again when it goes', async () => {
+    const { client } = await start();
+    const service = (name: string, clusterIP?: string) => ({
+      metadata: { name },
+      spec: { clusterIP, ports: [{ port: 80 }] },
+    });
+    const first = await client.request('POST', `${place}/services`, { body: service('a') });
+    const address = at(first, 'spec', 'clusterIP') as string;
+    expect((await client.request('POST', `${place}/services`, { body: service('b', address) })).status).toBe(422);
+    await client.request('DELETE', `${place}/services/a`);
+    expect((await client.request('POST', `${place}/services`, { body: service('b', address) })).status).toBe(201);
+  });
+
+  it('are not taken by a create that is refused or only tried', async () => {
+    const { client } = await start();
+    const body = { metadata: { name: 'a' }, spec: { clusterIP: '10.0.9.9', ports: [{ port: 80 }] } };
+    await client.request('POST', `${place}/services?dryRun=All`, { body });
+    await client.request('POST', `${place}/services`, {
+      body: { ...body, spec: { clusterIP: '10.0.9.9', ports: [] } },
+    });
+    expect((await client.request('POST', `${place}/services`, { body })).status).toBe(201);
+  });
+});
+
+describe('a deleted namespace', () => {
+  it('loses its contents and goes', async () => {
+    const { client } = await start();
+    await client.request('POST', '/api/v1/namespaces', { body: configMap('away') });
+    await client.request('POST', '/api/v1/namespaces/away/configmaps', { body: configMap('a') });
+    const service = { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } };
+    await client.request('POST', '/api/v1/namespaces/away/services', { body: service });
+    const deleted = await client.request('DELETE', '/api/v1/namespaces/away');
+    expect(at(deleted, 'status', 'phase')).toBe('Terminating');
+    await until(client, '/api/v1/namespaces/away', 404);
+    expect((await client.request('GET', '/api/v1/namespaces/away/configmaps/a')).status).toBe(404);
+  });
+
+  it('waits for contents that somebody holds back', async () => {
+    const { client } = await start();
+    await client.request('POST', '/api/v1/namespaces', { body: configMap('away') });
+    const held = configMap('a', { finalizers: ['example.com/hold'] });
+    await client.request('POST', '/api/v1/namespaces/away/configmaps', { body: held });
+    await client.request('DELETE', '/api/v1/namespaces/away');
+    for (;;) {
+      const answer = await client.request('GET', '/api/v1/namespaces/away/configmaps/a');
+      if (at(answer, 'metadata', 'deletionTimestamp') !== undefined) break;
+    }
+    expect((await client.request('GET', '/api/v1/namespaces/away')).status).toBe(200);
+    await client.request('PATCH', '/api/v1/namespaces/away/configmaps/a', {
+      body: { metadata: { finalizers: null } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    await until(client, '/api/v1/namespaces/away', 404);
+  });
+
+  it('is refused for the namespaces that a cluster needs', async () => {
+    const { client } = await start();
+    expect((await client.request('DELETE', '/api/v1/namespaces/default')).status).toBe(403);
+  });
+});
+
+describe('objects with owners', () => {
+  it('go when the last owner goes', async () => {
+    const { client } = await start();
+    const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
+    const two = await client.request('POST', `${place}/configmaps`, { body: configMap('two') });
+    const owners = [...ownedBy(one).ownerReferences, ...ownedBy(two).ownerReferences];
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', { ownerReferences: owners }) });
+    await client.request('DELETE', `${place}/configmaps/one`);
+    expect((await client.request('GET', `${place}/secrets/owned`)).status).toBe(200);
+    await client.request('DELETE', `${place}/configmaps/two`);
+    await until(client, `${place}/secrets/owned`, 404);
+  });
+
+  it('go at once when their owner is not there, or is another one by now', async () => {
+    const { client } = await start();
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const body = configMap('owned', ownedBy(owner, { uid: '11111111-2222-3333-4444-555555555555' }));
+    await client.request('POST', `${place}/secrets`, { body });
+    await until(client, `${place}/secrets/owned`, 404);
+  });
+
+  it('stay when the owner is of a kind that nobody serves here', async () => {
+    const { client } = await start();
+    const reference = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: 'u-1' };
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    await client.request('POST', `${place}/secrets`, { body: configMap('kept', { ownerReferences: [reference] }) });
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', ownedBy(owner)) });
+    await client.request('DELETE', `${place}/configmaps/owner`);
+    await until(client, `${place}/secrets/owned`, 404);
+    expect((await client.request('GET', `${place}/secrets/kept`)).status).toBe(200);
+  });
+
+  it('stay, without the reference, when the delete says Orphan', async () => {
+    const { client } = await start();
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', ownedBy(owner)) });
+    await client.request('DELETE', `${place}/configmaps/owner`, { body: { propagationPolicy: 'Orphan' } });
+    await until(client, `${place}/configmaps/owner`, 404);
+    const owned = await client.request('GET', `${place}/secrets/owned`);
+    expect([owned.status, at(owned, 'metadata', 'ownerReferences')]).toEqual([200, undefined]);
+  });
+
+  it('go before their owner when the delete says Foreground', async () => {
+    const { client } = await start();
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const body = configMap('owned', { ...ownedBy(owner), finalizers: ['example.com/hold'] });
+    await client.request('POST', `${place}/secrets`, { body });
+    await client.request('DELETE', `${place}/configmaps/owner`, { body: { propagationPolicy: 'Foreground' } });
+    for (;;) {
+      const answer = await client.request('GET', `${place}/secrets/owned`);
+      if (at(answer, 'metadata', 'deletionTimestamp') !== undefined) break;
+    }
+    expect((await client.request('GET', `${place}/configmaps/owner`)).status).toBe(200);
+    await client.request('PATCH', `${place}/secrets/owned`, {
+      body: { metadata: { finalizers: null } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    await until(client, `${place}/configmaps/owner`, 404);
+  });
+});
+
+describe('claims', () => {
+  it('that nothing protects go at once', async () => {
+    const { client } = await start();
+    const body = {
+      metadata: { name: 'c' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    };
+    const made = await client.request('POST', `${place}/persistentvolumeclaims`, { body });
+    expect(at(made, 'metadata', 'finalizers')).toEqual(['kubernetes.io/pvc-protection']);
+    const changed = await client.request('PATCH', `${place}/persistentvolumeclaims/c`, {
+      body: { spec: { storageClassName: 'slow' } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    expect(changed.status).toBe(422);
+    await client.request('DELETE', `${place}/persistentvolumeclaims/c`);
+    await until(client, `${place}/persistentvolumeclaims/c`, 404);
+  });
+});
+
+describe('a cluster in a file', () => {
+  it('is the same after a restart: objects, revisions, addresses, and work left undone', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
+    folders.push(folder);
+    const options: DevclusterOptions = { store: { kind: 'sqlite', path: join(folder, 'cluster.db') } };
+    const before = await start({ ...options, hasCaretaker: false });
+    const service = await before.client.request('POST', `${place}/services`, {
+      body: { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } },
+    });
+    await before.client.request('POST', '/api/v1/namespaces', { body: configMap('away') });
+    await before.client.request('DELETE', '/api/v1/namespaces/away');
+    await stopAll();
+    const after = await start(options);
+    const same = await after.client.request('GET', `${place}/services/s`);
+    expect(same.json).toEqual(service.json);
+    const second = await after.client.request('POST', `${place}/services`, {
+      body: { metadata: { name: 't' }, spec: { clusterIP: at(service, 'spec', 'clusterIP'), ports: [{ port: 80 }] } },
+    });
+    expect(second.status).toBe(422);
+    await until(after.client, '/api/v1/namespaces/away', 404);
   });
 });

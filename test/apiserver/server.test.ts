@@ -1,0 +1,308 @@
+import { request as plainRequest } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Interception } from '../../src/apiserver/server.ts';
+import { tooManyRequests } from '../../src/object/status.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+import { collection, Lines, openShop, type Shop } from './widgets.ts';
+
+const open: Shop[] = [];
+const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
+  const shop = await openShop(options);
+  open.push(shop);
+  return shop;
+};
+afterEach(async () => {
+  for (const shop of open.splice(0)) await shop.stop();
+});
+
+const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+
+describe('a server of one made-up kind', () => {
+  it('keeps, defaults and gives back an object with the metadata that only a server can give', async () => {
+    const shop = await start();
+    const made = await shop.call('POST', collection, widget('a', { spec: { tags: ['x'] }, status: { phase: 'sent' } }));
+    expect(made.status).toBe(201);
+    expect(made.json).toMatchObject({
+      kind: 'Widget',
+      apiVersion: 'shop.example/v1',
+      metadata: { name: 'a', namespace: 'main', resourceVersion: '1', generation: 1 },
+      spec: { size: 'small', tags: ['x'] },
+    });
+    expect((await shop.call('GET', `${collection}/a`)).json).toEqual(made.json);
+  });
+
+  it('counts a generation when what is wanted changes, and none for metadata or status', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a'));
+    const patch = { 'content-type': 'application/merge-patch+json' };
+    const generationAfter = async (path: string, body: object) => {
+      const { json } = await shop.call('PATCH', path, body, patch);
+      return (json['metadata'] as { generation: number }).generation;
+    };
+    expect(await generationAfter(`${collection}/a`, { metadata: { labels: { x: 'y' } } })).toBe(1);
+    expect(await generationAfter(`${collection}/a/status`, { status: { phase: 'done' }, spec: { size: 'big' } })).toBe(
+      1,
+    );
+    expect(await generationAfter(`${collection}/a`, { spec: { size: 'big' }, status: { phase: 'no' } })).toBe(2);
+    const { json } = await shop.call('GET', `${collection}/a`);
+    expect(json).toMatchObject({ spec: { size: 'big' }, status: { phase: 'done' } });
+  });
+
+  it('asks the kind what is valid, and answers with the causes', async () => {
+    const shop = await start();
+    const { status, json } = await shop.call('POST', collection, widget('a', { spec: { size: 'huge' } }));
+    expect(status).toBe(422);
+    expect(json).toMatchObject({
+      reason: 'Invalid',
+      message: 'Widget.shop.example "a" is invalid: spec.size: Invalid value: "huge": does not fit',
+    });
+  });
+
+  it('lets a subresource make something of an object', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a'));
+    const { status, json } = await shop.call('POST', `${collection}/a/paint`, { spec: { colour: 'red' } });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ kind: 'Paint', spec: { colour: 'red' }, status: { of: 'a' } });
+  });
+
+  it('finds objects by a field that the kind names', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
+    await shop.call('POST', collection, widget('b'));
+    const { json } = await shop.call('GET', `${collection}?fieldSelector=spec.size%3Dbig`);
+    expect((json['items'] as { metadata: { name: string } }[]).map((item) => item.metadata.name)).toEqual(['a']);
+  });
+
+  it('serves below a prefix, and nothing above it', async () => {
+    const shop = await start({ pathPrefix: '/kubernetes/shop' });
+    expect((await shop.call('GET', '/version')).json).toMatchObject({ gitVersion: 'v1.0.0' });
+    const bare = shop.server.url.slice(0, -'/kubernetes/shop'.length);
+    expect((await fetch(`${bare}/version`, { headers: { authorization: 'Bearer owner-token' } })).status).toBe(404);
+  });
+
+  it('hands paths that are not its own to the tenant, after asking who it is', async () => {
+    const shop = await start({
+      async otherPaths(target, _request, response, user) {
+        if (target.path !== '/metrics') return false;
+        response.end(`asked by ${user.name}`);
+        return true;
+      },
+    });
+    expect((await shop.call('GET', '/metrics')).text).toBe('asked by owner');
+    expect((await shop.call('GET', '/metrics', undefined, { authorization: 'Bearer wrong' })).status).toBe(401);
+    expect((await shop.call('GET', '/nonsense')).status).toBe(404);
+  });
+
+  it('asks admission before a create, an update and a delete', async () => {
+    const asked: string[] = [];
+    const shop = await start({ admission: [({ operation, name }) => void asked.push(`${operation} ${name}`)] });
+    await shop.call('POST', collection, widget('a'));
+    await shop.call('PUT', `${collection}/a`, widget('a', { spec: { size: 'big' } }));
+    await shop.call('DELETE', `${collection}/a`);
+    expect(asked).toEqual(['create a', 'update a', 'delete a']);
+  });
+
+  it('refuses a body over 3 MiB, announced or not, and goes on serving', async () => {
+    const shop = await start();
+    const large = JSON.stringify(widget('a', { spec: { size: 'x'.repeat(3 * 1024 * 1024) } }));
+    expect((await shop.call('POST', collection, large)).status).toBe(413);
+    const chunked = await new Promise<number>((resolve, reject) => {
+      const url = new URL(`${shop.server.url}${collection}`);
+      const headers = { authorization: 'Bearer owner-token', 'content-type': 'application/json' };
+      const sent = plainRequest(url, { method: 'POST', headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? 0);
+      });
+      sent.on('error', reject);
+      sent.write(large.slice(0, 2_000_000));
+      sent.end(large.slice(2_000_000));
+    });
+    expect(chunked).toBe(413);
+    expect((await shop.call('GET', collection)).status).toBe(200);
+  });
+
+  it('generates names until one is free', async () => {
+    const suffixes = ['aaaaa', 'aaaaa', 'bbbbb'];
+    let uid = 0;
+    const randomness = { uid: () => `uid-${uid++}`, nameSuffix: () => suffixes.shift() ?? 'zzzzz' };
+    const shop = await start({ randomness });
+    const names = [];
+    for (let count = 0; count < 2; count++) {
+      const { json } = await shop.call('POST', collection, { metadata: { generateName: 'w-' } });
+      names.push((json['metadata'] as { name: string }).name);
+    }
+    expect(names).toEqual(['w-aaaaa', 'w-bbbbb']);
+  });
+});
+
+describe('what the server can be asked afterwards', () => {
+  it('counts requests by verb, resource, user and outcome', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a'));
+    await shop.call('POST', collection, widget('a'));
+    await shop.call('GET', `${collection}/a`);
+    const { journal } = shop.server;
+    expect(journal.count({ verbs: ['create'] })).toBe(2);
+    expect(journal.count({ verbs: ['create'], succeeded: true })).toBe(1);
+    expect(journal.count({ resource: 'widgets', user: 'owner' })).toBe(3);
+    expect(journal.count({ namespace: 'other' })).toBe(0);
+    journal.clear();
+    expect(journal.count()).toBe(0);
+  });
+});
+
+describe('faults that a test injects', () => {
+  const faulty = async (interception: Interception) =>
+    start({ intercept: (target) => (target.verb === 'create' ? interception : { kind: 'pass' }) });
+
+  it('answers with the status that is wanted, and does nothing', async () => {
+    const shop = await faulty({ kind: 'answer', status: tooManyRequests('too many', 3) });
+    const { status, headers } = await shop.call('POST', collection, widget('a'));
+    expect([status, headers.get('retry-after')]).toEqual([429, '3']);
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(404);
+  });
+
+  it('cuts the connection before the work', async () => {
+    const shop = await faulty({ kind: 'cut', handled: false });
+    await expect(shop.call('POST', collection, widget('a'))).rejects.toThrow();
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(404);
+  });
+
+  it('cuts the connection after the work', async () => {
+    const shop = await faulty({ kind: 'cut', handled: true });
+    await expect(shop.call('POST', collection, widget('a'))).rejects.toThrow();
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
+  });
+
+  it('delays on its own clock', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock, intercept: () => ({ kind: 'delay', delayMs: 60_000 }) });
+    let answered = false;
+    const answer = shop.call('GET', collection).then((got) => {
+      answered = true;
+      return got.status;
+    });
+    while (clock.pendingTimers < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBe(false);
+    await clock.advance(60_000);
+    expect(await answer).toBe(200);
+  });
+});
+
+describe('a watch', () => {
+  const watch = async (shop: Shop, query: string) => {
+    const headers = { authorization: 'Bearer owner-token' };
+    const response = await fetch(`${shop.server.url}${collection}?watch=true&${query}`, { headers });
+    return new Lines(response.body as ReadableStream<Uint8Array>);
+  };
+
+  it('ends cleanly when the server stops', async () => {
+    const shop = await start();
+    const lines = await watch(shop, 'resourceVersion=0');
+    await shop.server.stop();
+    expect(await lines.next()).toBeUndefined();
+  });
+
+  it('sends bookmarks while nothing happens, and ends at its time', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock });
+    await shop.call('POST', collection, widget('a'));
+    const lines = await watch(shop, 'resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=200');
+    await clock.advance(60_000);
+    expect(await lines.next()).toMatchObject({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '1' } } });
+    await shop.call('POST', '/apis/shop.example/v1/namespaces/other/widgets', widget('b'));
+    await clock.advance(60_000);
+    expect(await lines.next()).toMatchObject({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '2' } } });
+    await clock.advance(80_000);
+    while ((await lines.next()) !== undefined);
+    expect(shop.server.watchCount).toBe(0);
+  });
+
+  it('shows what leaves a selection as deleted and what enters it as added', async () => {
+    const shop = await start();
+    const patch = { 'content-type': 'application/merge-patch+json' };
+    await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
+    const lines = await watch(shop, 'resourceVersion=1&fieldSelector=spec.size%3Dbig');
+    await shop.call('PATCH', `${collection}/a`, { spec: { size: 'small' } }, patch);
+    await shop.call('PATCH', `${collection}/a`, { spec: { tags: ['unseen'] } }, patch);
+    await shop.call('PATCH', `${collection}/a`, { spec: { size: 'big' } }, patch);
+    await shop.call('DELETE', `${collection}/a`);
+    const seen = [];
+    for (let count = 0; count < 3; count++) seen.push(await lines.next());
+    expect(seen.map((event) => event?.['type'])).toEqual(['DELETED', 'ADDED', 'DELETED']);
+    await lines.cancel();
+  });
+
+  it('from before the history answers 410 in the stream', async () => {
+    const shop = await start();
+    for (const name of ['a', 'b', 'c']) await shop.call('POST', collection, widget(name));
+    await shop.store.compact(3);
+    const lines = await watch(shop, 'resourceVersion=1');
+    expect(await lines.next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
+    expect(await lines.next()).toBeUndefined();
+  });
+
+  it('of a client that does not read is let go, and the others go on', async () => {
+    const shop = await start();
+    const reading = await watch(shop, 'resourceVersion=0');
+    const sleeping = plainRequest(`${shop.server.url}${collection}?watch=true&resourceVersion=0`, {
+      headers: { authorization: 'Bearer owner-token' },
+    });
+    const closed = new Promise<void>((resolve) => {
+      sleeping.on('response', (response) => {
+        response.pause();
+        response.on('close', resolve);
+        response.on('error', () => resolve());
+      });
+      sleeping.on('error', () => resolve());
+    });
+    sleeping.end();
+    while (shop.server.watchCount < 2) await new Promise((resolve) => setImmediate(resolve));
+    const large = 'x'.repeat(1_000_000);
+    const total = 14;
+    for (let count = 0; count < total; count++) {
+      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+      expect(await reading.next()).toMatchObject({ type: 'ADDED' });
+    }
+    while (shop.server.watchCount > 1) await new Promise((resolve) => setImmediate(resolve));
+    sleeping.destroy();
+    await closed;
+    await reading.cancel();
+  });
+});
+
+describe('lists', () => {
+  it('are pages of one revision, whatever is written meanwhile', async () => {
+    const shop = await start();
+    const names = Array.from({ length: 25 }, (_, index) => `w${String(index).padStart(2, '0')}`);
+    for (const name of names) await shop.call('POST', collection, widget(name));
+    const seen: string[] = [];
+    let token = '';
+    do {
+      const { json } = await shop.call('GET', `${collection}?limit=10&continue=${encodeURIComponent(token)}`);
+      seen.push(...(json['items'] as { metadata: { name: string } }[]).map((item) => item.metadata.name));
+      token = (json['metadata'] as { continue?: string }).continue ?? '';
+      await shop.call('DELETE', `${collection}/w24`);
+      await shop.call('POST', collection, widget(`w05-${seen.length}`));
+    } while (token !== '');
+    expect(seen).toEqual(names);
+  });
+
+  it('with a selector fill their pages and find everything once', async () => {
+    const shop = await start();
+    for (let index = 0; index < 30; index++) {
+      const labels = { third: String(index % 3 === 0) };
+      await shop.call('POST', collection, { metadata: { name: `w${String(index).padStart(2, '0')}`, labels } });
+    }
+    const sizes: number[] = [];
+    let token = '';
+    do {
+      const query = `labelSelector=third%3Dtrue&limit=4&continue=${encodeURIComponent(token)}`;
+      const { json } = await shop.call('GET', `${collection}?${query}`);
+      sizes.push((json['items'] as unknown[]).length);
+      token = (json['metadata'] as { continue?: string }).continue ?? '';
+    } while (token !== '');
+    expect(sizes).toEqual([4, 4, 2]);
+  });
+});

@@ -1,0 +1,198 @@
+// A tenant of the kit that is not a cluster: one made-up kind with a status, an action and a column, over plain HTTP.
+
+import type { Kind, Schemas } from '../../src/apiserver/kind.ts';
+import { allVerbs } from '../../src/apiserver/kind.ts';
+import { ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Access } from '../../src/devcluster/access.ts';
+import { silentLog } from '../../src/log.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+
+export const widgetKind: Kind = {
+  group: 'shop.example',
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  singular: 'widget',
+  shortNames: ['wg'],
+  namespaced: true,
+  verbs: allVerbs,
+  schema: 'Widget',
+  storage: 'widgets',
+  strategy: {
+    hasStatus: true,
+    countsGenerations: true,
+    setDefaults(object) {
+      object['spec'] = { size: 'small', ...(object['spec'] as object | undefined) };
+    },
+    validate: (object) =>
+      (object['spec'] as { size?: string }).size === 'huge'
+        ? [{ type: 'FieldValueInvalid', path: 'spec.size', message: 'Invalid value: "huge": does not fit' }]
+        : [],
+  },
+  columns: [],
+  subresources: {
+    status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] },
+    paint: {
+      mode: 'action',
+      kind: 'Paint',
+      group: 'shop.example',
+      version: 'v1',
+      schema: 'Paint',
+      act: (body, ctx) => ({ metadata: {}, spec: body['spec'], status: { of: ctx.object?.metadata.name ?? null } }),
+    },
+  },
+  selectableFields: { 'spec.size': (object) => String((object['spec'] as { size?: string } | undefined)?.size ?? '') },
+};
+
+const text = { type: 'string' };
+const texts = { type: 'object', additionalProperties: text };
+
+export const widgetSchemas: Schemas = {
+  Widget: {
+    type: 'object',
+    properties: {
+      kind: text,
+      apiVersion: text,
+      metadata: { $ref: '#/components/schemas/Meta' },
+      spec: {
+        type: 'object',
+        properties: { size: text, tags: { type: 'array', items: text }, parts: partList() },
+      },
+      status: { type: 'object', properties: { phase: text } },
+    },
+  },
+  Paint: { type: 'object', properties: { spec: texts } },
+  Meta: {
+    type: 'object',
+    properties: {
+      name: text,
+      generateName: text,
+      namespace: text,
+      uid: text,
+      resourceVersion: text,
+      generation: { type: 'integer' },
+      creationTimestamp: text,
+      deletionTimestamp: text,
+      deletionGracePeriodSeconds: { type: 'integer' },
+      labels: texts,
+      annotations: texts,
+      finalizers: {
+        type: 'array',
+        items: text,
+        'x-kubernetes-list-type': 'set',
+        'x-kubernetes-patch-strategy': 'merge',
+      },
+      managedFields: { type: 'array', items: { type: 'object' } },
+    },
+  },
+};
+
+function partList() {
+  return {
+    type: 'array',
+    items: { type: 'object', properties: { name: text, count: { type: 'integer' } } },
+    'x-kubernetes-list-type': 'map' as const,
+    'x-kubernetes-list-map-keys': ['name'],
+    'x-kubernetes-patch-strategy': 'merge',
+    'x-kubernetes-patch-merge-key': 'name',
+  };
+}
+
+export const collection = '/apis/shop.example/v1/namespaces/main/widgets';
+
+export interface Shop {
+  server: ApiServer;
+  store: MemoryStore;
+  access: Access;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  json: Record<string, unknown>;
+}
+
+export async function openShop(options: Partial<ApiServerOptions> = {}): Promise<Shop> {
+  const clock = options.clock ?? systemClock;
+  const store = new MemoryStore({ clock });
+  await store.start();
+  const access = new Access(clock);
+  access.add({ name: 'owner', groups: ['system:masters'], token: 'owner-token' });
+  const server = new ApiServer({
+    kinds: [widgetKind],
+    schemas: widgetSchemas,
+    store,
+    clock,
+    log: silentLog,
+    authenticate: access.authenticate,
+    authorize: access.authorize,
+    host: '127.0.0.1',
+    port: 0,
+    version: { major: '1', minor: '0', gitVersion: 'v1.0.0' },
+    ...options,
+  });
+  await server.start();
+  return {
+    server,
+    store,
+    access,
+    async call(method, path, body, headers = {}) {
+      const response = await fetch(`${server.url}${path}`, {
+        method,
+        headers: {
+          authorization: 'Bearer owner-token',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const answer = await response.text();
+      return { status: response.status, headers: response.headers, text: answer, json: parsed(answer) };
+    },
+    async stop() {
+      await server.stop();
+      await store.stop();
+    },
+  };
+}
+
+function parsed(answer: string): Record<string, unknown> {
+  try {
+    return JSON.parse(answer) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** Reads a stream line by line; `next` waits for one more, `rest` for the end. */
+export class Lines {
+  #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #buffered = '';
+  #decoder = new TextDecoder();
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  async next(): Promise<Record<string, unknown> | undefined> {
+    for (;;) {
+      const end = this.#buffered.indexOf('\n');
+      if (end >= 0) {
+        const line = this.#buffered.slice(0, end);
+        this.#buffered = this.#buffered.slice(end + 1);
+        return JSON.parse(line) as Record<string, unknown>;
+      }
+      const { done, value } = await this.#reader.read();
+      if (done) return undefined;
+      this.#buffered += this.#decoder.decode(value, { stream: true });
+    }
+  }
+
+  async cancel(): Promise<void> {
+    await this.#reader.cancel();
+  }
+}
