@@ -1,0 +1,66 @@
+// The yardstick: a process that does nothing but send ready-made merge patches over a pool of connections, so many at a
+// time. It sends the bytes that the daemon would send for the same change, and throws the answers away.
+import { ApiClient, inParallel, type Reach } from './api-client.ts';
+import { hostNameOf, hostNamespace, keysOf, subsetsOf } from './workload.ts';
+
+export type BareCommand =
+  | { kind: 'prepare'; reach: Reach; count: number; variant: number }
+  | { kind: 'go'; concurrency: number; from?: number; to?: number };
+
+export interface BareResult {
+  writes: number;
+  seconds: number;
+  cpuMs: number;
+}
+
+interface HostObject {
+  metadata: { name: string; uid: string; resourceVersion: string };
+}
+
+let client: ApiClient | undefined;
+let sendings: { method: 'PATCH'; path: string; body: string; contentType: string }[] = [];
+
+process.on('message', (command: BareCommand) => {
+  const done = command.kind === 'prepare' ? prepare(command) : go(command);
+  done.then(
+    (reply) => process.send?.(reply),
+    (error: unknown) => {
+      process.stderr.write(`bare writer: ${String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => process.exit(0));
+
+async function prepare(command: Extract<BareCommand, { kind: 'prepare' }>): Promise<unknown> {
+  const reach = { ...command.reach, headers: { ...command.reach.headers, 'user-agent': 'bare' } };
+  client ??= new ApiClient(reach);
+  const objects = await client.list<HostObject>(`/api/v1/namespaces/${hostNamespace}/endpoints`);
+  const byName = new Map(objects.map((object) => [object.metadata.name, object.metadata]));
+  sendings = keysOf(command.count).map((key, index) => {
+    const name = hostNameOf(key);
+    const held = byName.get(name);
+    if (held === undefined) throw new Error(`the host has no "${name}"`);
+    const metadata = { uid: held.uid, resourceVersion: held.resourceVersion };
+    return {
+      method: 'PATCH',
+      path: `/api/v1/namespaces/${hostNamespace}/endpoints/${name}?fieldManager=hostward`,
+      body: JSON.stringify({ metadata, subsets: subsetsOf(index, command.variant) }),
+      contentType: 'application/merge-patch+json',
+    };
+  });
+  return { kind: 'prepared' };
+}
+
+async function go({ concurrency, from, to }: Extract<BareCommand, { kind: 'go' }>): Promise<BareResult> {
+  const chosen = sendings.slice(from, to);
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  await inParallel(chosen, concurrency, async (sending) => {
+    const { status, text } = await (client as ApiClient).send(sending, { isBare: true });
+    if (status !== 200) throw new Error(`${sending.path}: ${status} ${text.slice(0, 200)}`);
+  });
+  const seconds = (performance.now() - startMs) / 1000;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { writes: chosen.length, seconds, cpuMs: (user + system) / 1000 };
+}

@@ -1,0 +1,133 @@
+// An embedded API server in a process of its own, with a stopwatch: it stamps when a change of an Endpoints was handed to
+// the watchers and when a write to one arrived, on the monotonic clock that all processes of a machine share.
+import { type Devcluster, startDevcluster } from '../src/devcluster/devcluster.ts';
+import { endpointsOf, type Key, keysOf, serviceOf } from './workload.ts';
+
+export type ClusterCommand =
+  | { kind: 'reset' }
+  | { kind: 'await'; writes: number; withinMs: number }
+  | { kind: 'read' }
+  /** Objects that no API request made: too many to be created one by one. They are not eligible, so nothing is written. */
+  | { kind: 'plant'; count: number };
+
+export interface ClusterReadings {
+  /** Answered writes of Endpoints by the daemon or the bare writer, and all its other requests but lists and watches. */
+  writes: number;
+  reads: number;
+  creates: number;
+  firstMs: number;
+  lastMs: number;
+  /** Name → when its change was handed to the watchers (virtual side). */
+  told: [string, number][];
+  /** Name → when the write of it arrived (host side). */
+  arrived: [string, number][];
+  rssMb: number;
+  isReached: boolean;
+}
+
+const name = process.argv[2] ?? 'cluster';
+const told = new Map<string, number>();
+const arrived = new Map<string, number>();
+let counts = { writes: 0, reads: 0, creates: 0, firstMs: 0, lastMs: 0 };
+let wake: (() => void) | undefined;
+
+const cluster = await startDevcluster({
+  name,
+  intercept: (target) => {
+    if (target.resource === 'endpoints' && isWrite(target.verb)) arrived.set(target.name, nowMs());
+    return { kind: 'pass' };
+  },
+});
+cluster.requests.subscribe((record) => {
+  if (!record.userAgent.startsWith('hostward') && record.userAgent !== 'bare') return;
+  if (isWrite(record.verb) && record.resource === 'endpoints' && record.code < 400) {
+    counts.lastMs = nowMs();
+    if (counts.writes === 0) counts.firstMs = counts.lastMs;
+    counts.writes++;
+    if (record.verb === 'create') counts.creates++;
+    wake?.();
+  } else if (record.verb === 'get' || record.code >= 400) counts.reads++;
+});
+void stampChanges(cluster);
+process.send?.({ kind: 'ready', url: cluster.url, kubeconfig: cluster.kubeconfig });
+
+process.on('message', (command: ClusterCommand) => void answer(command).then((reply) => process.send?.(reply)));
+process.on('disconnect', () => void cluster.stop().then(() => process.exit(0)));
+
+async function answer(command: ClusterCommand): Promise<unknown> {
+  switch (command.kind) {
+    case 'reset':
+      counts = { writes: 0, reads: 0, creates: 0, firstMs: 0, lastMs: 0 };
+      told.clear();
+      arrived.clear();
+      return { kind: 'done' };
+    case 'await':
+      return readings(await reached(command));
+    case 'read':
+      return readings(true);
+    case 'plant':
+      await plant(command.count);
+      return { kind: 'done' };
+    default:
+      return command satisfies never;
+  }
+}
+
+function readings(isReached: boolean): ClusterReadings {
+  const rssMb = process.memoryUsage.rss() / 2 ** 20;
+  return { ...counts, told: [...told], arrived: [...arrived], rssMb, isReached };
+}
+
+function reached({ writes, withinMs }: { writes: number; withinMs: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => finish(false), withinMs);
+    const finish = (isReached: boolean): void => {
+      wake = undefined;
+      clearTimeout(timer);
+      resolve(isReached);
+    };
+    wake = () => {
+      if (counts.writes >= writes) finish(true);
+    };
+    wake();
+  });
+}
+
+async function stampChanges({ store }: Devcluster): Promise<void> {
+  const watch = await store.watch('/registry/services/endpoints/', await store.currentRevision());
+  if ('kind' in watch) return;
+  for await (const batch of watch.events()) {
+    for (const { key } of batch) told.set(key.slice(key.lastIndexOf('/') + 1), nowMs());
+  }
+}
+
+async function plant(count: number): Promise<void> {
+  const creationTimestamp = new Date().toISOString().replace(/\.\d+/, '');
+  let uid = 0;
+  const write = async (folder: string, key: Key, object: Record<string, unknown>): Promise<void> => {
+    const { metadata, apiVersion: _version, kind: _kind, ...rest } = object;
+    const planted = {
+      ...(metadata as object),
+      uid: `00000000-0000-4000-8000-${String(uid++).padStart(12, '0')}`,
+      creationTimestamp,
+    };
+    const value = JSON.stringify({ metadata: planted, ...rest });
+    await cluster.store.write(`/registry/services/${folder}/${key.namespace}/${key.name}`, {
+      expect: undefined,
+      value,
+    });
+  };
+  for (const [index, key] of keysOf(count).entries()) {
+    const service = serviceOf(key) as { spec: object };
+    await write('specs', key, { ...service, spec: { ...service.spec, selector: { app: key.name } } });
+    await write('endpoints', key, endpointsOf(key, index, 0) as Record<string, unknown>);
+  }
+}
+
+function isWrite(verb: string): boolean {
+  return verb === 'create' || verb === 'update' || verb === 'patch' || verb === 'delete';
+}
+
+function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

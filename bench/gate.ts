@@ -1,0 +1,30 @@
+// The short run that a change must pass: ratios only, with margins wide enough for a busy machine and narrow enough to
+// notice a daemon that has become slow or chatty.
+import type { Figure, Report } from './report.ts';
+
+/** Small enough for a minute and a half. */
+export const gateSize = { objects: 3_000, pairs: 3, latencySeconds: 4 };
+
+/** Figure → what the gate asks of it. */
+export const gateLimits: Record<string, { atMost: number } | { atLeast: number }> = {
+  'drain / bare writer': { atLeast: 0.45 },
+  'requests per change': { atMost: 1.05 },
+  'writes of three restarts in sync': { atMost: 0 },
+  'live changes / bare writer': { atLeast: 0.2 },
+};
+
+export function gateFigures(report: Report): Figure[] {
+  return judge(report.figures);
+}
+
+/** What trips the gate; a figure that is missing trips it too. */
+export function judge(figures: readonly Figure[]): Figure[] {
+  const tripped: Figure[] = [];
+  for (const [name, wanted] of Object.entries(gateLimits)) {
+    const figure = figures.find((each) => each.name === name);
+    const value = figure?.value ?? Number.NaN;
+    const isGood = 'atMost' in wanted ? value <= wanted.atMost : value >= wanted.atLeast;
+    if (!isGood) tripped.push(figure ?? { name, value, unit: '', wanted });
+  }
+  return tripped;
+}

@@ -1,0 +1,335 @@
+// Starts what a benchmark needs, each in a process of its own: embedded clusters, the bare writer, and the daemon as it is
+// shipped (the bundle, through its launcher, with the launcher's V8 flags). Reads CPU and memory where Linux tells them.
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BareCommand, BareResult } from './bare-writer.ts';
+import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
+import { hostNamespace, virtualCluster } from './workload.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pollMs = 5;
+
+/** What is made slow on purpose, so that a gate can show that it would notice. */
+export type Plant = 'none' | 'event' | 'get';
+
+export class Harness {
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-bench-'));
+  readonly #children = new Set<ChildProcess>();
+
+  /** The package as npm would install it, in a folder of its own. */
+  build(plant: Plant): void {
+    execFileSync(process.execPath, [join(root, 'src', 'build.mjs')], { stdio: 'ignore' });
+    mkdirSync(join(this.folder, 'package', 'src'), { recursive: true });
+    for (const path of ['dist', 'package.json', join('src', 'hostward.mjs')])
+      cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
+    if (plant === 'get') plantGet(join(this.folder, 'package', 'dist'));
+  }
+
+  async startCluster(name: string): Promise<ClusterProcess> {
+    const child = this.#fork('cluster-process.ts', [name]);
+    const ready = (await messageOf(child)) as { url: string; kubeconfig: string };
+    const kubeconfig = join(this.folder, `${name}.kubeconfig`);
+    writeFileSync(kubeconfig, ready.kubeconfig, { mode: 0o600 });
+    return new ClusterProcess(child, kubeconfig);
+  }
+
+  startBareWriter(): BareProcess {
+    return new BareProcess(this.#fork('bare-writer.ts', []));
+  }
+
+  async startDaemon(options: DaemonOptions): Promise<DaemonProcess> {
+    const port = await freePort();
+    const config = join(this.folder, 'hostward.yaml');
+    writeFileSync(config, configuration(options, port));
+    const log = openSync(join(this.folder, 'daemon.log'), 'a');
+    const args = ['run', '--config', config];
+    const startMs = performance.now();
+    const child = spawn(process.execPath, [...this.#nodeFlags(options), ...args], {
+      stdio: ['ignore', log, log],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    closeSync(log);
+    this.#keep(child);
+    return new DaemonProcess(child, { port, startMs });
+  }
+
+  /** Node writes a profile only for the process it was started as, so the launcher's flags are given to it directly. */
+  #nodeFlags({ profileTo, plant = 'none' }: DaemonOptions): string[] {
+    const launcher = join(this.folder, 'package', 'src', 'hostward.mjs');
+    if (profileTo === undefined && plant !== 'event') return [launcher];
+    const flags = [...readFileSync(launcher, 'utf8').matchAll(/'(--[a-z-]+(?:=[0-9]+)?)'/g)].map(
+      ([, flag]) => flag as string,
+    );
+    const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
+    const slow = plant === 'event' ? ['--import', join(root, 'bench', 'slow-events.mjs')] : [];
+    return [...flags, ...profile, ...slow, join(this.folder, 'package', 'dist', 'main.js')];
+  }
+
+  log(): string {
+    return readFileSync(join(this.folder, 'daemon.log'), 'utf8');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#children].map((child) => end(child)));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #fork(file: string, args: string[]): ChildProcess {
+    const child = fork(join(root, 'bench', file), args, { serialization: 'advanced' });
+    this.#keep(child);
+    return child;
+  }
+
+  #keep(child: ChildProcess): void {
+    this.#children.add(child);
+    child.once('exit', () => this.#children.delete(child));
+  }
+}
+
+export interface DaemonOptions {
+  virtualKubeconfig: string;
+  hostKubeconfig: string;
+  /** Folder for a CPU profile of the daemon. */
+  profileTo?: string | undefined;
+  plant?: Plant;
+}
+
+function configuration({ virtualKubeconfig, hostKubeconfig }: DaemonOptions, port: number): string {
+  return JSON.stringify({
+    hostward: {
+      virtualClusterName: virtualCluster,
+      hostNamespace,
+      virtualKubeconfig,
+      hostKubeconfig,
+      endpoints: { enabled: true },
+      listen: `127.0.0.1:${port}`,
+    },
+  });
+}
+
+/** One GET before each patch, in the place where there is none. */
+function plantGet(dist: string): void {
+  const wanted = /return (\w+)\.patch\((\w+),(\w+)\.place,\3\.mergePatch\)/;
+  for (const file of readdirSync(dist)) {
+    const path = join(dist, file);
+    if (!file.endsWith('.js')) continue;
+    const text = readFileSync(path, 'utf8');
+    if (!wanted.test(text)) continue;
+    writeFileSync(
+      path,
+      text.replace(wanted, 'return $1.get($2,$3.place).then(()=>$1.patch($2,$3.place,$3.mergePatch))'),
+    );
+    return;
+  }
+  throw new Error('the place of the planted GET is not in the bundle any more');
+}
+
+export class ClusterProcess {
+  readonly kubeconfig: string;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess, kubeconfig: string) {
+    this.#child = child;
+    this.kubeconfig = kubeconfig;
+  }
+
+  async reset(): Promise<void> {
+    await this.#ask({ kind: 'reset' });
+  }
+
+  async read(): Promise<ClusterReadings> {
+    return (await this.#ask({ kind: 'read' })) as ClusterReadings;
+  }
+
+  /** Resolves when so many writes of Endpoints were answered since the last reset. */
+  async untilWritten(writes: number, withinMs = 120_000): Promise<ClusterReadings> {
+    const readings = (await this.#ask({ kind: 'await', writes, withinMs })) as ClusterReadings;
+    if (!readings.isReached) throw new Error(`wanted ${writes} writes, saw ${readings.writes} in ${withinMs} ms`);
+    return readings;
+  }
+
+  async plant(count: number): Promise<void> {
+    await this.#ask({ kind: 'plant', count });
+  }
+
+  get cpuMs(): number {
+    return cpuMsOf(this.#child.pid as number);
+  }
+
+  #ask(command: ClusterCommand): Promise<unknown> {
+    this.#child.send(command);
+    return messageOf(this.#child);
+  }
+}
+
+export class BareProcess {
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  async prepare(command: Omit<Extract<BareCommand, { kind: 'prepare' }>, 'kind'>): Promise<void> {
+    this.#child.send({ kind: 'prepare', ...command });
+    await messageOf(this.#child);
+  }
+
+  async go(command: Omit<Extract<BareCommand, { kind: 'go' }>, 'kind'>): Promise<BareResult> {
+    this.#child.send({ kind: 'go', ...command });
+    return (await messageOf(this.#child)) as BareResult;
+  }
+
+  close(): Promise<void> {
+    return end(this.#child);
+  }
+}
+
+export class DaemonProcess {
+  readonly startMs: number;
+  readonly #child: ChildProcess;
+  readonly #base: string;
+  #stallMs = 0;
+
+  constructor(child: ChildProcess, { port, startMs }: { port: number; startMs: number }) {
+    this.#child = child;
+    this.#base = `http://127.0.0.1:${port}`;
+    this.startMs = startMs;
+  }
+
+  /** Milliseconds from its start to its first "ready". */
+  async untilReady(withinMs = 120_000): Promise<number> {
+    for (;;) {
+      if (this.#child.exitCode !== null) throw new Error('the daemon has ended; its log says why');
+      const isReady = await fetch(`${this.#base}/readyz`).then(
+        (answer) => answer.ok,
+        () => false,
+      );
+      const tookMs = performance.now() - this.startMs;
+      if (isReady) return tookMs;
+      if (tookMs > withinMs) throw new Error(`the daemon is not ready after ${withinMs} ms`);
+      await wait(pollMs);
+    }
+  }
+
+  /** Its port answers, whatever it says. */
+  async untilServing(): Promise<void> {
+    for (;;) {
+      const isServing = await fetch(`${this.#base}/healthz`).then(
+        () => true,
+        () => false,
+      );
+      if (isServing) return;
+      await wait(pollMs);
+    }
+  }
+
+  async metrics(): Promise<Map<string, number>> {
+    const text = await (await fetch(`${this.#base}/metrics`)).text();
+    const values = new Map<string, number>();
+    for (const line of text.split('\n')) {
+      const at = line.lastIndexOf(' ');
+      if (!line.startsWith('#') && at > 0) values.set(line.slice(0, at), Number(line.slice(at + 1)));
+    }
+    // Each reading begins the next one.
+    this.#stallMs = Math.max(this.#stallMs, (values.get(stallSeries) ?? Number.NaN) * 1000);
+    return values;
+  }
+
+  /** Nothing waits and nothing runs any more. */
+  async untilIdle(): Promise<void> {
+    for (;;) {
+      const metrics = await this.metrics();
+      const busy = ['hostward_queue_depth', 'hostward_queue_running'].map((name) =>
+        metrics.get(`${name}{queue="endpoints"}`),
+      );
+      if (busy.every((count) => count === 0)) return;
+      await wait(20);
+    }
+  }
+
+  /** The longest the event loop was held since this was asked last, in milliseconds. */
+  async longestStallMs(): Promise<number> {
+    await this.metrics();
+    const stallMs = this.#stallMs;
+    this.#stallMs = 0;
+    return stallMs;
+  }
+
+  get cpuMs(): number {
+    return cpuMsOf(this.#child.pid as number);
+  }
+
+  memory(): { rssMb: number; peakMb: number } {
+    const text = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
+    const of = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
+    return { rssMb: of('VmRSS'), peakMb: of('VmHWM') };
+  }
+
+  async stop(): Promise<void> {
+    await end(this.#child);
+  }
+}
+
+const stallSeries = 'hostward_event_loop_delay_seconds{quantile="1"}';
+const ticksPerSecond = 100;
+
+/** User and system time of a process so far. */
+function cpuMsOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
+}
+
+function messageOf(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error(`a process of the benchmark has ended: ${child.spawnargs.join(' ')}`));
+    child.once('exit', ended);
+    child.once('message', (message) => {
+      child.off('exit', ended);
+      resolve(message);
+    });
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  if (child.connected) child.disconnect();
+  else child.kill('SIGTERM');
+  const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  await ended;
+  clearTimeout(late);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Whatever else the machine is doing at the moment. */
+export function load(): number {
+  return loadavg()[0] ?? 0;
+}

@@ -1,0 +1,47 @@
+// The few statistics that the benchmarks report: percentiles, medians, and how far a median can be believed.
+
+/** Nearest rank; NaN of nothing. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+const resamples = 2_000;
+
+/** 95 % bootstrap interval of the median. The same numbers give the same interval: the randomness is seeded. */
+export function medianInterval(values: readonly number[]): { low: number; high: number } {
+  let seed = 0x2545f491;
+  const next = (): number => {
+    seed ^= seed << 13;
+    seed ^= seed >>> 17;
+    seed ^= seed << 5;
+    return (seed >>> 0) / 2 ** 32;
+  };
+  const medians = Array.from({ length: resamples }, () =>
+    median(values.map(() => values[Math.floor(next() * values.length)] as number)),
+  );
+  return { low: percentile(medians, 0.025), high: percentile(medians, 0.975) };
+}
+
+export interface Spread {
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  max: number;
+  samples: number;
+}
+
+export function spread(values: readonly number[]): Spread {
+  const at = (share: number): number => round(percentile(values, share));
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1), samples: values.length };
+}
+
+export function round(value: number, digits = 2): number {
+  const factor = 10 ** digits;
+  return Math.round(value * factor) / factor;
+}

@@ -1,0 +1,244 @@
+// How fast, how promptly and how small is the sync of ten thousand Endpoints between two embedded API servers, each
+// process on its own, held in the same run against a bare writer of the same bytes? README.md has the method.
+import { parseArgs } from 'node:util';
+import { ApiClient, reachOf } from './api-client.ts';
+import { drainRounds, type Rounds, summary } from './drain-rounds.ts';
+import { gateFigures, gateSize } from './gate.ts';
+import {
+  type ClusterProcess,
+  type DaemonOptions,
+  type DaemonProcess,
+  Harness,
+  load,
+  type Plant,
+  wait,
+} from './harness.ts';
+import { Report } from './report.ts';
+import { spread } from './statistics.ts';
+import { changeAll, changeOpenLoop, hostNameOf, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
+
+const { values } = parseArgs({
+  options: {
+    count: { type: 'string', default: '10000' },
+    pairs: { type: 'string', default: '7' },
+    /** Objects of the list that must not stall the loop; 0 leaves it out. */
+    list: { type: 'string', default: '100000' },
+    gate: { type: 'boolean', default: false },
+    plant: { type: 'string', default: 'none' },
+    profile: { type: 'string' },
+    only: { type: 'string' },
+  },
+});
+
+interface Scene {
+  harness: Harness;
+  virtual: ClusterProcess;
+  host: ClusterProcess;
+  client: ApiClient;
+  options: DaemonOptions;
+  keys: Key[];
+  report: Report;
+}
+
+const report = new Report(values.gate ? 'gate' : 'sync', load());
+const harness = new Harness();
+try {
+  process.exitCode = await main();
+} finally {
+  await harness.close();
+}
+
+async function main(): Promise<number> {
+  const plant = plantOf(values.plant);
+  harness.build(plant);
+  const { gate } = values;
+  const scene = await openScene(keysOf(gate ? gateSize.objects : Number(values.count)), plant);
+  const wants = (part: string): boolean => values.only === undefined || values.only.split(',').includes(part);
+  await firstSync(scene);
+  if (wants('drain')) await drain(scene, { pairs: gate ? gateSize.pairs : Number(values.pairs) });
+  if (wants('latency')) await latency(scene, gate ? gateSize.latencySeconds : 20);
+  if (wants('restart')) await restart(scene);
+  await scene.client.close();
+  if (!gate && wants('list') && Number(values.list) > 0) await longList(Number(values.list));
+  const missed = gate ? gateFigures(report) : report.missed();
+  process.stdout.write(`load average ${load()}; results in ${report.save(load())}\n`);
+  for (const { name } of missed) process.stdout.write(`${gate ? 'gate tripped' : 'not reached'}: ${name}\n`);
+  return gate && missed.length > 0 ? 1 : 0;
+}
+
+function plantOf(text: string): Plant {
+  if (text === 'none' || text === 'event' || text === 'get') return text;
+  throw new Error(`--plant wants none, event or get, found "${text}"`);
+}
+
+async function openScene(keys: Key[], plant: Plant): Promise<Scene> {
+  const [virtual, host] = await Promise.all([harness.startCluster('virtual'), harness.startCluster('host')]);
+  const client = new ApiClient(await reachOf(virtual.kubeconfig));
+  const hostClient = new ApiClient(await reachOf(host.kubeconfig));
+  await seedVirtual(client, keys);
+  await seedHost(hostClient);
+  await hostClient.close();
+  const options = {
+    virtualKubeconfig: virtual.kubeconfig,
+    hostKubeconfig: host.kubeconfig,
+    profileTo: values.profile,
+    plant,
+  };
+  return { harness, virtual, host, client, options, keys, report };
+}
+
+async function firstSync({ host, options, keys }: Scene): Promise<void> {
+  await host.reset();
+  const startedMs = monotonicMs();
+  const daemon = await harness.startDaemon(options);
+  const readings = await host.untilWritten(keys.length);
+  report.add({ name: 'first sync: first write after', value: (readings.firstMs - startedMs) / 1000, unit: 's' });
+  report.add({ name: 'first sync: all written after', value: (readings.lastMs - startedMs) / 1000, unit: 's' });
+  await settled(daemon);
+  const { rssMb, peakMb } = daemon.memory();
+  report.add({ name: 'memory after first sync (RSS)', value: rssMb, unit: 'MiB', note: `peak ${peakMb.toFixed(0)}` });
+  await daemon.stop();
+}
+
+async function drain(scene: Scene, { pairs }: { pairs: number }): Promise<void> {
+  const { host, client, options, keys } = scene;
+  const rounds = await drainRounds({
+    pairs,
+    keys,
+    bare: () => harness.startBareWriter(),
+    reach: await reachOf(host.kubeconfig),
+    changeVirtual: (variant) => changeAll(client, keys, variant),
+    drain: async () => {
+      await host.reset();
+      const daemon = await harness.startDaemon(options);
+      const readings = await host.untilWritten(keys.length);
+      await daemon.untilIdle();
+      const cpuMs = daemon.cpuMs;
+      const { writes, reads } = await host.read();
+      await daemon.stop();
+      const seconds = (readings.lastMs - readings.firstMs) / 1000;
+      return { perSecond: (keys.length - 1) / seconds, requestsPerChange: (writes + reads) / keys.length, cpuMs };
+    },
+  });
+  reportRounds(rounds);
+}
+
+function reportRounds(rounds: Rounds): void {
+  const { ratio, low, high, bare, daemon, requestsPerChange } = summary(rounds);
+  report.details['drain'] = rounds;
+  report.add({ name: 'bare writer', value: bare, unit: 'writes/s', note: `best with ${rounds.concurrency} in flight` });
+  report.add({ name: 'drain', value: daemon, unit: 'writes/s' });
+  const note = `95 % interval ${low.toFixed(2)} to ${high.toFixed(2)} of ${rounds.pairs.length} pairs`;
+  report.add({ name: 'drain / bare writer', value: ratio, unit: '', wanted: { atLeast: 0.7 }, note });
+  report.add({ name: 'requests per change', value: requestsPerChange, unit: '', wanted: { atMost: 1 } });
+}
+
+async function latency({ virtual, host, client, options, keys }: Scene, seconds: number): Promise<void> {
+  const daemon = await harness.startDaemon(options);
+  await daemon.untilReady();
+  await daemon.untilIdle();
+  // Twice: what is measured is a daemon that has been running, not one whose code is still being compiled.
+  let capacity = 0;
+  for (const variant of [201, 202]) {
+    await host.reset();
+    const cpuBefore = daemon.cpuMs;
+    await changeAll(client, keys, variant);
+    const burst = await host.untilWritten(keys.length);
+    capacity = (keys.length - 1) / ((burst.lastMs - burst.firstMs) / 1000);
+    if (variant === 202) {
+      const cpu = (daemon.cpuMs - cpuBefore) / keys.length;
+      report.add({ name: 'live changes, as fast as they go', value: capacity, unit: '1/s' });
+      report.add({ name: 'processor time per live change', value: cpu, unit: 'ms' });
+    }
+  }
+  await daemon.untilIdle();
+  const samples: number[] = [];
+  const perSecond = capacity / 2;
+  for (let variant = 210; samples.length < perSecond * seconds * 0.95 && variant < 250; variant++) {
+    await Promise.all([virtual.reset(), host.reset()]);
+    const total = await changeOpenLoop(client, keys, { perSecond, seconds, variant });
+    await host.untilWritten(total);
+    const [told, written] = await Promise.all([virtual.read(), host.read()]);
+    const arrived = new Map(written.arrived);
+    const atByName = new Map(told.told);
+    for (const key of keys.slice(0, total)) {
+      const atMs = atByName.get(key.name);
+      const thenMs = arrived.get(hostNameOf(key));
+      if (atMs !== undefined && thenMs !== undefined) samples.push(thenMs - atMs);
+    }
+  }
+  const times = spread(samples);
+  report.details['eventToWriteMs'] = { ...times, perSecond };
+  const note = `${samples.length} events at ${perSecond.toFixed(0)}/s, max ${times.max}`;
+  report.add({ name: 'event to write at half load, p50', value: times.p50, unit: 'ms', note });
+  report.add({ name: 'event to write at half load, p99', value: times.p99, unit: 'ms', wanted: { atMost: 3 } });
+  await daemon.stop();
+}
+
+async function restart({ host, options, keys }: Scene): Promise<void> {
+  const took: number[] = [];
+  let writes = 0;
+  let memory = { rssMb: 0, peakMb: 0 };
+  for (let repetition = 0; repetition < 3; repetition++) {
+    await host.reset();
+    const daemon = await harness.startDaemon(options);
+    took.push(await daemon.untilReady());
+    await daemon.untilIdle();
+    await settled(daemon);
+    writes += (await host.read()).writes;
+    memory = daemon.memory();
+    await daemon.stop();
+  }
+  const value = Math.min(...took) / 1000;
+  const note = `the best of ${took.map((ms) => (ms / 1000).toFixed(2)).join(', ')}`;
+  const size = keys.length;
+  report.add({ name: `restart with ${size} in sync: ready after`, value, unit: 's', wanted: { atMost: 1.5 }, note });
+  report.add({ name: 'writes of three restarts in sync', value: writes, unit: '', wanted: { atMost: 0 } });
+  const { rssMb, peakMb } = memory;
+  const peak = `peak ${peakMb.toFixed(0)}`;
+  report.add({
+    name: `memory with ${size} in sync (RSS)`,
+    value: rssMb,
+    unit: 'MiB',
+    wanted: { atMost: 96 },
+    note: peak,
+  });
+}
+
+/** Both lists of a virtual side with a hundred thousand Services and Endpoints; none is eligible, so nothing is written. */
+async function longList(count: number): Promise<void> {
+  const [virtual, host] = await Promise.all([harness.startCluster('long'), harness.startCluster('empty')]);
+  const hostClient = new ApiClient(await reachOf(host.kubeconfig));
+  await seedHost(hostClient);
+  await hostClient.close();
+  await virtual.plant(count);
+  const options = { virtualKubeconfig: virtual.kubeconfig, hostKubeconfig: host.kubeconfig, profileTo: values.profile };
+  const stalls: number[] = [];
+  let readyMs = 0;
+  for (let repetition = 0; repetition < 3; repetition++) {
+    const daemon = await harness.startDaemon(options);
+    // What comes before the port answers is the loading of the program, not the list.
+    await daemon.untilServing();
+    await daemon.longestStallMs();
+    readyMs = await daemon.untilReady();
+    await daemon.untilIdle();
+    stalls.push(await daemon.longestStallMs());
+    const { rssMb, peakMb } = daemon.memory();
+    report.details[`longList${repetition}`] = { readyMs, rssMb, peakMb, stallMs: stalls.at(-1) };
+    await daemon.stop();
+  }
+  report.add({ name: `first list of ${count}: ready after`, value: readyMs / 1000, unit: 's' });
+  const note = `of ${stalls.map((ms) => ms.toFixed(1)).join(', ')}`;
+  const value = [...stalls].sort((a, b) => a - b)[1] ?? Number.NaN;
+  report.add({ name: `first list of ${count}: longest stall`, value, unit: 'ms', wanted: { atMost: 25 }, note });
+}
+
+/** Long enough for a quiet garbage collection, short enough to wait for. */
+async function settled(daemon: DaemonProcess): Promise<void> {
+  await daemon.untilIdle();
+  await wait(values.gate ? 500 : 5_000);
+}
+
+function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
