@@ -20,7 +20,7 @@ import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
 import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
 import { createRules } from './sync/rules.ts';
-import { objectCounts, objectStatus, syncStatus } from './sync/status.ts';
+import { objectCounts, objectStatus, patchedObjectStatus, syncStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
 import type { Rules, Windows } from './sync/world.ts';
 
@@ -339,8 +339,11 @@ class AssembledDaemon implements Daemon {
     };
   }
 
+  /** A promise where patches have to run for it. */
   objectStatus(key: string): unknown {
-    return this.#sync?.isReady ? objectStatus(this.#sync, key) : undefined;
+    const sync = this.#sync;
+    if (!sync?.isReady) return undefined;
+    return sync.world.rules.patcher === undefined ? objectStatus(sync, key) : patchedObjectStatus(sync, key);
   }
 }
 

@@ -149,8 +149,8 @@ function frame(theatre: Theatre, board: DemoBoard, words: { title: string; foote
 }
 
 function reasonOf(theatre: Theatre, key: Key): string | undefined {
-  const status = theatre.daemon?.objectStatus(key) as { reason?: unknown } | undefined;
-  return typeof status?.reason === 'string' ? status.reason : undefined;
+  const status = theatre.daemon?.status() as { trouble?: { object: Key; state: string }[] } | undefined;
+  return status?.trouble?.find((one) => one.object === key)?.state.replace(/^.*\//, '');
 }
 
 /** Short enough to be whole at 80 columns. */

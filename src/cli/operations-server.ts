@@ -135,11 +135,11 @@ export class OperationsServer {
     }
   }
 
-  #status(request: IncomingMessage, query: URLSearchParams): Reply {
+  async #status(request: IncomingMessage, query: URLSearchParams): Promise<Reply> {
     if (!isFromThisMachine(request)) return plain(403, 'status is told to this machine only');
     const key = query.get('object');
     if (key === null) return json(200, this.#answers.status());
-    const known = this.#answers.objectStatus(key);
+    const known = await this.#answers.objectStatus(key);
     return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
   }
 }

@@ -28,11 +28,14 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (verdict.kind === 'ineligible') {
     return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
   }
+  // Before the contest for a name: whoever holds it with addresses that are refused must let go of it.
+  if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
+    return decideRemoval(facts, translation, addressRefused(facts.refusals));
+  }
   if (facts.winner !== undefined && facts.winner !== facts.key) {
     return decideStrays(facts, collision(facts.winner));
   }
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
-  if (facts.refusals.length > 0) return decideRemoval(facts, translation, addressRefused(facts.refusals));
   return decidePresence(facts, memory, translation);
 }
 

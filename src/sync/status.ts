@@ -4,7 +4,8 @@ import { type Key, keyOf } from '../object/object.ts';
 import { labelOf } from './ledger.ts';
 import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
-import type { Outcome } from './step.ts';
+import { createPatching } from './patching.ts';
+import type { Facts, Outcome, PatchFailure } from './step.ts';
 import type { Sync } from './sync.ts';
 import { planUpdate } from './update-patch.ts';
 
@@ -98,13 +99,26 @@ export interface ObjectStatus {
   ownership?: string;
   claimedBy?: Key[];
   contestedBy?: string;
+  patchFailure?: PatchFailure;
   keys?: { map: string; key: string; verdict: string }[];
 }
 
 /** Undefined when nothing is known of it on either side. */
 export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
+  return statusOf(sync, sync.world.look(key, sync.circumstances(key)));
+}
+
+/** The same with the patches run, which takes the sandbox a moment. */
+export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectStatus | undefined> {
+  const { world } = sync;
+  const seen = world.look(key, sync.circumstances(key));
+  const { patcher } = world.rules;
+  return statusOf(sync, patcher === undefined ? seen : await createPatching(patcher, world).forward(seen));
+}
+
+function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const { world, ledger } = sync;
-  const facts = world.look(key, sync.circumstances(key));
+  const { key } = facts;
   if (facts.virtual === undefined && facts.host === undefined && facts.service === undefined) return undefined;
   const entry = ledger.entry(key);
   const now = sync.options.clock.now();
@@ -125,15 +139,13 @@ export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
+    ...(facts.patchFailure && { patchFailure: facts.patchFailure }),
     ...(facts.virtual && facts.host && facts.draft && ownership?.kind === 'ours' && { keys: keyVerdicts(sync, facts) }),
   };
 }
 
 /** Who wins each label and annotation now, by the same merge that the next pass would make. */
-function keyVerdicts(
-  sync: Sync,
-  facts: ReturnType<Sync['world']['look']>,
-): { map: string; key: string; verdict: string }[] {
+function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verdict: string }[] {
   const verdicts: { map: string; key: string; verdict: string }[] = [];
   const { virtual, host, draft } = facts;
   if (virtual === undefined || host === undefined || draft === undefined) return verdicts;

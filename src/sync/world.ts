@@ -7,11 +7,11 @@ import { Claims, chooseWinner } from './claims.ts';
 import { draftHost, type Translation } from './draft.ts';
 import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
-import { annotatedKeyOf, isOursFor, isSamePlace } from './ownership.ts';
+import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from './ownership.ts';
 import type { Patcher } from './patch/patcher.ts';
 import type { Place } from './placement.ts';
 import type { Facts } from './step.ts';
-import { markerLabel } from './words.ts';
+import { markerLabel, objectKeys } from './words.ts';
 
 export interface Windows {
   virtual: Window<VirtualItem>;
@@ -150,11 +150,10 @@ export class World {
         return [];
       const payload = translation.kind.translate(virtual, translation.placement);
       if (policy.refusals(translation.kind.addressesOf(payload)).length > 0) return [];
-      return [{ key, creationTimestamp: virtual.creationTimestamp }];
+      return [{ key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid }];
     });
-    const annotated = host === undefined ? undefined : annotatedKeyOf(host);
-    const isHeld = host !== undefined && annotated !== undefined && isOursFor(host, annotated, translation.placement);
-    return chooseWinner(eligible, isHeld ? annotated : undefined);
+    const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, translation.placement);
+    return chooseWinner(eligible, incumbent);
   }
 
   #straysOf(key: Key, place: Place | undefined): HostItem[] {
@@ -186,4 +185,17 @@ export class World {
   #isMapped(): boolean {
     return this.#rules.translation.placement.mode === 'mapped';
   }
+}
+
+/** Whose copy it is. A damaged one belongs to the claimant that nothing on it contradicts. */
+function incumbentOf(
+  host: HostItem,
+  claimants: readonly { key: Key; uid: string }[],
+  placement: Translation['placement'],
+): Key | undefined {
+  const annotated = annotatedKeyOf(host);
+  if (annotated !== undefined && isOursFor(host, annotated, placement)) return annotated;
+  const possible = claimants.filter(({ key }) => judgeOwnership(host, key, placement).kind === 'ours');
+  const holder = possible.find(({ uid }) => uid === host.annotations?.[objectKeys.uid]);
+  return (holder ?? (possible.length === 1 ? possible[0] : undefined))?.key;
 }
