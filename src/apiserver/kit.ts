@@ -38,6 +38,18 @@ export interface AdmissionRequest {
   user: User;
 }
 
+/** Hears of every request for a resource twice: before anything is done, and before its answer is sent. */
+export interface Audit {
+  /** Throws a StatusFault to stop the request: what cannot be written down is not done. */
+  begins(entry: AuditEntry): void | Promise<void>;
+  ends(entry: AuditEntry, code: number): void | Promise<void>;
+}
+
+export interface AuditEntry {
+  target: Target;
+  user: User;
+}
+
 export interface Kit {
   store: Store;
   catalog: Catalog;
@@ -45,6 +57,7 @@ export interface Kit {
   log: Log;
   randomness: Randomness;
   admission: readonly Admission[];
+  audit: Audit | undefined;
 }
 
 /** One request, once it is known what it is about. */
@@ -63,5 +76,7 @@ export interface Call {
 export type Outcome =
   | { kind: 'stored'; code: number; text: string; revision: number }
   | { kind: 'value'; code: number; value: object }
+  /** JSON that is made while it is sent. */
+  | { kind: 'stream'; code: number; parts: AsyncIterable<string> }
   /** JSON that is complete already. */
   | { kind: 'json'; code: number; json: string };

@@ -6,11 +6,11 @@ import { decodeContinue, encodeContinue } from './continue-token.ts';
 import type { Kind } from './kind.ts';
 import { groupVersionOf } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
-import { listItems } from './representation.ts';
+import { listHead, listItems } from './representation.ts';
 import { listQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 import { expiredContinue, StatusFault } from './status-fault.ts';
-import { fromStoredText, storageKey, storagePrefix } from './stored-text.ts';
+import { fromStoredText, itemText, storageKey, storagePrefix } from './stored-text.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
@@ -40,6 +40,13 @@ export async function listObjects(call: Call): Promise<Outcome> {
   const selection = selectionOf(target, kind);
   const prefix = storagePrefix(kind, target.namespace);
   const from = await startOf(call, query);
+  if (
+    query.limit === 0 &&
+    call.negotiated.representation === 'object' &&
+    call.negotiated.mediaType === 'application/json'
+  ) {
+    return streamedList(call, selection, { prefix, ...from });
+  }
   const listed = await collect(call, selection, { prefix, limit: query.limit, ...from });
   const next =
     listed.more === undefined
@@ -50,6 +57,37 @@ export async function listObjects(call: Call): Promise<Outcome> {
     code: 200,
     json: listItems(call, listed.records, { revision: listed.revision, next, remaining: listed.remaining }),
   };
+}
+
+/** A list without a limit may be any size: it is sent step by step, as it is read. */
+async function streamedList(
+  call: Call,
+  selection: Selection,
+  range: { prefix: string; atRevision?: number; afterKey?: string },
+): Promise<Outcome> {
+  const { kind } = call;
+  // The first step is read before the answer begins, so that a refusal can still be one.
+  const first = await collect(call, selection, { ...range, limit: stepRecords });
+  const text = (records: readonly StoredRecord[]) =>
+    records.map((record) => itemText(record.value, kind, record.revision)).join(',');
+  const head = `${listHead(kind, JSON.stringify({ resourceVersion: String(first.revision) }))}${text(first.records)}`;
+  if (first.more === undefined) return { kind: 'json', code: 200, json: `${head}]}` };
+  const parts = async function* () {
+    yield head;
+    let afterKey = first.more;
+    while (afterKey !== undefined) {
+      const next = await collect(call, selection, {
+        ...range,
+        atRevision: first.revision,
+        afterKey,
+        limit: stepRecords,
+      });
+      if (next.records.length > 0) yield `,${text(next.records)}`;
+      afterKey = next.more;
+    }
+    yield ']}';
+  };
+  return { kind: 'stream', code: 200, parts: parts() };
 }
 
 async function startOf(

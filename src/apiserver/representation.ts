@@ -22,8 +22,7 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
   });
   switch (call.negotiated.representation) {
     case 'object': {
-      const head = `{"kind":"${kind.kind}List","apiVersion":"${groupVersionOf(kind)}","metadata":${metadata},"items":[`;
-      return `${head}${records.map((record) => itemText(record.value, kind, record.revision)).join(',')}]}`;
+      return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision)).join(',')}]}`;
     }
     case 'table': {
       const objects = records.map((record) => fromStoredText(record.value, kind, record.revision));
@@ -37,6 +36,11 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
     default:
       return call.negotiated.representation satisfies never;
   }
+}
+
+/** A list up to its first item. */
+export function listHead(kind: Kind, metadata: string): string {
+  return `{"kind":"${kind.kind}List","apiVersion":"${groupVersionOf(kind)}","metadata":${metadata},"items":[`;
 }
 
 export function oneObject(call: Call, text: string, revision: number): string {

@@ -8,13 +8,14 @@ import { oneObject } from './representation.ts';
 export type Headers = Record<string, string | number | string[]>;
 
 export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
-  const json = outcomeJson(call, outcome);
   const headers = warningHeaders(call);
+  if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
+  const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
   sendJson(response, outcome.code, json, headers);
 }
 
-function outcomeJson(call: Call, outcome: Outcome): string {
+function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>): string {
   switch (outcome.kind) {
     case 'stored':
       return oneObject(call, outcome.text, outcome.revision);
@@ -25,6 +26,35 @@ function outcomeJson(call: Call, outcome: Outcome): string {
     default:
       return outcome satisfies never;
   }
+}
+
+/** What fails halfway cannot be taken back: the connection is cut, and the client sees half an answer for what it is. */
+async function sendStream(
+  response: ServerResponse,
+  outcome: Extract<Outcome, { kind: 'stream' }>,
+  headers: Headers,
+): Promise<void> {
+  const head = { 'cache-control': 'no-cache, private', 'content-type': 'application/json', ...headers };
+  response.writeHead(outcome.code, head);
+  for await (const part of outcome.parts) {
+    if (response.destroyed) return;
+    if (!response.write(part)) await drained(response);
+  }
+  response.end();
+}
+
+/** Resolves when there is room again, or nobody left to need it. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+    if (response.destroyed) done();
+  });
 }
 
 export function sendJson(response: ServerResponse, code: number, json: string, headers: Headers = {}): void {

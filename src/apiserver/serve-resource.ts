@@ -46,12 +46,15 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   const call: Call = { kit, kind, target, user, negotiated, fieldManager, warnings: [] };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
+    await kit.audit?.begins({ target, user });
     if (target.verb === 'watch') return await watch(asked, call);
     const outcome = await carryOut(call, request, subresource);
+    await kit.audit?.ends({ target, user }, outcome.code);
     await sendOutcome(response, call, outcome);
   } catch (error) {
     // A refusal carries the warnings too: they may say what is wrong.
-    if (!(error instanceof StatusFault)) throw error;
+    if (!(error instanceof StatusFault) || response.headersSent) throw error;
+    await kit.audit?.ends({ target, user }, error.code);
     sendStatus(response, error.status, warningHeaders(call));
   }
 }

@@ -13,7 +13,7 @@ import { deniedBecause } from './denial.ts';
 import { discoveryDocument } from './discovery.ts';
 import type { Authenticate, Authorize, User } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
-import { type Admission, type Kit, type Randomness, systemRandomness } from './kit.ts';
+import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
 import { negotiate } from './negotiate.ts';
 import { OpenApi } from './openapi.ts';
 import type { ProtobufTypes } from './protobuf-body.ts';
@@ -35,6 +35,7 @@ export interface ApiServerOptions {
   authenticate: Authenticate;
   authorize: Authorize;
   admission?: readonly Admission[];
+  audit?: Audit;
   randomness?: Randomness;
   /** PEM texts; without them the server speaks plain HTTP. */
   tls?: { certPem: string; keyPem: string };
@@ -92,7 +93,7 @@ export class ApiServer {
     this.#openApi = new OpenApi(catalog, options.version.gitVersion);
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
-    this.kit = { store, catalog, clock, log, randomness, admission };
+    this.kit = { store, catalog, clock, log, randomness, admission, audit: options.audit };
   }
 
   async start(): Promise<void> {

@@ -6,6 +6,7 @@ import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../obje
 import type { StoreEvent, StoreWatch } from '../store/store.ts';
 import type { Call } from './kit.ts';
 import { collect } from './read-objects.ts';
+import { drained } from './respond.ts';
 import { notOlderThan, type WatchQuery, watchQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 import { StatusFault } from './status-fault.ts';
@@ -65,7 +66,12 @@ export class WatchStream {
     try {
       if (fromState) await this.#sendState(after);
       await this.#follow(opened);
+    } catch (error) {
+      // The answer has begun: what is wrong is told in it.
+      if (!(error instanceof StatusFault)) throw error;
+      this.#send(this.#frames.error(error.status));
     } finally {
+      opened.close();
       this.end();
     }
   }
@@ -84,6 +90,8 @@ export class WatchStream {
     this.#response.writeHead(200, headers);
     this.#response.flushHeaders();
     this.#response.on('close', () => this.end());
+    if (this.#response.destroyed) this.end();
+    if (this.#isOver()) return;
     this.#state = 'open';
     const { clock } = this.#call.kit;
     const { timeoutSeconds } = this.#query;
@@ -106,7 +114,7 @@ export class WatchStream {
       this.#response.uncork();
       if (listed.more === undefined || this.#isOver()) break;
       afterKey = listed.more;
-      if (this.#response.writableNeedDrain) await this.#drained();
+      if (this.#response.writableNeedDrain) await drained(this.#response);
     }
     if (this.#query.sendInitialEvents === true && this.#query.bookmarks) {
       this.#send(this.#frames.bookmark(atRevision, true));
@@ -164,13 +172,6 @@ export class WatchStream {
       this.#call.kit.log.error({ error: String(error) }, 'bookmark failed');
       this.end();
     }
-  }
-
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#response.once('drain', resolve);
-      this.#response.once('close', resolve);
-    });
   }
 
   #isOver(): boolean {

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeContinue, encodeContinue } from '../../src/apiserver/continue-token.ts';
+import { duplicateFields } from '../../src/apiserver/duplicate-fields.ts';
+import { warningLine } from '../../src/apiserver/respond.ts';
+import { age } from '../../src/apiserver/table.ts';
+
+describe('age()', () => {
+  const now = new Date('2026-06-01T00:00:00Z');
+  const ago = (seconds: number) => age(new Date(now.getTime() - seconds * 1000).toISOString(), now);
+  const minute = 60;
+  const hour = 3600;
+  const day = 86_400;
+  it.each([
+    [-5, '<invalid>'],
+    [-1, '0s'],
+    [0, '0s'],
+    [119, '119s'],
+    [2 * minute, '2m'],
+    [9 * minute + 5, '9m5s'],
+    [10 * minute + 5, '10m'],
+    [179 * minute, '179m'],
+    [3 * hour, '3h'],
+    [7 * hour + 5 * minute, '7h5m'],
+    [47 * hour, '47h'],
+    [2 * day, '2d'],
+    [7 * day + 3 * hour, '7d3h'],
+    [729 * day, '729d'],
+    [3 * 365 * day + 2 * day, '3y2d'],
+    [9 * 365 * day, '9y'],
+  ])('of %d seconds is %s', (seconds, wanted) => {
+    expect(ago(seconds)).toBe(wanted);
+  });
+  it('is unknown without a time', () => {
+    expect(age(undefined, now)).toBe('<unknown>');
+  });
+});
+
+describe('duplicateFields()', () => {
+  it('names the places that are said twice', () => {
+    expect(duplicateFields('{"a":1,"b":{"c":1,"c":2},"d":[{"e":1},{"e":1,"e":"x\\"y"}],"a":2}')).toEqual([
+      'b.c',
+      'd[1].e',
+      'a',
+    ]);
+  });
+  it('finds none in what JSON.stringify writes, however it is spaced', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 3 }), (value, indent) => {
+        expect(duplicateFields(JSON.stringify(value, undefined, indent))).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('continue tokens', () => {
+  it('come back as they went', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1 }), fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,20}$/), (revision, after) => {
+        expect(decodeContinue(encodeContinue({ revision, after }))).toEqual({ revision, after });
+      }),
+    );
+  });
+  it.each([
+    '',
+    'abc',
+    Buffer.from('{"v":"other"}').toString('base64url'),
+    encodeContinue({ revision: 5, after: '../x' }),
+  ])('refuse %j', (token) => {
+    expect(() => decodeContinue(token)).toThrow(/invalid continue token/);
+  });
+});
+
+describe('warningLine()', () => {
+  it('never breaks a header, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(warningLine(text)).toMatch(/^299 - "(?:[ !#-[\]-~]|\\[\\"])*"$/);
+      }),
+    );
+  });
+});
