@@ -43,6 +43,7 @@ export function conclude(
         ledger.noteLag(now - dirtySince);
       }
       ledger.settle(key, versionOf(facts, options.generation()));
+      ledger.setDifference(key, undefined);
       queue.forget(key);
       break;
     case 'ineligible':
@@ -52,7 +53,7 @@ export function conclude(
       if (facts.virtual === undefined && facts.host === undefined) ledger.set(key, undefined, now);
       break;
     case 'left':
-      ledger.forget(key);
+      if (outcome.reason !== 'DryRun') ledger.forget(key);
       queue.forget(key);
       break;
     case 'refused':

@@ -5,7 +5,7 @@ import type { Answer } from '../cluster/answer.ts';
 import type { Writer } from '../cluster/writer.ts';
 import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
-import type { Contest } from './contest.ts';
+import { Contest } from './contest.ts';
 import type { DeleteGuard } from './delete-guard.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
@@ -38,6 +38,8 @@ export interface HandsOptions {
 
 export function createHands(options: HandsOptions): Hands {
   const { world, contest, ledger, metrics, clock, log } = options;
+  /** Writes to one virtual object: the same brake as for the host, counted apart. */
+  const backFlow = new Contest(clock);
   const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
   let hostRepacks = false;
 
@@ -71,6 +73,15 @@ export function createHands(options: HandsOptions): Hands {
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   };
 
+  /** A host that edits without end, or a tenant who writes over a field that the host owns: one answer a second will do. */
+  const noteBackFlow = (facts: Facts): void => {
+    if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
+    log.warn({ room: 'sync', key: facts.key }, 'virtual object is contested');
+    const message =
+      'Its labels and annotations keep being changed on both sides; the host’s changes arrive once a second';
+    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+  };
+
   /** The stored result of our own write in another order: this server repacks, so order says nothing there. */
   const learnOrder = (facts: Facts, answer: Answer): void => {
     if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
@@ -96,17 +107,12 @@ export function createHands(options: HandsOptions): Hands {
     mayWrite(facts, request): Outcome | undefined {
       if (options.isDryRun) {
         ledger.setDifference(facts.key, request);
-        return { kind: 'inSync' };
+        const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
+        return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
       }
+      if (request.side === 'virtual') return heldBack(backFlow, facts, 'both sides keep changing the same fields');
       if (!undoesHostChange(facts, request)) return undefined;
-      const delayMs = contest.delayBeforeRepair(facts.key);
-      if (delayMs === 0) return undefined;
-      return {
-        kind: 'waiting',
-        reason: 'Contested',
-        message: 'somebody on the host keeps changing the copy',
-        retryAfterMs: delayMs,
-      };
+      return heldBack(contest, facts, 'somebody on the host keeps changing the copy');
     },
     written(facts, request, answer) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
@@ -116,7 +122,10 @@ export function createHands(options: HandsOptions): Hands {
         { room: 'sync', key: facts.key, request: `${request.side} ${request.verb}`, reason: reasonOf(request) },
         'object written',
       );
-      if (request.side === 'virtual') return;
+      if (request.side === 'virtual') {
+        noteBackFlow(facts);
+        return;
+      }
       if (undoesHostChange(facts, request)) noteRepair(facts);
       // From here on a write for the same version of the virtual side means that somebody changed what we wrote: an edit,
       // or a webhook that never lets our version stand.
@@ -128,6 +137,11 @@ export function createHands(options: HandsOptions): Hands {
         for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
     },
   };
+}
+
+function heldBack(contest: Contest, facts: Facts, message: string): Outcome | undefined {
+  const retryAfterMs = contest.delayBeforeRepair(facts.key);
+  return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
 }
 
 /** Everything but the host that a host copy depends on. */

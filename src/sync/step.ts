@@ -83,7 +83,7 @@ export type RefuseReason =
   | 'HostRefused'
   | 'Forbidden'
   | 'PatchFailed';
-export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOurs';
+export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOurs' | 'DryRun';
 
 export type Outcome =
   | { kind: 'inSync' }

@@ -9,7 +9,7 @@ import type { SandboxSetup } from '../../expression/harness.ts';
 import type { Sandbox } from '../../expression/sandbox.ts';
 import type { Metrics } from '../../metrics.ts';
 import { hostDnsSource } from './host-dns.ts';
-import type { PatcherOptions } from './pass.ts';
+import type { PatcherOptions, Trace } from './pass.ts';
 import { createPatchCounts, type PatchCounts } from './patch-metrics.ts';
 import type { PatchSet } from './patch-set.ts';
 import { Patcher } from './patcher.ts';
@@ -26,7 +26,8 @@ export interface OpenPatcherOptions {
   metrics?: Metrics;
   expressionMetrics?: ExpressionMetrics;
   sourceOf?: PatcherOptions['sourceOf'];
-  trace?: NonNullable<PatcherOptions['trace']>;
+  trace?: Trace;
+  isOneByOne?: boolean;
 }
 
 export interface OpenedPatcher {
@@ -63,6 +64,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     counts,
     sourceOf: options.sourceOf ?? (() => undefined),
     ...(options.trace && { trace: options.trace }),
+    ...(options.isOneByOne && { isOneByOne: true }),
   });
   return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
 }

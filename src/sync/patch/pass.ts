@@ -22,9 +22,22 @@ export interface PatcherOptions {
   counts: PatchCounts;
   /** `file:line:column` of an entry's member, for messages. */
   sourceOf: (patch: number, field: 'expression' | 'reverseExpression' | 'path') => string | undefined;
-  /** What each patch did, for `render --explain`. */
-  trace?: (entry: { patch: number; path: string; at: string; before: unknown; after: unknown }) => void;
+  trace?: Trace;
+  /** One call of the sandbox for each patch, so that its time can be told. */
+  isOneByOne?: boolean;
 }
+
+/** What a patch did at one place, for `render --explain`; `error` instead of `after` where it failed. */
+export interface TraceEntry {
+  patch: number;
+  path: string;
+  at: string;
+  before: unknown;
+  after: unknown;
+  error?: string;
+}
+
+export type Trace = (entry: TraceEntry) => void;
 
 export interface Pass extends ForwardInput {
   view: PatchView;

@@ -3,7 +3,6 @@
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
-import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -15,6 +14,7 @@ import { translateLabels } from './labels-patch.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
+import { runsOf, traceFailure, traceResults } from './runs.ts';
 import { problemOfResult } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
@@ -35,7 +35,7 @@ export class Patcher {
     const view = viewOf(draft, draft.payload);
     const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners: { labels: new Map(), annotations: new Map() } };
     const going = this.set.patches.filter((patch) => patch.forward !== undefined || patch.isLabels);
-    for (const run of runsWithoutOverlap(going, (patch) => patch.path)) {
+    for (const run of runsOf(going, this.#options)) {
       const failed = await this.#runForward(run, pass);
       if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression') };
     }
@@ -90,7 +90,7 @@ export class Patcher {
     this.#options.counts.evaluated(patch.index, matches.values.length, answer.errors.length);
     if (answer.errors.length > 0) return this.#fallBack({ patch, matches, errors: answer.errors }, pass);
     const before = mapsOf(pass.view);
-    this.#trace(patch, matches, values);
+    traceResults(patch, { matches, values }, this.#options.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
     if (written.kind === 'fault') {
       return this.#fallBack(
@@ -107,6 +107,7 @@ export class Patcher {
   #fallBack(failed: Failed, pass: Pass): Failed | undefined {
     const { patch } = failed;
     this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
+    traceFailure(failed, this.#options.trace);
     if (patch.entry.onError === 'skip') return undefined;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
     if (patch.entry.onError !== 'keepLast' || !mayKeep) return failed;
@@ -131,7 +132,7 @@ export class Patcher {
       }
       values.push(translated.value);
     }
-    this.#trace(patch, matches, values);
+    traceResults(patch, { matches, values }, this.#options.trace);
     writeResults(matches, values);
     return undefined;
   }
@@ -159,15 +160,6 @@ export class Patcher {
       patchedAnnotations: touched('annotations'),
       ownerOf,
     };
-  }
-
-  #trace(patch: CompiledPatch, matches: Matches, values: readonly unknown[]): void {
-    const { trace } = this.#options;
-    if (trace === undefined) return;
-    for (const [at, before] of matches.values.entries()) {
-      const place = matches.paths?.[at] ?? patch.path.text;
-      trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: values[at] ?? null });
-    }
   }
 
   #say(failed: Failed, field: 'expression' | 'reverseExpression'): PatchFailure {

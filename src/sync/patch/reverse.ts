@@ -1,7 +1,6 @@
 // The way back: reverse expressions on the candidate virtual object, which is the tenant's own overlaid with what the host
 // changed. Only results on host-changed keys count; a removed key goes back as a removal and runs no patch.
 import type { ValueGroup } from '../../expression/evaluator.ts';
-import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
@@ -10,6 +9,7 @@ import type { BackValues, PatchFailure } from '../step.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
+import { runsOf, traceFailure, traceResults } from './runs.ts';
 import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
 
 export interface BackInput {
@@ -35,7 +35,7 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
   const view = candidateOf(input);
   const pass: BackPass = { ...input, view, withheld: { labels: new Set(), annotations: new Set() } };
   const going = options.set.patches.filter((patch) => patch.back !== undefined);
-  for (const run of runsWithoutOverlap(going, (patch) => patch.path)) {
+  for (const run of runsOf(going, options)) {
     const failure = await runBack(run, pass, options);
     if (failure !== undefined) return { kind: 'failed', failure };
   }
@@ -98,10 +98,12 @@ async function runBack(
     if (result === undefined) continue;
     options.counts.evaluated(patch.index, matches.values.length, result.errors.length);
     if (result.errors.length === 0) {
+      traceResults(patch, { matches, values: result.results }, options.trace);
       options.counts.changed(patch.index, changesOf(writeResults(matches, result.results)));
       continue;
     }
     options.counts.failed(patch.index, result.errors[0]?.error.kind ?? 'threw');
+    traceFailure({ patch, matches, errors: result.errors }, options.trace);
     if (patch.entry.onError === 'fail') {
       return failureOf({ patch, matches, errors: result.errors }, options.sourceOf(patch.index, 'reverseExpression'));
     }

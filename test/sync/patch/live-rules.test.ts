@@ -176,6 +176,27 @@ describe('patches in both directions', () => {
   });
 });
 
+describe('the loop guard', () => {
+  it('a tenant who keeps writing over a field that the host owns is answered once a second, and told', async () => {
+    await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: 'value' })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'host' } }),
+    );
+    for (let round = 0; round < 8; round++) {
+      await world.change(() =>
+        edit(world.virtual, virtual(), (draft) => {
+          draft.metadata.annotations = { k: `tenant-${round}` };
+        }),
+      );
+    }
+    expect(world.virtual.writes.filter((write) => write.includes('endpoints'))).toHaveLength(4);
+    await world.clock.advance(1000);
+    await world.quiet();
+    expect(world.virtual.writes.filter((write) => write.includes('endpoints'))).toHaveLength(5);
+    expect(world.eventReasons()).toEqual(['Contested']);
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'host' });
+  });
+});
+
 describe('failure policy', () => {
   const failing = (onError: 'fail' | 'skip' | 'keepLast') =>
     entry({ path: 'metadata.annotations.k', expression: 'value.nope.deep', onError });

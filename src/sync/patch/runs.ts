@@ -1,0 +1,37 @@
+// In which calls of the sandbox the patches of a pass run, and what is told about each place to whoever watches. Pure.
+import type { Matches } from '../../expression/path.ts';
+import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
+import type { Failed } from './failure.ts';
+import type { PatcherOptions, Trace } from './pass.ts';
+import type { CompiledPatch } from './patch-set.ts';
+
+/** In the order of the list; patches whose places cannot touch share a call. */
+export function runsOf(
+  patches: readonly CompiledPatch[],
+  options: Pick<PatcherOptions, 'isOneByOne'>,
+): CompiledPatch[][] {
+  if (options.isOneByOne) return patches.map((patch) => [patch]);
+  return runsWithoutOverlap(patches, (patch) => patch.path);
+}
+
+/** To be told before the results are written. */
+export function traceResults(
+  patch: CompiledPatch,
+  { matches, values }: { matches: Matches; values: readonly unknown[] },
+  trace: Trace | undefined,
+): void {
+  if (trace === undefined) return;
+  for (const [at, before] of matches.values.entries()) {
+    const place = matches.paths?.[at] ?? patch.path.text;
+    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: values[at] ?? null });
+  }
+}
+
+export function traceFailure({ patch, matches, errors }: Failed, trace: Trace | undefined): void {
+  if (trace === undefined) return;
+  for (const { at, error } of errors) {
+    const place = matches.paths?.[at] ?? patch.path.text;
+    const before = matches.values[at];
+    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: before, error: error.message });
+  }
+}
