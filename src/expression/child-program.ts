@@ -9,6 +9,8 @@ import { promisify } from 'node:util';
 
 /** Compiled code is the larger part of what can go wrong in V8; without it expressions take half as long again. */
 const withoutCompiler = ['--jitless'];
+/** Heaps this small need no second thread, and threads that wait for each other make the C library open files. */
+const withoutThreads = ['--single-threaded', '--v8-pool-size=0'];
 const withoutRights = [
   '--permission',
   '--allow-addons',
@@ -24,6 +26,7 @@ export async function childArguments(options: { jit: boolean; nodePath: string }
   const readable = isBundled ? [...folders, dirname(entry)] : folders;
   const flags = [
     ...(options.jit ? [] : withoutCompiler),
+    ...withoutThreads,
     ...withoutRights,
     ...readable.map((folder) => `--allow-fs-read=${folder}/*`),
     // Looked at by the loader of native code, to tell one C library from the other.
@@ -45,13 +48,14 @@ function isolatedVmOf(entry: string): { home: string; folders: string[] } {
 const linker = `
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
 const linked = (module) => {
   const code = stripTypeScriptTypes(readFileSync(module, 'utf8'));
   const text = code.replace(/(\\bfrom )'(\\.[^']+)'/g, (_, from, target) => from + "'" + linked(new URL(target, module)) + "'");
   return 'data:text/javascript;base64,' + Buffer.from(text).toString('base64');
 };
-console.log("import '" + linked(pathToFileURL(process.argv.at(-1))) + "'");
+console.log("import '" + linked(pathToFileURL(argv.at(-1))) + "'");
 `;
 
 /** Done by a process of its own: the function that strips is experimental, and says so on standard error. */

@@ -9,6 +9,7 @@ import { childArguments } from './child-program.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
+import { residentMbOf } from './resident-memory.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface ChildSandboxOptions {
@@ -23,7 +24,7 @@ export interface ChildSandboxOptions {
   onStart?: (reason: StartReason) => void;
 }
 
-export type StartReason = 'first' | 'hung' | 'died';
+export type StartReason = 'first' | 'hung' | 'died' | 'retired';
 
 interface Request {
   id: number;
@@ -51,7 +52,10 @@ export class ChildSandbox implements Sandbox {
   #outbox: Buffer[] = [];
   #nextId = 1;
   #deathsInARow = 0;
-  #wasHung = false;
+  /** Why we killed the process ourselves; undefined when we did not. */
+  #killedFor: 'hung' | 'retired' | undefined;
+  /** Something in it ran out of time or memory since its size was last looked at. */
+  #mayBeSwollen = false;
   #lastWords = '';
   #watch: Timer | undefined;
   #progressAt = 0;
@@ -154,13 +158,14 @@ export class ChildSandbox implements Sandbox {
     if (request === undefined) return;
     this.#inFlight.delete(frame.id);
     this.#deathsInARow = 0;
+    if (frame.kind !== 'answer') this.#mayBeSwollen = true;
     request.settle(outcomeOf(frame));
     this.#pump();
   }
 
   /** Sends what may be sent; a request that wants to be alone waits until the process is empty and keeps it empty. */
   #pump(): void {
-    if (this.#state.kind !== 'running') return;
+    if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
     const wasIdle = this.#inFlight.size === 0;
     while (this.#waiting.length > 0 && this.#inFlight.size < sandboxLimits.inFlight) {
       const next = this.#waiting[0] as Request;
@@ -175,6 +180,22 @@ export class ChildSandbox implements Sandbox {
       this.#progressAt = this.#options.clock.now();
       this.#startWatch();
     }
+  }
+
+  /**
+   * Memory that an expression made the process take is not always given back. Once the process is empty it is looked at, and
+   * one that has grown is replaced.
+   */
+  #retires(child: ChildProcess): boolean {
+    if (this.#killedFor !== undefined) return true;
+    if (!this.#mayBeSwollen) return false;
+    if (this.#inFlight.size > 0) return true;
+    this.#mayBeSwollen = false;
+    const residentMb = child.pid === undefined ? undefined : residentMbOf(child.pid);
+    if (residentMb === undefined || residentMb <= sandboxLimits.retireMb) return false;
+    this.#killedFor = 'retired';
+    child.kill('SIGKILL');
+    return true;
   }
 
   #flush(): void {
@@ -204,7 +225,7 @@ export class ChildSandbox implements Sandbox {
       setImmediate(() => {
         if (this.#state !== state) return;
         if (this.#progressAt !== seen) return this.#startWatch();
-        this.#wasHung = true;
+        this.#killedFor = 'hung';
         state.child.kill('SIGKILL');
       }),
     );
@@ -214,28 +235,38 @@ export class ChildSandbox implements Sandbox {
   #buried(child: ChildProcess): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     const wasStarting = this.#state.kind === 'starting';
-    const { signalCode, exitCode } = child;
-    const wasHung = this.#wasHung;
-    this.#wasHung = false;
+    const killedFor = this.#killedFor;
+    this.#killedFor = undefined;
+    this.#mayBeSwollen = false;
     this.#outbox = [];
     this.#watch?.cancel();
     this.#watch = undefined;
+    if (killedFor === 'retired' && this.#inFlight.size === 0) {
+      this.#spawn('retired');
+      return;
+    }
+    const { signalCode, exitCode } = child;
+    const wasHung = killedFor === 'hung';
     this.#deathsInARow++;
     const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
     const fields = { room: 'expression', cause, inFlight: this.#inFlight.size, lastWords: this.#lastWords.slice(-200) };
     this.#options.log.warn(fields, 'sandbox process died and is started again');
     this.#takeBack(wasHung, cause, wasHung || signalCode !== 'SIGKILL');
-    if (wasStarting && this.#deathsInARow > startAttempts) {
-      this.#whenReady?.reject(
-        new Error(`start the sandbox: wanted a running process, got ${cause}: "${this.#lastWords}"`),
-      );
-      this.#whenReady = undefined;
-      this.#failAll(`the sandbox cannot be started: ${cause}`);
-    }
+    if (wasStarting && this.#deathsInARow > startAttempts) this.#giveUp(cause);
     const pauses = sandboxLimits.restartPausesMs;
     const pauseMs = pauses[Math.min(this.#deathsInARow, pauses.length) - 1] ?? 0;
     const timer = this.#options.clock.after(pauseMs, () => this.#spawn(wasHung ? 'hung' : 'died'));
     this.#state = { kind: 'pausing', timer };
+  }
+
+  /** Nobody is kept waiting for a process that does not come up; the next start is still tried. */
+  #giveUp(cause: string): void {
+    const fault = new Error(
+      `start the sandbox: wanted a running process, got ${cause}: "${this.#lastWords.slice(-200)}"`,
+    );
+    this.#whenReady?.reject(fault);
+    this.#whenReady = undefined;
+    this.#failAll(`the sandbox cannot be started: ${cause}`);
   }
 
   /** Several in the process: any of them may have done it, so each is run again alone. One: it did it. */
@@ -264,11 +295,11 @@ export class ChildSandbox implements Sandbox {
   }
 }
 
+/** Deaths in a row before those who wait are told. */
+const startAttempts = 3;
+
 /** Of what the process last wrote to standard error; V8 says there why it gave up. */
 const keptWords = 2_000;
-
-/** Then requests are told instead of kept waiting; the next start is still tried. */
-const startAttempts = 3;
 
 function outcomeOf(frame: Frame): SandboxOutcome {
   switch (frame.kind) {

@@ -25,7 +25,20 @@ export type Compiled =
 export function compileExpression(source: string): Compiled {
   const parsed = parseExpression(source);
   if (parsed.kind === 'fault') return { kind: 'faults', faults: [parsed.fault] };
-  const { tree } = parsed;
+  try {
+    return compileTree(source, parsed.tree);
+  } catch (thrown) {
+    // A tree that the parser could still walk can be too deep for the walks after it.
+    if (!(thrown instanceof RangeError)) throw thrown;
+    const message = 'expression is nested too deeply';
+    return {
+      kind: 'faults',
+      faults: [{ kind: 'rejected', line: 1, column: 1, message, fix: 'split it into several patches' }],
+    };
+  }
+}
+
+function compileTree(source: string, tree: Expression): Compiled {
   const { faults, context, usesValue, usesValueExists } = inspect(source, tree);
   const [first, ...others] = faults.sort((a, b) => a.line - b.line || a.column - b.column);
   if (first !== undefined) return { kind: 'faults', faults: [first, ...others] };

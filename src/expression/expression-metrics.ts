@@ -11,7 +11,7 @@ export interface ExpressionMetrics {
 }
 
 const outcomes = ['value', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'] as const;
-const reasons: readonly StartReason[] = ['first', 'hung', 'died'];
+const reasons: readonly StartReason[] = ['first', 'hung', 'died', 'retired'];
 
 export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
   const registers = [registry];

@@ -67,6 +67,9 @@ const leftSpine = new Map(
   }),
 );
 
+/** A link of a left spine as a part of a level: it costs no more of a reader, but it does cost stack. */
+const spineStep = 1 / 8;
+
 export function inspect(source: string, tree: Expression): Inspection {
   const inspector = new Inspector(source);
   inspector.visit(tree, new Scope([]), 0);
@@ -77,6 +80,7 @@ class Inspector {
   readonly result: Inspection = { faults: [], context: emptyUse(), usesValue: false, usesValueExists: false };
   readonly #source: string;
   #nodes = 0;
+  #isTooDeep = false;
 
   constructor(source: string) {
     this.#source = source;
@@ -99,7 +103,8 @@ class Inspector {
         'split it into several patches',
       );
     }
-    if (depth === expressionLimits.maxNesting + 1) {
+    if (depth > expressionLimits.maxNesting && !this.#isTooDeep) {
+      this.#isTooDeep = true;
       this.#refuse(
         node,
         `expression nests more than ${expressionLimits.maxNesting} levels deep`,
@@ -114,7 +119,7 @@ class Inspector {
     const spine = leftSpine.get(node.type);
     for (const child of childrenOf(node)) {
       const isSpine = spine !== undefined && (node as unknown as Record<string, unknown>)[spine] === child;
-      this.visit(child, scope, isSpine ? depth : depth + 1);
+      this.visit(child, scope, depth + (isSpine ? spineStep : 1));
     }
   }
 
@@ -261,7 +266,7 @@ class Inspector {
       return;
     }
     this.#key(node, scope, depth);
-    this.visit(node.object, scope, depth);
+    this.visit(node.object, scope, depth + spineStep);
   }
 
   /** The members of a chain that starts at context; what it names is noted already. */

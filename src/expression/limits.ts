@@ -52,6 +52,8 @@ export const sandboxLimits = {
   deaths: 1,
   /** The same when it dies of a SIGKILL that the watchdog did not send: an operator or the kernel, more likely than the request. */
   killedDeaths: 5,
+  /** Resident megabytes above which a process that something ran out in is replaced; it starts with about 55. */
+  retireMb: 100,
   /** Pauses before the next start of a child that died, by how often in a row. */
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;

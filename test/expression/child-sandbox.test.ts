@@ -1,0 +1,207 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { ChildSandbox, type StartReason } from '../../src/expression/child-sandbox.ts';
+import type { CompiledExpression } from '../../src/expression/compile.ts';
+import type { SandboxSetup } from '../../src/expression/harness.ts';
+import { harnessSource } from '../../src/expression/harness.ts';
+import { residentMbOf } from '../../src/expression/resident-memory.ts';
+import { silentLog } from '../../src/log.ts';
+import { children, compiled, evaluateOne, evaluator, openChild } from './bed.ts';
+
+const setup: SandboxSetup = {
+  harness: harnessSource(),
+  expressions: ['"a" + value', 'context.vcluster.name', '(() => { for (;;); })()'].map(
+    (source) => compiled(source).code,
+  ),
+  functions: [],
+  vcluster: '{"name":"n"}',
+  memoryLimitMb: 32,
+  timeoutMs: 100,
+  callsPerIsolate: 1_000,
+};
+
+const request = (expression: number, value: unknown = 'v') =>
+  JSON.stringify([[[expression, [value], 0, 0]], null, null]);
+const answer = (text: string) => ({ kind: 'answer', text: JSON.stringify([[[0], [text], []]]) });
+
+async function opened(options: Partial<ConstructorParameters<typeof ChildSandbox>[0]> = {}) {
+  const sandbox = new ChildSandbox({
+    setup,
+    clock: systemClock,
+    log: silentLog,
+    nodePath: process.execPath,
+    ...options,
+  });
+  return { sandbox, [Symbol.asyncDispose]: () => sandbox.stop() };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Echoes, or calls a builtin that V8 cannot stop: only the watchdog ends it. */
+const hanging = {
+  ...setup,
+  expressions: [],
+  harness: `({ offer() {}, begin() {}, add() {},
+    run: (text) => [text === 'hang' ? String([].indexOf.call({ length: 2 ** 53 - 1 }, 1)) : text] })`,
+};
+
+describe('ChildSandbox', () => {
+  it('answers, and starts where there is no environment, no JIT and no right', async () => {
+    await using bed = await opened();
+    const { sandbox } = bed;
+    await sandbox.start();
+    expect(await sandbox.run(request(0))).toEqual(answer('av'));
+    expect(await sandbox.run(request(1))).toEqual(answer('n'));
+    const environment = readFileSync(`/proc/${sandbox.pid}/environ`, 'utf8');
+    const flags = readFileSync(`/proc/${sandbox.pid}/cmdline`, 'utf8').split('\0');
+    expect(environment).toBe('');
+    for (const flag of ['--jitless', '--permission', '--disallow-code-generation-from-strings'])
+      expect(flags).toContain(flag);
+    expect(flags.filter((flag) => /^--allow-(fs-write|child|worker|wasi|net)/.test(flag))).toEqual([]);
+  });
+
+  it('says when it is not running, and when it is stopped under way', async () => {
+    await using bed = await opened();
+    expect(await bed.sandbox.run(request(0))).toMatchObject({ kind: 'unavailable' });
+    await bed.sandbox.start();
+    const pending = bed.sandbox.run(request(2));
+    await bed.sandbox.stop();
+    expect(await pending).toMatchObject({ kind: 'unavailable' });
+    expect(bed.sandbox.pid).toBeUndefined();
+  });
+
+  it('rejects its start when there is nothing to start, and says why', async () => {
+    await using bed = await opened({ nodePath: '/nonexistent/node' });
+    await expect(bed.sandbox.start()).rejects.toThrow(/nonexistent/);
+  });
+
+  it('goes on after a time-out', async () => {
+    await using bed = await opened();
+    await bed.sandbox.start();
+    const all = [0, 2, 0].map((expression) => bed.sandbox.run(request(expression)));
+    expect(await Promise.all(all)).toEqual([answer('av'), { kind: 'timeout' }, answer('av')]);
+  });
+
+  it('kills a process that hangs, answers everything else, and says which request it was', {
+    timeout: 30_000,
+  }, async () => {
+    const reasons: StartReason[] = [];
+    await using bed = await opened({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
+    await bed.sandbox.start();
+    const all = ['a', 'hang', 'b', 'c'].map((text) => bed.sandbox.run(text));
+    const echo = (text: string) => ({ kind: 'answer', text });
+    expect(await Promise.all(all)).toEqual([echo('a'), { kind: 'timeout' }, echo('b'), echo('c')]);
+    expect(reasons.filter((reason) => reason === 'hung').length).toBeGreaterThan(0);
+  });
+
+  it('loses nothing and mixes nothing up when it is killed again and again', { timeout: 60_000 }, async () => {
+    await using bed = await opened();
+    const { sandbox } = bed;
+    await sandbox.start();
+    let answered = 0;
+    let kills = 0;
+    const killing = (async () => {
+      for (const at of [100, 400, 900, 1_500, 2_200, 3_000]) {
+        await until(() => answered >= at && sandbox.pid !== undefined);
+        process.kill(sandbox.pid as number, 'SIGKILL');
+        kills++;
+      }
+    })();
+    const total = 4_000;
+    let next = 0;
+    const caller = async () => {
+      while (next < total) {
+        const mine = next++;
+        expect(await sandbox.run(request(0, `v${mine}`))).toEqual(answer(`av${mine}`));
+        answered++;
+      }
+    };
+    await Promise.all(Array.from({ length: 40 }, caller));
+    await killing;
+    expect([answered, kills]).toEqual([total, 6]);
+  });
+
+  it('is there again soon after it died', async () => {
+    await using bed = await opened();
+    await bed.sandbox.start();
+    await bed.sandbox.run(request(0));
+    const before = performance.now();
+    process.kill(bed.sandbox.pid as number, 'SIGKILL');
+    expect(await bed.sandbox.run(request(0))).toEqual(answer('av'));
+    // 120 ms on a quiet machine, measured by the benchmark; here many share two cores.
+    expect(performance.now() - before).toBeLessThan(2_000);
+  });
+
+  it('is small', async () => {
+    await using bed = await opened();
+    await bed.sandbox.start();
+    for (let at = 0; at < 2_000; at++) await bed.sandbox.run(request(0, `v${at}`));
+    expect(residentMbOf(bed.sandbox.pid as number)).toBeLessThan(90);
+  });
+
+  it('leaves no process behind', async () => {
+    const bed = await opened();
+    await bed.sandbox.start();
+    const pid = bed.sandbox.pid as number;
+    await bed.sandbox.stop();
+    expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+  });
+});
+
+function hasStrace(): boolean {
+  try {
+    execFileSync('strace', ['-V'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('the system calls of the sandbox', () => {
+  it.skipIf(!hasStrace())(
+    'open no file and make no socket after its start (needs strace)',
+    { timeout: 60_000 },
+    async ({ skip }) => {
+      const sources = [
+        '"a" + value',
+        'new Date("2026-01-01").toString()',
+        '"ä".normalize("NFD").toUpperCase()',
+        '/\\p{L}/u.test(value)',
+        '(() => { for (;;); })()',
+        '(() => { const a = []; for (;;) a[a.length % 1e5] = [..."x".repeat(1e5)] })()',
+        'encodeURIComponent(value)',
+        'null.x',
+      ];
+      const expressions = sources.map(compiled);
+      const on = await evaluator({ expressions, openSandbox: (made) => openChild(made), softMs: 100 });
+      const folder = mkdtempSync(join(tmpdir(), 'hostward-trace-'));
+      const file = join(folder, 'trace');
+      const calls =
+        'open,openat,openat2,creat,socket,socketpair,connect,bind,accept4,execve,clone,clone3,fork,vfork,unlink,mkdir,readlink,stat,statx';
+      const strace = spawn('strace', ['-f', '-e', `trace=${calls}`, '-o', file, '-p', `${children[0]?.pid}`], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      try {
+        const [said] = await once(strace.stderr, 'data');
+        if (!/attached/.test(String(said))) skip(`tracing is not possible here: ${said}`);
+        for (const expression of expressions as CompiledExpression[]) await evaluateOne(on, expression, { value: 'v' });
+        strace.kill('SIGINT');
+        await once(strace, 'exit');
+        const lines = readFileSync(file, 'utf8').split('\n');
+        // Threads that the isolates of isolated-vm run on share everything with the process.
+        const made = lines.filter((line) => /^\d+ +\w+\(/.test(line) && !/clone3?\(.*CLONE_THREAD/.test(line));
+        expect(made).toEqual([]);
+      } finally {
+        strace.kill('SIGKILL');
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
+});

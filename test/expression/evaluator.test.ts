@@ -1,0 +1,254 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { createExpressionMetrics } from '../../src/expression/expression-metrics.ts';
+import type { SandboxSetup } from '../../src/expression/harness.ts';
+import { InProcessSandbox } from '../../src/expression/in-process-sandbox.ts';
+import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+import { compiled, evaluateOne, evaluator, run } from './bed.ts';
+
+/** Counts and shows what is sent, and can answer in place of the sandbox. */
+class Tap implements Sandbox {
+  readonly sent: string[] = [];
+  readonly setup: SandboxSetup;
+  readonly #inner: InProcessSandbox;
+  answers: (SandboxOutcome | undefined)[] = [];
+
+  constructor(setup: SandboxSetup) {
+    this.setup = setup;
+    this.#inner = new InProcessSandbox(setup);
+  }
+
+  start = () => this.#inner.start();
+  stop = () => this.#inner.stop();
+
+  async run(text: string): Promise<SandboxOutcome> {
+    this.sent.push(text);
+    return this.answers.shift() ?? this.#inner.run(text);
+  }
+}
+
+async function tapped(sources: string[], options: Partial<Parameters<typeof evaluator>[0]> = {}) {
+  const expressions = sources.map(compiled);
+  let tap: Tap | undefined;
+  const openSandbox = (setup: SandboxSetup) => (tap = new Tap(setup));
+  const on = await evaluator({ expressions, openSandbox, ...options });
+  return { on, expressions, tap: tap as unknown as Tap };
+}
+
+const none = { hostObject: null, virtualObject: null };
+
+describe('evaluate()', () => {
+  it('opens no sandbox when there is no expression', async () => {
+    const on = await evaluator({
+      expressions: [],
+      openSandbox: () => {
+        throw new Error('opened');
+      },
+    });
+    expect(await on.evaluate({ ...none, groups: [] })).toEqual([]);
+  });
+
+  it('sends all groups of an object in one request', async () => {
+    const { on, expressions, tap } = await tapped(['value + 1', '"x" + value']);
+    const groups = expressions.map((expression, at) => ({ expression, values: [at, at + 1] }));
+    const results = await on.evaluate({ ...none, groups });
+    expect(results.map((result) => result.results)).toEqual([
+      [1, 2],
+      ['x1', 'x2'],
+    ]);
+    expect(tap.sent).toHaveLength(1);
+  });
+
+  it('remembers results, and hands out objects that nobody else holds', async () => {
+    const { on, expressions, tap } = await tapped(['({a: [value]})']);
+    const request = { ...none, groups: [{ expression: expressions[0] as never, values: ['x', 'x'] }] };
+    const [first] = await on.evaluate(request);
+    const [second] = await on.evaluate(request);
+    expect(tap.sent).toHaveLength(1);
+    expect(second?.results).toEqual([{ a: ['x'] }, { a: ['x'] }]);
+    expect(new Set([...(first?.results ?? []), ...(second?.results ?? [])]).size).toBe(4);
+  });
+
+  it('tells apart by what an expression can see, and by nothing else', async () => {
+    const source = 'value + context.virtualObject.metadata.name + valueExists + context.path';
+    const { on, expressions, tap } = await tapped([source]);
+    const [expression] = expressions as [never];
+    const virtualObject = { metadata: { name: 'n', resourceVersion: '1' }, spec: 1 };
+    const ask = (inputs: object) => evaluateOne(on, expression, { value: 'v', virtualObject, path: 'p', ...inputs });
+    expect(await ask({})).toEqual({ value: 'vntruep' });
+    await ask({ virtualObject: { metadata: { name: 'n', resourceVersion: '2' }, spec: 2 } });
+    expect(tap.sent).toHaveLength(1);
+    expect(await ask({ path: 'q' })).toEqual({ value: 'vntrueq' });
+    expect(await ask({ valueExists: false })).toEqual({ value: 'vnfalsep' });
+    expect(await ask({ virtualObject: { metadata: { name: 'm' } } })).toEqual({ value: 'vmtruep' });
+    expect(await ask({ value: 'v\np' })).toEqual({ value: 'v\npntruep' });
+    expect(tap.sent).toHaveLength(5);
+  });
+
+  it('sends of the context what is named and no more', async () => {
+    const { on, expressions, tap } = await tapped([
+      'context.virtualObject.a.b',
+      'context.vcluster.config.a.b',
+      'value',
+    ]);
+    expect(tap.setup.vcluster).toBe('{"config":{"a":{"b":"c"}}}');
+    const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
+    await on.evaluate({ hostObject: { secret: 1 }, virtualObject: { a: { b: 1, c: 2 }, d: 3 }, groups });
+    expect(tap.sent[0]).toContain('null,{"a":{"b":1}}]');
+  });
+
+  it('sends equal values of a long list once', async () => {
+    const { on, expressions, tap } = await tapped(['"x" + value']);
+    const values = Array.from({ length: 100 }, (_, at) => `v${at % 3}`);
+    const [result] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values }] });
+    expect(result?.results).toEqual(values.map((value) => `x${value}`));
+    expect(tap.sent[0]?.match(/v\d/g)).toHaveLength(3);
+  });
+
+  it('reports errors at their values and leaves the others alone', async () => {
+    const { on, expressions } = await tapped(['value.trim()', 'value']);
+    const [expression, other] = expressions as [never, never];
+    const groups = [
+      { expression, values: [' a ', 1, ' b '] },
+      { expression: other, values: [1] },
+    ];
+    const [result, untouched] = await on.evaluate({ ...none, groups });
+    expect(result?.results).toEqual(['a', 1, 'b']);
+    expect(result?.errors).toEqual([{ at: 1, error: { kind: 'threw', message: 'value.trim is not a function' } }]);
+    expect(untouched).toEqual({ results: [1], errors: [] });
+  });
+
+  it('lets nothing of one evaluation be seen by the next', async () => {
+    const { on, expressions } = await tapped([
+      '(value.seen = (value.seen ?? 0) + 1, value)',
+      '((o) => { o.n = (o.n || 0) + 1; return o.n })(/x/g)',
+    ]);
+    for (const expected of [1, 1]) {
+      for (const value of [{}, { a: 1 }]) {
+        expect(await evaluateOne(on, expressions[0] as never, { value })).toMatchObject({ value: { seen: expected } });
+      }
+      expect(await evaluateOne(on, expressions[1] as never, { value: String(Math.random()) })).toEqual({ value: 1 });
+    }
+  });
+
+  it('keeps the values that it was given as they are', async () => {
+    const { on, expressions } = await tapped(['(value.a = 2, value)']);
+    const value = { a: 1 };
+    const [result] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values: [value] }] });
+    expect([value, result?.results[0]]).toEqual([{ a: 1 }, { a: 2 }]);
+  });
+
+  it('refuses more than a request may hold', async () => {
+    const { on, expressions, tap } = await tapped(['value']);
+    const values = Array.from({ length: 20 }, (_, at) => `${at}`.repeat(200_000));
+    const [result] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values }] });
+    expect(result?.errors).toHaveLength(20);
+    expect(result?.errors[0]?.error.kind).toBe('size');
+    expect(tap.sent).toEqual([]);
+  });
+});
+
+describe('an expression that runs out of time', () => {
+  const timeout: SandboxOutcome = { kind: 'timeout' };
+
+  it('is tried once more, each group of the object by itself, and only the guilty one fails', async () => {
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value']);
+    tap.answers = [timeout, undefined, timeout];
+    const results = await on.evaluate({
+      ...none,
+      groups: expressions.map((expression) => ({ expression, values: ['v'] })),
+    });
+    expect(results.map((result) => result.errors[0]?.error.kind ?? result.results[0])).toEqual(['av', 'timeout', 'cv']);
+    expect(tap.sent).toHaveLength(4);
+  });
+
+  it('has its value set aside, with pauses that double, and no other value', async () => {
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    const failed = { error: { kind: 'timeout', message: expect.any(String) } };
+    tap.answers = [timeout, timeout];
+    expect(await ask('bad')).toEqual(failed);
+    expect(await ask('good')).toEqual({ value: 'agood' });
+    expect(await ask('bad')).toEqual({
+      error: { kind: 'timeout', message: expect.stringContaining('set aside for another 1 s') },
+    });
+    expect(tap.sent).toHaveLength(3);
+    await clock.advance(1_001);
+    tap.answers = [timeout, timeout];
+    expect(await ask('bad')).toEqual(failed);
+    await clock.advance(1_001);
+    expect(await ask('bad')).toEqual({ error: { kind: 'timeout', message: expect.stringContaining('another 1 s') } });
+    await clock.advance(1_001);
+    expect(await ask('bad')).toEqual({ value: 'abad' });
+  });
+
+  it('is set aside as a whole when a second value does it, until one succeeds', async () => {
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value'], { clock });
+    const ask = (value: string, at = 0) => evaluateOne(on, expressions[at] as never, { value });
+    expect(await ask('remembered')).toEqual({ value: 'aremembered' });
+    tap.answers = [timeout, timeout, timeout, timeout];
+    await ask('one');
+    await ask('two');
+    expect(on.quarantined).toBe(1);
+    expect(await ask('three')).toMatchObject({ error: { kind: 'timeout' } });
+    expect(await ask('remembered')).toEqual({ value: 'aremembered' });
+    expect(await ask('three', 1)).toEqual({ value: 'bthree' });
+    await clock.advance(1_001);
+    expect(await ask('three')).toEqual({ value: 'athree' });
+    expect(on.quarantined).toBe(0);
+  });
+
+  it('really does, in an isolate', async () => {
+    const expression = compiled('value === "bad" ? (() => { for (;;); })() : "a" + value');
+    const on = await evaluator({ expressions: [expression], softMs: 60 });
+    const values = ['x', 'bad', 'y'];
+    const [result] = await on.evaluate({ ...none, groups: [{ expression, values }] });
+    expect(result?.errors.map(({ error }) => error.kind)).toEqual(['timeout', 'timeout', 'timeout']);
+    expect(await evaluateOne(on, expression, { value: 'x' })).toEqual({ value: 'ax' });
+  });
+
+  it('fails by memory too', async () => {
+    const outcome = await run('(() => { const a = []; for (;;) a[a.length % 1e5] = [..."x".repeat(1e5)] })()');
+    expect(outcome).toMatchObject({ error: { kind: expect.stringMatching(/memory|timeout/) } });
+  });
+});
+
+describe('the memo', () => {
+  it('stays within its entries and keeps what is asked for', async () => {
+    const { on, expressions, tap } = await tapped(['"x" + value'], { memo: { entries: 20 } });
+    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    for (let at = 0; at < 100; at++) {
+      await ask(`v${at}`);
+      expect(await ask('often')).toEqual({ value: 'xoften' });
+    }
+    expect(tap.sent).toHaveLength(101);
+    await ask('v0');
+    expect(tap.sent).toHaveLength(102);
+  });
+
+  it('does not remember errors', async () => {
+    const { on, expressions, tap } = await tapped(['value.x.y']);
+    for (const _ of [1, 2]) await evaluateOne(on, expressions[0] as never, { value: {} });
+    expect(tap.sent).toHaveLength(2);
+  });
+});
+
+describe('metrics', () => {
+  it('count outcomes, and start at zero', async () => {
+    const registry = new Registry();
+    const metrics = createExpressionMetrics(registry);
+    const { on, expressions } = await tapped(['value.x.y'], { metrics, clock: systemClock });
+    expect(await registry.metrics()).toContain('hostward_expression_evaluations_total{outcome="memory"} 0');
+    await evaluateOne(on, expressions[0] as never, { value: {} });
+    await evaluateOne(on, expressions[0] as never, { value: { x: {} } });
+    await evaluateOne(on, expressions[0] as never, { value: { x: {} } });
+    const text = await registry.metrics();
+    expect(text).toContain('hostward_expression_evaluations_total{outcome="threw"} 1');
+    expect(text).toContain('hostward_expression_evaluations_total{outcome="value"} 1');
+    expect(text).toContain('hostward_expression_remembered_total 1');
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { type CompiledExpression, compileExpression } from '../../src/expression/compile.ts';
+import type { Evaluator } from '../../src/expression/evaluator.ts';
+import { residentMbOf } from '../../src/expression/resident-memory.ts';
+import { children, compiled, evaluateOne, evaluator, fixture, openChild } from './bed.ts';
+
+interface Hostile {
+  expression: string;
+  value?: unknown;
+  /** Source of a value that would be too long to write out. */
+  given?: string;
+}
+
+interface Runnable {
+  expression: CompiledExpression;
+  value: unknown;
+}
+
+const rows = fixture<Hostile[]>('hostile.json');
+const softMs = 25;
+
+/** Looks at whatever one evaluation could change for the next. */
+const witness = compiled(
+  `JSON.stringify([value, [3, 1, 2].sort(), [1, [2]].flat(), "a-b".split("-").map((x) => x.toUpperCase()), /b+/g.exec("abb")[0],
+    /x/g.lastIndex, Object.keys({a: 1}), Math.max(1, 2), JSON.parse("[1]"), new Date(0).toISOString(), [...new Set([1, 1])],
+    "abc".replace(/b/, "$&$&"), typeof context.vcluster.config.a, Object.keys(context.vcluster), atob(btoa("x")), Array.isArray([]),
+    Object.entries({}).length, Number("1"), String(null), new Error("e").message, valueExists, [].n, "".n, (() => 1).n, ((m) => m.n)(Math)])`,
+);
+
+function runnable(): Runnable[] {
+  return rows.flatMap((row) => {
+    const result = compileExpression(row.expression);
+    if (result.kind === 'faults') return [];
+    const value = row.given === undefined ? (row.value ?? null) : new Function(`return ${row.given}`)();
+    return [{ expression: result.expression, value }];
+  });
+}
+
+async function sandboxed(expressions: readonly CompiledExpression[]) {
+  const on = await evaluator({
+    expressions,
+    openSandbox: (setup) => openChild(setup, 600),
+    softMs,
+    memo: { entries: 0 },
+  });
+  return { on, child: children.at(-1) };
+}
+
+/** A machine with other things to do can let a good evaluation run out of its time, but never make it wrong. */
+async function surely(on: Evaluator, expression: CompiledExpression, value: unknown): Promise<unknown> {
+  const giveUpAt = performance.now() + 20_000;
+  for (;;) {
+    const outcome = await evaluateOne(on, expression, { value });
+    if ('value' in outcome) return outcome.value;
+    if (outcome.error.kind !== 'timeout' || performance.now() > giveUpAt) return outcome;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe('hostile expressions and values', () => {
+  it(`are refused at load or contained, all ${rows.length}, and the next evaluation sees nothing`, {
+    timeout: 180_000,
+  }, async () => {
+    const inputs = runnable();
+    const { on, child } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
+    const expected = await surely(on, witness, 'w');
+    let largestMb = 0;
+    let longestTurnMs = 0;
+    for (const { expression, value } of inputs) {
+      const before = process.threadCpuUsage();
+      const outcome = await evaluateOne(on, expression, { value, virtualObject: { metadata: { name: 'x' } } });
+      const spent = process.threadCpuUsage(before);
+      longestTurnMs = Math.max(longestTurnMs, (spent.user + spent.system) / 1_000);
+      if ('error' in outcome) expect(outcome.error.message.length).toBeLessThanOrEqual(200);
+      largestMb = Math.max(largestMb, residentMbOf(child?.pid ?? 0) ?? 0);
+      expect(await surely(on, witness, 'w')).toBe(expected);
+    }
+    expect(inputs.length).toBeGreaterThan(300);
+    expect(largestMb).toBeLessThan(200);
+    // Processor time of this thread for a whole evaluation: more than any one turn of its loop.
+    expect(longestTurnMs).toBeLessThan(50);
+  });
+
+  // CI sets both higher: 10,000 hostile among 320,000 good ones.
+  const goodRuns = Number(process.env['HOSTWARD_GOOD_RUNS'] ?? 6_000);
+  const hostileRuns = Number(process.env['HOSTWARD_HOSTILE_RUNS'] ?? 60);
+
+  it(`never make a good one wrong: ${hostileRuns} among ${goodRuns}`, { timeout: 3_600_000 }, async () => {
+    const good = ['"a" + value', 'value.split("").reverse().join("")', '({k: [value]})'].map(compiled);
+    const wanted = [(v: string) => `a${v}`, (v: string) => [...v].reverse().join(''), (v: string) => ({ k: [v] })];
+    const inputs = runnable();
+    const { on } = await sandboxed([...good, ...inputs.map(({ expression }) => expression)]);
+    let seed = 12_345;
+    const random = (below: number) => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      return (seed >>> 8) % below;
+    };
+    let goodLeft = goodRuns;
+    let hostileLeft = hostileRuns;
+    const goodCaller = async () => {
+      while (goodLeft-- > 0) {
+        const which = random(good.length);
+        const value = `v${goodLeft}`;
+        expect(await surely(on, good[which] as CompiledExpression, value)).toEqual(wanted[which]?.(value));
+      }
+    };
+    const hostileCaller = async () => {
+      while (hostileLeft-- > 0) {
+        const { expression, value } = inputs[random(inputs.length)] as Runnable;
+        await evaluateOne(on, expression, { value });
+      }
+    };
+    await Promise.all([...Array.from({ length: 12 }, goodCaller), hostileCaller(), hostileCaller()]);
+    expect(goodLeft).toBeLessThan(0);
+  });
+});
