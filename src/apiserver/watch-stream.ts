@@ -56,6 +56,11 @@ export class WatchStream {
     const after = this.#query.after ?? current;
     const opened = await kit.store.watch(storagePrefix(kind, target.namespace), after);
     this.#begin(headers);
+    if (this.#isOver()) {
+      // The client left while we were getting ready.
+      if ('close' in opened) opened.close();
+      return;
+    }
     if ('kind' in opened) {
       this.#send(this.#frames.error(tooOldResourceVersion(after, opened.compactedRevision + 1)));
       this.end();

@@ -1,7 +1,9 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { AuditEntry } from '../../src/apiserver/kit.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { tooManyRequests } from '../../src/object/status.ts';
+import { StatusFault } from '../../src/apiserver/status-fault.ts';
+import { serviceUnavailable, tooManyRequests } from '../../src/object/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';
 
@@ -133,6 +135,35 @@ describe('a server of one made-up kind', () => {
       names.push((json['metadata'] as { name: string }).name);
     }
     expect(names).toEqual(['w-aaaaa', 'w-bbbbb']);
+  });
+});
+
+describe('an audit', () => {
+  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
+    const heard: string[] = [];
+    let isBlocked = false;
+    const audit = {
+      begins: ({ target, user }: AuditEntry) => {
+        heard.push(`${user.name} begins ${target.verb}`);
+        if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
+      },
+      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
+    };
+    const shop = await start({ audit });
+    await shop.call('POST', collection, widget('a'));
+    await shop.call('POST', collection, widget('a'));
+    isBlocked = true;
+    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(503);
+    isBlocked = false;
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
+    expect(heard.slice(0, 6)).toEqual([
+      'owner begins create',
+      'create ends 201',
+      'owner begins create',
+      'create ends 409',
+      'owner begins delete',
+      'delete ends 503',
+    ]);
   });
 });
 
@@ -287,6 +318,34 @@ describe('lists', () => {
       await shop.call('POST', collection, widget(`w05-${seen.length}`));
     } while (token !== '');
     expect(seen).toEqual(names);
+  });
+
+  it('longer than one step are whole and in order, as a list and as the state of a watch', async () => {
+    const shop = await start();
+    const count = 1203;
+    for (let index = 0; index < count; index++) {
+      const name = `w${String(index).padStart(4, '0')}`;
+      const value = JSON.stringify({
+        metadata: { name, namespace: 'main', labels: { even: String(index % 2 === 0) } },
+      });
+      await shop.store.write(`/registry/widgets/main/${name}`, { expect: 0, value });
+    }
+    const names = (items: unknown) => (items as { metadata: { name: string } }[]).map((item) => item.metadata.name);
+    const whole = await shop.call('GET', collection);
+    expect(names(whole.json['items'])).toHaveLength(count);
+    expect(names(whole.json['items'])).toEqual(names(whole.json['items']).toSorted());
+    const half = await shop.call('GET', `${collection}?labelSelector=even%3Dtrue`);
+    expect(names(half.json['items'])).toHaveLength(602);
+    const headers = { authorization: 'Bearer owner-token' };
+    const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+    const response = await fetch(`${shop.server.url}${collection}?${query}`, { headers });
+    const lines = new Lines(response.body as ReadableStream<Uint8Array>);
+    for (let index = 0; index < count; index++) expect(await lines.next()).toMatchObject({ type: 'ADDED' });
+    expect(await lines.next()).toMatchObject({
+      type: 'BOOKMARK',
+      object: { metadata: { resourceVersion: String(count) } },
+    });
+    await lines.cancel();
   });
 
   it('with a selector fill their pages and find everything once', async () => {
