@@ -8,6 +8,7 @@ import type { ExpressionMetrics } from '../../expression/expression-metrics.ts';
 import type { SandboxSetup } from '../../expression/harness.ts';
 import type { Sandbox } from '../../expression/sandbox.ts';
 import type { Metrics } from '../../metrics.ts';
+import { ReferenceNames, type ReferenceResolver } from '../references/names.ts';
 import { hostDnsSource } from './host-dns.ts';
 import type { PatcherOptions, Trace } from './pass.ts';
 import { createPatchCounts, type PatchCounts } from './patch-metrics.ts';
@@ -18,7 +19,9 @@ import { Patcher } from './patcher.ts';
 export const patchableFields: readonly string[] = ['subsets'];
 
 export interface OpenPatcherOptions {
-  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'>;
+  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
+  /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
+  references?: ReferenceResolver;
   set: PatchSet;
   mappings: CompiledMappings | undefined;
   openSandbox: (setup: SandboxSetup) => Sandbox;
@@ -62,6 +65,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     evaluator,
     payloadFields: patchableFields,
     counts,
+    references: options.references ?? new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' }),
     sourceOf: options.sourceOf ?? (() => undefined),
     ...(options.trace && { trace: options.trace }),
     ...(options.isOneByOne && { isOneByOne: true }),

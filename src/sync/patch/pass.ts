@@ -3,9 +3,11 @@ import type { Evaluator } from '../../expression/evaluator.ts';
 import type { Draft, Translation } from '../draft.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { KeyOwner } from '../merge-keys.ts';
+import type { ReferenceResolver } from '../references/names.ts';
 import type { Kept } from './keep-last.ts';
 import type { PatchCounts } from './patch-metrics.ts';
 import type { PatchSet } from './patch-set.ts';
+import type { FoundReference } from './reference-patch.ts';
 import type { PatchView } from './view.ts';
 
 export interface ForwardInput {
@@ -20,6 +22,8 @@ export interface PatcherOptions {
   evaluator: Evaluator;
   payloadFields: readonly string[];
   counts: PatchCounts;
+  /** What other objects are called on the other side. */
+  references: ReferenceResolver;
   /** `file:line:column` of an entry's member, for messages. */
   sourceOf: (patch: number, field: 'expression' | 'reverseExpression' | 'path') => string | undefined;
   trace?: Trace;
@@ -44,4 +48,5 @@ export interface Pass extends ForwardInput {
   kept: Kept;
   /** Keys that patches of whole maps changed, and whose that makes them. */
   wholeOwners: { labels: Map<string, KeyOwner>; annotations: Map<string, KeyOwner> };
+  references: FoundReference[];
 }

@@ -12,14 +12,18 @@ import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { translateLabels } from './labels-patch.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
-import type { CompiledPatch, PatchSet } from './patch-set.ts';
+import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts';
+import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { runsOf, traceFailure, traceResults } from './runs.ts';
 import { problemOfResult } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
-export type Patched = { kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure };
+export type Patched = ({ kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure }) & {
+  /** Objects that the host object will name; of a failed pass, those found before it failed. */
+  references: readonly FoundReference[];
+};
 
 export class Patcher {
   readonly set: PatchSet;
@@ -33,21 +37,23 @@ export class Patcher {
   async forward(input: ForwardInput): Promise<Patched> {
     const { draft, translation } = input;
     const view = viewOf(draft, draft.payload);
-    const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners: { labels: new Map(), annotations: new Map() } };
-    const going = this.set.patches.filter((patch) => patch.forward !== undefined || patch.isLabels);
+    const wholeOwners = { labels: new Map(), annotations: new Map() };
+    const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners, references: [] };
+    const { references } = pass;
+    const going = this.set.patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     for (const run of runsOf(going, this.#options)) {
       const failed = await this.#runForward(run, pass);
-      if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression') };
+      if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
     }
     const read = readView(view, this.#options.payloadFields);
-    if (read.kind === 'wrong') return this.#wrongResult(going, read.message);
+    if (read.kind === 'wrong') return { ...this.#wrongResult(going, read.message), references };
     this.#options.counts.restored(read.restored);
     const labels = pass.kept.overlay('labels', read.labels, input.host);
     const annotations = pass.kept.overlay('annotations', read.annotations, input.host);
     const payload = pass.kept.keepsPayload && input.host ? translation.kind.payloadOf(input.host) : read.payload;
     const problem = problemOfResult({ labels, annotations, payload });
-    if (problem !== undefined) return this.#wrongResult(going, problem);
-    return { kind: 'patched', draft: this.#draftOf(pass, { labels, annotations, payload }) };
+    if (problem !== undefined) return { ...this.#wrongResult(going, problem), references };
+    return { kind: 'patched', draft: this.#draftOf(pass, { labels, annotations, payload }), references };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -59,6 +65,9 @@ export class Patcher {
       const isWhole = matches.whole !== undefined;
       if (patch.isLabels) {
         const failed = this.#translateLabels(patch, matches, pass);
+        if (failed !== undefined) return failed;
+      } else if (patch.reference !== undefined) {
+        const failed = this.#translateReferences(patch, { matches, reference: patch.reference }, pass);
         if (failed !== undefined) return failed;
       } else if (patch.forward !== undefined && (isWhole || matches.values.length > 0)) {
         const values = isWhole ? [wholeOf(pass.view, pass)] : matches.values;
@@ -137,6 +146,35 @@ export class Patcher {
     return undefined;
   }
 
+  #translateReferences(
+    patch: CompiledPatch,
+    { matches, reference }: { matches: Matches; reference: CompiledReference },
+    pass: Pass,
+  ): Failed | undefined {
+    const before = this.#options.trace && structuredClone(matches.values);
+    const written = referencesForward(reference, matches, {
+      namespace: pass.virtual.namespace,
+      placement: pass.translation.placement,
+      resolver: this.#options.references,
+    });
+    if (written.kind === 'wrong') {
+      const { at, message } = written;
+      return this.#fallBack({ patch, matches, errors: [{ at, error: { kind: 'type', message } }] }, pass);
+    }
+    this.#options.counts.evaluated(patch.index, matches.values.length, 0);
+    this.#options.counts.changed(patch.index, written.changes);
+    pass.references.push(...written.found);
+    if (before !== undefined) {
+      const after = matches.values.map((value, at) =>
+        typeof value === 'string'
+          ? (matches.parents[at] as Record<string, unknown>)[matches.keys[at] as string]
+          : value,
+      );
+      traceResults(patch, { matches: { ...matches, values: before }, values: after }, this.#options.trace);
+    }
+    return undefined;
+  }
+
   #draftOf(
     pass: Pass,
     result: { labels: Map<string, string>; annotations: Map<string, string>; payload: Draft['payload'] },
@@ -167,7 +205,7 @@ export class Patcher {
   }
 
   /** Which of several patches made the result wrong cannot be told; the last one that ran is named. */
-  #wrongResult(going: readonly CompiledPatch[], message: string): Patched {
+  #wrongResult(going: readonly CompiledPatch[], message: string): { kind: 'failed'; failure: PatchFailure } {
     const patch = going.at(-1) as CompiledPatch;
     this.#options.counts.failed(patch.index, 'type');
     const failure = {

@@ -1,6 +1,7 @@
 // The way back: reverse expressions on the candidate virtual object, which is the tenant's own overlaid with what the host
 // changed. Only results on host-changed keys count; a removed key goes back as a removal and runs no patch.
 import type { ValueGroup } from '../../expression/evaluator.ts';
+import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
@@ -8,7 +9,8 @@ import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
-import type { CompiledPatch } from './patch-set.ts';
+import type { CompiledPatch, CompiledReference } from './patch-set.ts';
+import { mapOfCell, referencesBack } from './reference-patch.ts';
 import { runsOf, traceFailure, traceResults } from './runs.ts';
 import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
 
@@ -34,7 +36,7 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
   const { virtual, translation } = input;
   const view = candidateOf(input);
   const pass: BackPass = { ...input, view, withheld: { labels: new Set(), annotations: new Set() } };
-  const going = options.set.patches.filter((patch) => patch.back !== undefined);
+  const going = options.set.patches.filter((patch) => patch.back ?? patch.reference);
   for (const run of runsOf(going, options)) {
     const failure = await runBack(run, pass, options);
     if (failure !== undefined) return { kind: 'failed', failure };
@@ -79,6 +81,22 @@ async function runBack(
     const matches = patch.path.match(pass.view, { withPaths: true });
     return matches.values.length > 0 || matches.whole ? [{ patch, matches }] : [];
   });
+  for (const { patch, matches } of asked) {
+    const failure = patch.reference && referBack(patch, { matches, reference: patch.reference, pass, options });
+    if (failure !== undefined) return failure;
+  }
+  return evaluateBack(
+    asked.filter(({ patch }) => patch.back !== undefined),
+    pass,
+    options,
+  );
+}
+
+async function evaluateBack(
+  asked: readonly { patch: CompiledPatch; matches: Matches }[],
+  pass: BackPass,
+  options: PatcherOptions,
+): Promise<PatchFailure | undefined> {
   if (asked.length === 0) return undefined;
   const groups = asked.map(
     ({ patch, matches }): ValueGroup => ({
@@ -109,6 +127,38 @@ async function runBack(
     }
     withhold(patch, matches.keys, pass);
   }
+  return undefined;
+}
+
+function referBack(
+  patch: CompiledPatch,
+  work: { matches: Matches; reference: CompiledReference; pass: BackPass; options: PatcherOptions },
+): PatchFailure | undefined {
+  const { matches, reference, pass, options } = work;
+  const { translation, host, virtual, raw } = pass;
+  const written = referencesBack(reference, matches, {
+    virtual,
+    host,
+    resolver: options.references,
+    hostText: (cell) => {
+      const map = mapOfCell(cell, pass.view.metadata);
+      if (map === undefined) return undefined;
+      const spelled = String(cell.key);
+      const isChanged = raw[map].has(translation[map].toVirtual(spelled) ?? spelled);
+      return { text: isChanged ? cell.text : (host[map]?.[spelled] ?? cell.text), isChanged };
+    },
+  });
+  if (written.kind === 'ok') {
+    options.counts.changed(patch.index, written.changes);
+    return undefined;
+  }
+  options.counts.failed(patch.index, 'type');
+  if (patch.entry.onError === 'fail') {
+    const { at, message } = written;
+    const errors = [{ at, error: { kind: 'type' as const, message } }];
+    return failureOf({ patch, matches, errors }, options.sourceOf(patch.index, 'path'));
+  }
+  withhold(patch, matches.keys, pass);
   return undefined;
 }
 

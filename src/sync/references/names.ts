@@ -1,0 +1,115 @@
+// What an object that is referred to is called on the host, and back again. In: kind, namespace and name as the tenant wrote
+// them, and where things stand. Out: a place, or none. It remembers which names it has given, because a generated name tells
+// nothing about the one it was made from.
+import { generatedName } from '../../object/names.ts';
+import type { Place, Placement } from '../placement.ts';
+
+export type Naming = 'generated' | 'vcluster';
+
+/** An object of the virtual cluster that a patched field names. */
+export interface Reference {
+  kind: string;
+  namespace: string;
+  name: string;
+}
+
+/** What stands behind a name on the host. */
+export type Standing =
+  /** Only the name is ours to write. */
+  | 'named'
+  /** We keep a copy of the tenant's object there. */
+  | 'exported'
+  /** The object is the host's own, and the tenant gets a copy. */
+  | 'imported'
+  /** Neither cluster has it. */
+  | 'unresolved';
+
+export interface Resolution {
+  place: Place;
+  standing: Standing;
+}
+
+export interface ReferenceResolver {
+  /** Undefined when the namespace has no place on the host. */
+  toHost(reference: Reference, placement: Placement): Resolution | undefined;
+  /** Undefined for a host name that we have never given. */
+  toVirtual(kind: string, host: Place): Place | undefined;
+}
+
+/** All kinds that a reference can name are of the core group, and whose names we know how to translate. */
+export const referenceApiVersion = 'v1';
+export const namedKinds: readonly string[] = [
+  'Service',
+  'Pod',
+  'Secret',
+  'ConfigMap',
+  'ServiceAccount',
+  'PersistentVolumeClaim',
+  'Endpoints',
+];
+
+/** Names remembered for the way back; beyond it the oldest are forgotten, and stay on the virtual side as the host spells them. */
+const memoryLimit = 100_000;
+
+/** The place of the copy that stands for a virtual object, whoever makes that copy. */
+export function copyPlaceOf(
+  reference: Reference,
+  { placement, naming }: { placement: Placement; naming: Naming },
+): Place | undefined {
+  const { virtualCluster, hostNamespace, mode } = placement;
+  const { kind, namespace, name } = reference;
+  const place = placement.placeOfObject({ namespace, name });
+  const isMapped = mode === 'mapped' && place?.name === name;
+  if (place === undefined || isMapped) return place;
+  if (naming === 'generated') return { namespace: hostNamespace, name: generatedName(reference, virtualCluster) };
+  // vCluster's one exception: the API server of the virtual cluster is the Service named like it.
+  const isApiServer = name === 'kubernetes' && namespace === 'default' && (kind === 'Service' || kind === 'Endpoints');
+  return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
+}
+
+/** Where on the host the object stands that is known to the tenant under its own name. */
+export function sameNamePlaceOf(reference: Reference, placement: Placement): Place | undefined {
+  const place = placement.placeOfObject(reference);
+  return place === undefined ? undefined : { namespace: place.namespace, name: reference.name };
+}
+
+export class ReferenceNames implements ReferenceResolver {
+  readonly #naming: () => Naming;
+  readonly #standingOf: (reference: Reference, placement: Placement) => Standing;
+  readonly #given = new Map<string, Place>();
+
+  constructor(options: {
+    naming: () => Naming;
+    standingOf?: (reference: Reference, placement: Placement) => Standing;
+  }) {
+    this.#naming = options.naming;
+    this.#standingOf = options.standingOf ?? (() => 'named');
+  }
+
+  toHost(reference: Reference, placement: Placement): Resolution | undefined {
+    const standing = this.#standingOf(reference, placement);
+    if (standing === 'imported') {
+      const place = sameNamePlaceOf(reference, placement);
+      return place && { place, standing };
+    }
+    const place = copyPlaceOf(reference, { placement, naming: this.#naming() });
+    if (place === undefined) return undefined;
+    this.note(reference, place);
+    return { place, standing };
+  }
+
+  toVirtual(kind: string, host: Place): Place | undefined {
+    return this.#given.get(idOf(kind, host));
+  }
+
+  note({ kind, namespace, name }: Reference, host: Place): void {
+    const id = idOf(kind, host);
+    if (this.#given.has(id)) return;
+    this.#given.set(id, { namespace, name });
+    if (this.#given.size > memoryLimit) this.#given.delete(this.#given.keys().next().value as string);
+  }
+}
+
+function idOf(kind: string, { namespace, name }: Place): string {
+  return `${kind} ${namespace}/${name}`;
+}
