@@ -230,6 +230,13 @@ export class SyncStage {
     return this.patch('host', 'endpoints', { ...copyPlace(namespace, name), mergePatch });
   }
 
+  /** Forgets who set which field: a write that changes nothing but the resourceVersion and the managed fields. */
+  async resetManagers(side: Side, at: Place): Promise<void> {
+    const before = await this.get(side, 'endpoints', at);
+    const after = await this.patch(side, 'endpoints', { ...at, mergePatch: { metadata: { managedFields: [{}] } } });
+    if (after.metadata.resourceVersion === before?.metadata.resourceVersion) throw new Error('nothing was written');
+  }
+
   async remove(side: Side, resource: string, at: Place): Promise<void> {
     const answer = await this.ground[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
     expectDone(answer, `delete ${resource} ${at.name}`);

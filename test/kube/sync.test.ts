@@ -1,5 +1,6 @@
 // The live suites of sync between two real API servers with kube-controller-manager.
 import { afterAll, beforeAll, describe } from 'vitest';
+import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealGround, startRealGround } from './sync-ground.ts';
@@ -16,5 +17,6 @@ describe.skipIf(assets.found === undefined)(
     afterAll(() => ground?.stop());
 
     goldenSuite(() => ground);
+    countingSuite(() => ground);
   },
 );

@@ -1,5 +1,6 @@
 // The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones.
 import { afterAll, beforeAll, describe } from 'vitest';
+import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
@@ -11,4 +12,5 @@ describe('live sync between two embedded API servers', () => {
   afterAll(() => ground.stop());
 
   goldenSuite(() => ground);
+  countingSuite(() => ground);
 });

@@ -1,0 +1,122 @@
+// A man in the middle between a daemon and an API server: it ends TLS with a certificate of its own, notes every request,
+// and on request holds, drops, loses or makes up answers. Works in front of any server.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, createServer, type Server, request as send } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { makeServingCertificate } from '../../src/devcluster/certificates.ts';
+
+export interface Asking {
+  method: string;
+  /** Path and query. */
+  url: string;
+  resource: string;
+  name: string;
+  isWatch: boolean;
+  isWrite: boolean;
+}
+
+export type Meddling =
+  | 'pass'
+  /** The connection ends before the server hears of it. */
+  | 'drop'
+  /** The server has done it, and the answer gets lost. */
+  | 'lose'
+  | { status: number; body: unknown; headers?: Record<string, string> };
+
+export class Meddler {
+  readonly #upstream: { url: string; caPem: string };
+  readonly #agent: Agent;
+  #server: Server | undefined;
+  #caPem = '';
+  /** Asked before each request; a promise holds it up. */
+  rule: (asking: Asking) => Meddling | Promise<Meddling> = () => 'pass';
+  /** Of everything that was let through or answered. */
+  readonly seen: Asking[] = [];
+
+  constructor(upstream: { url: string; caPem: string }) {
+    this.#upstream = upstream;
+    this.#agent = new Agent({ ca: upstream.caPem, keepAlive: true });
+  }
+
+  async start(): Promise<this> {
+    const certificate = await makeServingCertificate('meddler', ['127.0.0.1'], new Date());
+    this.#caPem = certificate.caPem;
+    this.#server = createServer({ cert: certificate.certPem, key: certificate.keyPem }, (request, response) => {
+      this.#handle(request, response).catch(() => response.destroy());
+    });
+    await new Promise<void>((resolve) => this.#server?.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  get at(): { url: string; caPem: string } {
+    const { port } = (this.#server as Server).address() as AddressInfo;
+    return { url: `https://127.0.0.1:${port}`, caPem: this.#caPem };
+  }
+
+  /** Everything that is open ends; what comes next is judged by the rule. */
+  cut(): void {
+    this.#server?.closeAllConnections();
+  }
+
+  writes(resource = 'endpoints'): string[] {
+    return this.seen
+      .filter((one) => one.isWrite && one.resource === resource)
+      .map(({ method, name }) => `${method} ${name}`);
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    this.#agent.destroy();
+    await new Promise((resolve) => this.#server?.close(resolve));
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const asking = askingOf(request);
+    const meddling = await this.rule(asking);
+    if (meddling === 'drop') return void response.destroy();
+    this.seen.push(asking);
+    if (typeof meddling === 'object') {
+      response.writeHead(meddling.status, { 'content-type': 'application/json', ...meddling.headers });
+      return void response.end(JSON.stringify(meddling.body));
+    }
+    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: meddling === 'lose' });
+  }
+
+  #forward(request: IncomingMessage, response: ServerResponse, sent: { body: Buffer; isLost: boolean }): Promise<void> {
+    const { method = 'GET', url = '/', headers } = request;
+    return new Promise((resolve, reject) => {
+      const upstream = send(
+        new URL(url, this.#upstream.url),
+        { method, headers: { ...headers, host: new URL(this.#upstream.url).host }, agent: this.#agent },
+        (answer) => {
+          if (sent.isLost) {
+            answer.resume();
+            answer.once('end', () => response.destroy());
+            return resolve();
+          }
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          response.flushHeaders();
+          answer.pipe(response);
+          answer.once('error', () => response.destroy());
+          answer.once('close', resolve);
+          response.once('close', () => answer.destroy());
+        },
+      );
+      upstream.once('error', reject);
+      upstream.end(sent.body);
+    });
+  }
+}
+
+function askingOf(request: IncomingMessage): Asking {
+  const { method = 'GET', url = '/' } = request;
+  const { pathname, searchParams } = new URL(url, 'https://x');
+  const parts = pathname.split('/').filter((part) => part !== '');
+  const rest = parts[0] === 'api' ? parts.slice(2) : parts.slice(3);
+  const [resource = '', name = ''] = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
+  const isWatch = searchParams.get('watch') === 'true' || searchParams.get('watch') === '1';
+  return { method, url, resource, name, isWatch, isWrite: method !== 'GET' && !resource.includes('reviews') };
+}

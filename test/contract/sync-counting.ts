@@ -1,0 +1,238 @@
+// Rule 10, counted at the servers: one write per effective change, two where an edit flows back, none for anything else.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { LiveDaemon } from './sync-daemon.ts';
+import type { SyncGround } from './sync-ground.ts';
+import { copyPlace, ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+
+interface Case {
+  says: string;
+  act: (stage: SyncStage, name: string) => Promise<unknown>;
+  /** Without names: one object is played at a time. */
+  writes: string[];
+}
+
+/** Each is played on a pair in sync: Endpoints with label app, annotation a and one address. */
+const cases: Case[] = [
+  {
+    says: 'a new address',
+    act: (stage, name) => stage.editTenants(name, { subsets: subsetsOf('10.0.0.2') }),
+    writes: ['host patch'],
+  },
+  {
+    says: 'a label, an annotation and an address in one edit',
+    act: (stage, name) =>
+      stage.editTenants(name, {
+        metadata: { labels: { app: 'y' }, annotations: { a: null, b: '1' } },
+        subsets: subsetsOf('10.0.0.3'),
+      }),
+    writes: ['host patch'],
+  },
+  {
+    says: 'the virtual object goes',
+    act: (stage, name) => stage.removeTenants(name),
+    writes: ['host delete'],
+  },
+  {
+    says: 'the host copy goes',
+    act: (stage, name) => stage.removeCopy(name),
+    writes: ['host create'],
+  },
+  {
+    says: 'addresses edited on the host',
+    act: (stage, name) => stage.editCopy(name, { subsets: subsetsOf('203.0.113.1') }),
+    writes: ['host patch'],
+  },
+  {
+    says: 'a label edited on the host',
+    act: (stage, name) => stage.editCopy(name, { metadata: { labels: { app: 'from-host' } } }),
+    writes: ['virtual patch', 'host patch'],
+  },
+  {
+    says: 'an annotation added and a label removed on the host in one edit',
+    act: (stage, name) => stage.editCopy(name, { metadata: { labels: { app: null }, annotations: { own: '1' } } }),
+    writes: ['virtual patch', 'host patch'],
+  },
+  {
+    says: 'the marker labels, the owner and one of the six damaged in one edit',
+    act: (stage, name) =>
+      stage.editCopy(name, {
+        metadata: {
+          labels: { 'vcluster.loft.sh/namespace': null },
+          ownerReferences: null,
+          annotations: { 'vcluster.loft.sh/object-kind': 'x' },
+        },
+      }),
+    writes: ['host patch'],
+  },
+  {
+    says: 'only the resourceVersion and the managed fields of the virtual object',
+    act: (stage, name) => stage.resetManagers('virtual', { namespace: 'default', name }),
+    writes: [],
+  },
+  {
+    says: 'only the resourceVersion and the managed fields of the host copy',
+    act: (stage, name) => stage.resetManagers('host', copyPlace('default', name)),
+    writes: [],
+  },
+  {
+    says: 'the leader annotation, over and over',
+    act: async (stage, name) => {
+      for (const holder of ['a', 'b', 'c', null])
+        await stage.editTenants(name, {
+          metadata: { annotations: { 'control-plane.alpha.kubernetes.io/leader': holder } },
+        });
+    },
+    writes: [],
+  },
+  {
+    says: 'the leader annotation on the host',
+    act: (stage, name) =>
+      stage.editCopy(name, { metadata: { annotations: { 'control-plane.alpha.kubernetes.io/leader': 'h' } } }),
+    writes: [],
+  },
+  {
+    says: 'a reserved key of the tenant',
+    act: (stage, name) =>
+      stage.editTenants(name, {
+        metadata: { annotations: { 'vcluster.loft.sh/skip-backsync': 'true' }, labels: { 'hostward.dev/x': 'y' } },
+      }),
+    writes: [],
+  },
+  {
+    says: 'an unknown reserved key on the host',
+    act: (stage, name) => stage.editCopy(name, { metadata: { annotations: { 'vcluster.loft.sh/whatever': 'h' } } }),
+    writes: [],
+  },
+  {
+    says: 'a label of the virtual Service',
+    act: (stage, name) =>
+      stage.patch('virtual', 'services', {
+        namespace: 'default',
+        name,
+        mergePatch: { metadata: { labels: { any: '1' } } },
+      }),
+    writes: [],
+  },
+];
+
+export function countingSuite(ground: () => SyncGround): void {
+  describe('rule 10: writes counted at the server', () => {
+    let stage: SyncStage;
+    const pair = (name: string) => stage.pair({ name, metadata: { labels: { app: 'x' }, annotations: { a: '1' } } });
+    const writesOf = async (name: string): Promise<string[]> => {
+      const written = await stage.writes();
+      return written.filter((one) => !isOfOther(one, name)).map((one) => one.split(' ').slice(0, 2).join(' '));
+    };
+
+    describe('as it happens', () => {
+      let daemon: LiveDaemon;
+      beforeAll(async () => {
+        stage = new SyncStage(ground());
+        await stage.set();
+        daemon = await stage.daemon();
+      });
+      afterAll(async () => {
+        await stage.clear();
+        stage.close();
+      });
+
+      it.each(cases.map((one, at) => ({ ...one, name: `case-${at}` })))('$says', async ({ act, writes, name }) => {
+        await pair(name);
+        await daemon.settled();
+        await stage.forgetWrites();
+        await act(stage, name);
+        await daemon.settled();
+        expect(await writesOf(name)).toEqual(writes);
+        expect(await stage.forbidden()).toEqual([]);
+      });
+    });
+
+    describe('across restarts', () => {
+      beforeEach(async () => {
+        stage = new SyncStage(ground());
+        await stage.set();
+      });
+      afterEach(async () => {
+        await stage.clear();
+        stage.close();
+      });
+
+      it('what happened while we were down costs as many writes, and nothing on the next start', async () => {
+        const played = cases.map((one, at) => ({ ...one, name: `case-${at}` }));
+        for (const { name } of played) await pair(name);
+        const daemon = await stage.daemon();
+        await daemon.stop();
+        for (const { act, name } of played) await act(stage, name);
+        await stage.forgetWrites();
+        const next = await stage.daemon();
+        const creates = played.filter(({ writes }) => writes.includes('host create')).length;
+        const written = await stage.writes();
+        expect(written.filter((one) => one.startsWith('host create'))).toHaveLength(creates);
+        for (const { says, name, writes } of played) {
+          const found = written.filter((one) => isOf(one, name)).map((one) => one.split(' ').slice(0, 2).join(' '));
+          expect(found, says).toEqual(writes.filter((one) => one !== 'host create'));
+        }
+        await next.stop();
+        await stage.forgetWrites();
+        await stage.daemon();
+        expect(await stage.writes()).toEqual([]);
+      });
+
+      it('a new virtual object under the old name takes the copy over in one write, with no gap', async () => {
+        await pair('web');
+        const daemon = await stage.daemon();
+        const before = await stage.copy('web');
+        await daemon.stop();
+        await stage.removeTenants('web');
+        const metadata = { namespace: 'default', name: 'web' };
+        await stage.create('virtual', 'endpoints', { metadata, subsets: subsetsOf('10.0.0.9') } as never);
+        await stage.forgetWrites();
+        await stage.daemon();
+        expect(await writesOf('web')).toEqual(['host patch']);
+        const after = await stage.copy('web');
+        expect(after?.metadata.uid).toBe(before?.metadata.uid);
+        expect(ipsOf(after)).toEqual(['10.0.0.9']);
+        expect(after?.metadata.labels).not.toHaveProperty('app');
+      });
+
+      it('a native object is taken over in one write', async () => {
+        const native = { metadata: copyPlace('default', 'web'), subsets: subsetsOf('192.168.0.1') };
+        await stage.create('host', 'endpoints', native as never);
+        const daemon = await stage.daemon();
+        await pair('web');
+        await daemon.settled();
+        expect(await writesOf('web')).toEqual(['host patch']);
+      });
+
+      it('many at once cost one write each, and a quiet time after a restart none', async () => {
+        const names = Array.from({ length: 60 }, (_, at) => `many-${at}`);
+        await Promise.all(names.map((name) => stage.pair({ name, metadata: { labels: { release: name } } })));
+        const daemon = await stage.daemon();
+        expect(await stage.writes()).toHaveLength(names.length);
+        await stage.forgetWrites();
+        await Promise.all(names.map((name) => stage.editTenants(name, { subsets: subsetsOf('10.0.0.77') })));
+        await daemon.settled();
+        const wanted = names.map((name) => `host patch ${copyPlace('default', name).name}`);
+        expect((await stage.writes()).toSorted()).toEqual(wanted.toSorted());
+        await daemon.stop();
+        await stage.forgetWrites();
+        const next = await stage.daemon();
+        await next.clock.jump(quietMs);
+        await next.settled();
+        expect(await stage.writes()).toEqual([]);
+      });
+    });
+  });
+}
+
+/** Longer than the ten minutes after which everything is looked at again. */
+const quietMs = 11 * 60_000;
+
+/** A create says no name in its path, so only one at a time is played where creates are counted. */
+function isOf(written: string, name: string): boolean {
+  return [name, copyPlace('default', name).name].includes(written.split(' ')[2] ?? '');
+}
+
+function isOfOther(written: string, name: string): boolean {
+  return !written.includes(' create') && !isOf(written, name);
+}
