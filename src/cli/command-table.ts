@@ -109,6 +109,7 @@ export const commands: readonly CommandSpec[] = [
     details: [
       'Reads Endpoints, and optionally Services, from YAML or JSON: several documents and Lists are fine, `-` is standard input. Endpoints are taken as eligible unless a Service in the input says otherwise; then nothing is printed for them but a sentence on standard error.',
       'Several objects are printed as a v1 List.',
+      'Patches run in the sandbox process, as in the daemon. One that fails is told on standard error with its place in the file, and the exit code is 1. With --host-object the host copy is updated as the daemon would update it; with --back too, the virtual object is printed that this host object, edited by somebody, makes of the one in --file.',
     ],
     options: [
       ...settingOptions,
@@ -118,11 +119,19 @@ export const commands: readonly CommandSpec[] = [
         value: 'UID',
         summary: 'uid of the host Service for the owner reference, left out without it',
       },
+      { name: 'host-object', value: 'FILE', repeats: true, summary: 'host copies as they are now, to be updated' },
+      { name: 'back', summary: 'print the virtual objects that the edited --host-object makes' },
+      { name: 'explain', summary: 'tell which patch matched where, values before and after, and its time' },
       { name: 'bookkeeping', summary: 'show the hostward.dev/* annotations too' },
       output('yaml', 'json', 'diff'),
     ],
     examples: [
       { line: 'hostward render -c vcluster.yaml -f endpoints.yaml', says: 'what would be written' },
+      { line: 'hostward render -c vcluster.yaml -f endpoints.yaml --explain', says: 'what each patch does' },
+      {
+        line: 'hostward render -c vcluster.yaml -f endpoints.yaml --host-object edited.yaml --back -o diff',
+        says: 'what an edit on the host does to the tenant',
+      },
       {
         line: 'kubectl get services,endpoints -A -o yaml | hostward render --vcluster-name vc --host-namespace vcluster-vc -f - -o diff',
         says: 'a whole cluster, as differences',

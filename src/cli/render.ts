@@ -1,45 +1,76 @@
-// `hostward render`: the host object that a virtual Endpoints becomes, worked out by the functions that the daemon uses and
-// without any cluster. In: a configuration and objects. Out: host objects, and a sentence for each that has none.
+// `hostward render`: the host object that a virtual Endpoints becomes, or the virtual object that an edit on the host makes,
+// worked out by the functions that the daemon uses and without any cluster. In: a configuration and objects. Out: objects,
+// and a sentence for each that has none.
 import type { KubeObject } from '../object/object.ts';
-import { type RenderResult, renderHost } from '../sync/render.ts';
+import { renderHost } from '../sync/render.ts';
 import { shapeFaults } from './check-shape.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { unifiedDiff } from './line-diff.ts';
-import { requireSettings } from './load-settings.ts';
+import { type GoodConfiguration, requireSettings } from './load-settings.ts';
+import { type OfflineRender, renderOffline } from './offline-render.ts';
 import type { Options } from './parse-arguments.ts';
+import { objectDiff, objectsText, objectsValue } from './print-objects.ts';
 import { type ReadObject, readObjects } from './read-objects.ts';
 import { rulesOf } from './rules-of.ts';
-import { toYaml } from './yaml-text.ts';
 
 export async function render(context: Context, options: Options): Promise<ExitCode> {
-  const files = options.texts('file');
+  const [files, hostFiles] = [options.texts('file'), options.texts('host-object')];
   if (files.length === 0) {
     throw new CommandFault(exitCodes.usage, 'wanted objects to render, found no --file', {
       hint: 'name a file, or - for standard input',
     });
   }
-  const loaded = await requireSettings(context, options);
-  const { settings } = loaded;
-  const rules = rulesOf(settings);
-  const { objects, notices } = renderHost(checkInput(await readObjects(context, files)), {
-    ...rules,
+  if (options.has('back') && hostFiles.length === 0) {
+    throw new CommandFault(exitCodes.usage, '--back wants the host object that was edited, found no --host-object');
+  }
+  const configuration = await requireSettings(context, options);
+  const objects = checkInput(await readObjects(context, files), 'Endpoints to render');
+  const hasPatches = configuration.compiled.set.patches.length > 0;
+  const isPlain = !hasPatches && hostFiles.length === 0 && !options.has('explain');
+  if (isPlain) return renderPlain(context, options, { configuration, objects });
+  const rendered = await renderOffline(context, {
+    configuration,
+    objects,
+    hostObjects: hostFiles.length === 0 ? [] : await hostObjectsOf(context, hostFiles),
+    direction: options.has('back') ? 'back' : 'forward',
+    ownerUid: options.text('owner-uid'),
+    withBookkeeping: options.has('bookkeeping'),
+    isExplained: options.has('explain'),
+  });
+  for (const { message } of rendered.notices) context.stderr.write(`${message}\n`);
+  context.stdout.write(textOf(rendered, options.choice('output'), configuration));
+  return rendered.notices.some((notice) => notice.isFailure) ? exitCodes.input : exitCodes.fine;
+}
+
+/** Without patches and without a host object there is nothing to rehearse. */
+function renderPlain(
+  context: Context,
+  options: Options,
+  { configuration, objects }: { configuration: GoodConfiguration; objects: readonly KubeObject[] },
+): ExitCode {
+  const { settings } = configuration;
+  const rendered = renderHost(objects, {
+    ...rulesOf(settings),
     ownerUid: options.text('owner-uid'),
     setOwner: settings.setOwner,
     withBookkeeping: options.has('bookkeeping'),
   });
-  for (const { key, message } of notices) {
+  for (const { key, message } of rendered.notices) {
     context.stderr.write(`Endpoints "${key}" has no copy on the host: ${message}\n`);
   }
-  context.stdout.write(textOf(objects, options.choice('output')));
+  const output = options.choice('output');
+  const hosts = rendered.objects.map(({ host }) => host);
+  const diffs = rendered.objects.map(({ key, virtual, host }) => {
+    const name = `host ${host.metadata.namespace}/${host.metadata.name}`;
+    return objectDiff({ name: `virtual ${key}`, object: virtual }, { name, object: host });
+  });
+  context.stdout.write(output === 'diff' ? diffs.join('') : objectsText(hosts, output));
   return exitCodes.fine;
 }
 
 /** What an API server would refuse at the door is refused here, and so is an input with nothing to render. */
-function checkInput(read: readonly ReadObject[]): KubeObject[] {
+function checkInput(read: readonly ReadObject[], wanted: string): KubeObject[] {
   const endpoints = read.filter(({ object }) => object.kind === 'Endpoints');
-  if (endpoints.length === 0) {
-    throw new CommandFault(exitCodes.input, 'wanted Endpoints to render, found none in the input');
-  }
+  if (endpoints.length === 0) throw new CommandFault(exitCodes.input, `wanted ${wanted}, found none in the input`);
   const faults = endpoints.flatMap(({ object, origin }) =>
     shapeFaults(object).map((fault) => `${origin}: Endpoints "${object.metadata.name}": ${fault}`),
   );
@@ -47,29 +78,19 @@ function checkInput(read: readonly ReadObject[]): KubeObject[] {
   return read.map(({ object }) => object);
 }
 
-type RenderedObject = RenderResult['objects'][number];
-
-function textOf(rendered: readonly RenderedObject[], output: string): string {
-  if (rendered.length === 0) return '';
-  if (output === 'diff') return rendered.map(diffOf).join('');
-  const hosts = rendered.map(({ host }) => sorted(host));
-  const value = hosts.length === 1 ? hosts[0] : { apiVersion: 'v1', items: hosts, kind: 'List', metadata: {} };
-  return output === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : toYaml(value);
+async function hostObjectsOf(context: Context, files: readonly string[]): Promise<KubeObject[]> {
+  const read = checkInput(await readObjects(context, files), 'Endpoints of the host');
+  return read.filter((object) => object.kind === 'Endpoints');
 }
 
-function diffOf({ key, virtual, host }: RenderedObject): string {
-  // What only a server writes is on neither side of the question.
-  const { uid, resourceVersion, generation, creationTimestamp, managedFields, ...metadata } = virtual.metadata;
-  return unifiedDiff(
-    { name: `virtual ${key}`, text: toYaml(sorted({ ...virtual, metadata })) },
-    { name: `host ${host.metadata.namespace}/${host.metadata.name}`, text: toYaml(sorted(host)) },
-  );
-}
-
-/** As kubectl prints: keys in order, so that two outputs can be compared line by line. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+function textOf(rendered: OfflineRender, output: string, { compiled }: GoodConfiguration): string {
+  const { objects, explanation } = rendered;
+  const results = objects.map(({ after }) => after.object);
+  if (output === 'json' && explanation !== undefined) {
+    const result = results.length === 0 ? null : objectsValue(results);
+    return `${JSON.stringify({ result, explain: explanation.patches() }, undefined, 2)}\n`;
+  }
+  const explained = explanation?.text(compiled.set) ?? '';
+  if (output === 'diff') return explained + objects.map(({ before, after }) => objectDiff(before, after)).join('');
+  return explained + objectsText(results, output);
 }

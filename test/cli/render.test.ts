@@ -18,7 +18,6 @@ const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
 const files = {
   '/home/v.yaml': 'hostward: {addressPolicy: {deny: [10.9.0.0/16]}}\n',
-  '/home/patched.yaml': 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.a, expression: value}]}}}\n',
   '/home/mapped.yaml':
     'sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {shop: host-shop}}}}}\n',
 };
@@ -154,12 +153,6 @@ describe('hostward render', () => {
     const result = await render(input);
     expect([result.code, result.out]).toEqual([code, '']);
     expect(result.err).toContain(message);
-  });
-
-  it('refuses a configuration with patches instead of leaving them out', async () => {
-    const { code, out, err } = await render(endpoints('a'), '-c', 'patched.yaml');
-    expect([code, out]).toEqual([1, '']);
-    expect(err).toContain('the configuration has a patch, which this version checks but does not apply');
   });
 
   it('wants a file, and a name for the virtual cluster', async () => {

@@ -1,0 +1,33 @@
+// The patches of a configuration for commands that have no daemon. They run in the sandbox process all the same: an
+// expression that V8 cannot stop must not hang the command. No expression, no process.
+
+import { ChildSandbox } from '../expression/child-sandbox.ts';
+import type { SandboxSetup } from '../expression/harness.ts';
+import { silentLog } from '../log.ts';
+import { type OpenedPatcher, openPatcher } from '../sync/patch/open-patcher.ts';
+import type { Trace } from '../sync/patch/pass.ts';
+import type { Context } from './context.ts';
+import type { GoodConfiguration } from './load-settings.ts';
+import { mappingsOf } from './rules-of.ts';
+
+export function openOfflinePatches(
+  context: Context,
+  { settings, compiled }: Pick<GoodConfiguration, 'settings' | 'compiled'>,
+  trace?: Trace,
+): OpenedPatcher | undefined {
+  if (compiled.set.patches.length === 0) return undefined;
+  return openPatcher({
+    settings,
+    set: compiled.set,
+    sourceOf: compiled.sourceOf,
+    mappings: mappingsOf(settings),
+    openSandbox: sandboxOpener(context),
+    clock: context.clock,
+    ...(trace && { trace, isOneByOne: true }),
+  });
+}
+
+export function sandboxOpener(context: Context): (setup: SandboxSetup) => ChildSandbox {
+  const { clock, nodePath } = context;
+  return (setup) => new ChildSandbox({ setup, clock, log: silentLog, nodePath });
+}

@@ -1,0 +1,157 @@
+// Renders objects with their patches, forward and back, by rehearsing what the daemon would do between two clusters that
+// are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
+import type { KubeObject } from '../object/object.ts';
+import { keyOf } from '../object/object.ts';
+import { type Rehearsed, rehearse } from '../sync/rehearse.ts';
+import type { PatchFailure } from '../sync/step.ts';
+import type { Context } from './context.ts';
+import { CommandFault, exitCodes } from './context.ts';
+import { Explanation } from './explanation.ts';
+import type { GoodConfiguration } from './load-settings.ts';
+import { openOfflinePatches } from './offline-patches.ts';
+import { type NamedObject, withoutServerFields } from './print-objects.ts';
+import { rulesOf } from './rules-of.ts';
+
+export interface OfflineRenderInput {
+  configuration: Pick<GoodConfiguration, 'settings' | 'compiled'>;
+  /** Endpoints of the virtual side, and Services where they matter. */
+  objects: readonly KubeObject[];
+  hostObjects: readonly KubeObject[];
+  direction: 'forward' | 'back';
+  ownerUid?: string | undefined;
+  withBookkeeping: boolean;
+  isExplained: boolean;
+}
+
+export interface OfflineRender {
+  /** For each object: what it was and what it becomes. */
+  objects: { before: NamedObject; after: NamedObject }[];
+  notices: { message: string; isFailure: boolean }[];
+  explanation: Explanation | undefined;
+}
+
+export async function renderOffline(context: Context, input: OfflineRenderInput): Promise<OfflineRender> {
+  const { configuration, direction } = input;
+  const { settings, compiled } = configuration;
+  const explanation = input.isExplained ? new Explanation(context.clock) : undefined;
+  const opened = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
+  try {
+    await opened?.start();
+    const rules = rulesOf(settings, opened?.patcher);
+    const { kind, placement } = rules.translation;
+    const host = input.hostObjects.map((object) => withNamespace(object, settings.hostNamespace));
+    const virtual = input.objects
+      .filter((object) => object.kind === kind.kind)
+      .map((object) => withNamespace(object, 'default'));
+    refuseStrangers(host, virtual, (key) => {
+      const place = placement.placeOf(key);
+      return place && keyOf(place.namespace, place.name);
+    });
+    const isOwned = settings.setOwner && placement.mode === 'single';
+    const rehearsed = await rehearse({
+      virtual,
+      services: input.objects
+        .filter((object) => object.kind === 'Service')
+        .map((object) => withNamespace(object, 'default')),
+      host,
+      rules,
+      ownerUid: isOwned ? input.ownerUid : undefined,
+      assumesAgreement: direction === 'back',
+      ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
+    });
+    const result: OfflineRender = { objects: [], notices: [], explanation };
+    for (const one of rehearsed) {
+      const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
+      if (notice !== undefined) result.notices.push(notice);
+      else result.objects.push(pairOf(one, { virtual, host, input }));
+    }
+    return result;
+  } finally {
+    await opened?.stop();
+  }
+}
+
+function pairOf(
+  one: Rehearsed,
+  { virtual, host, input }: { virtual: readonly KubeObject[]; host: readonly KubeObject[]; input: OfflineRenderInput },
+): OfflineRender['objects'][number] {
+  const wasVirtual = virtual.find((object) => keyOfObject(object) === one.key) as KubeObject;
+  const isHost = one.host as KubeObject;
+  const hostName = `host ${keyOfObject(isHost)}`;
+  if (input.direction === 'back') {
+    const before = { name: `virtual ${one.key}`, object: wasVirtual };
+    return { before, after: { name: `virtual ${one.key}`, object: withoutServerFields(one.virtual) } };
+  }
+  const tidy = (object: KubeObject) => (input.withBookkeeping ? object : withoutBookkeeping(object));
+  const wasHost = host.find((object) => keyOfObject(object) === keyOfObject(isHost));
+  return {
+    before: wasHost ? { name: hostName, object: tidy(wasHost) } : { name: `virtual ${one.key}`, object: wasVirtual },
+    after: { name: hostName, object: tidy(withoutServerFields(isHost)) },
+  };
+}
+
+/** Why there is nothing to print; undefined when there is. */
+function noticeOf(
+  { key, outcome, host }: Rehearsed,
+  placeOfFailure: (failure: PatchFailure) => string,
+): OfflineRender['notices'][number] | undefined {
+  switch (outcome.kind) {
+    case 'inSync':
+      return undefined;
+    case 'ineligible':
+    case 'waiting':
+    case 'left':
+    case 'retry': {
+      const what = host === undefined ? 'has no copy on the host' : 'is left as it is on the host';
+      return { message: `Endpoints "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
+    }
+    case 'refused': {
+      const { failure, message, detail } = outcome;
+      if (failure === undefined) {
+        const why = detail === undefined ? message : `${message}: ${detail}`;
+        return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
+      }
+      const path = `the path of patch ${failure.patch} is "${failure.path}"`;
+      return {
+        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}; ${path}`,
+        isFailure: true,
+      };
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
+  return failure.source ?? sourceOf(failure.patch, 'expression') ?? sourceOf(failure.patch, 'path') ?? 'configuration';
+}
+
+function refuseStrangers(
+  host: readonly KubeObject[],
+  virtual: readonly KubeObject[],
+  hostKeyOf: (key: string) => string | undefined,
+): void {
+  const places = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((place) => place !== undefined);
+  const stranger = host.find((object) => !places.includes(keyOfObject(object)));
+  if (stranger === undefined) return;
+  throw new CommandFault(
+    exitCodes.input,
+    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(stranger)}"`,
+    { hint: places.length === 0 ? 'no virtual object has a place on the host' : `expected: ${places.join(', ')}` },
+  );
+}
+
+function withNamespace(object: KubeObject, namespace: string): KubeObject {
+  return object.metadata.namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+export function withoutBookkeeping(object: KubeObject): KubeObject {
+  const { annotations } = object.metadata;
+  if (annotations === undefined) return object;
+  const shown = Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/'));
+  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(shown) } };
+}
+
+function keyOfObject({ metadata }: KubeObject): string {
+  return keyOf(metadata.namespace ?? '', metadata.name ?? '');
+}
