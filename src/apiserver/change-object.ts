@@ -7,7 +7,7 @@ import { conflict, invalid, notFound, objectWasModified, preconditionFailed } fr
 import type { StoredRecord } from '../store/store.ts';
 import { faultSubject, type Subresource, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
-import { trackUpdate } from './managers.ts';
+import { sameButForTimes, trackUpdate } from './managers.ts';
 import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from './object-meta.ts';
 import { checkSize } from './size-limit.ts';
 import { plainFailure, StatusFault } from './status-fault.ts';
@@ -66,11 +66,17 @@ async function nextObject(
   const subresource = kind.subresources?.[target.subresource];
   keepOtherParts(object, old, target.subresource === '' ? undefined : subresource, kind.strategy.hasStatus === true);
   object.metadata.resourceVersion = old.metadata.resourceVersion as string;
+  if (call.warnings.length === 0) call.warnings.push(...(kind.strategy.warnings?.(object) ?? []));
+  if (change.keepsManagers !== true) {
+    if (isUntouched(object, old)) return 'unchanged';
+    // Before the kind's strategy: what the server adds belongs to nobody.
+    trackUpdate(call, object, old, now);
+  }
   const warn = (line: string) => void call.warnings.push(line);
   const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
   await kind.strategy.prepareForUpdate?.(object, old, ctx);
   countGeneration(object, old, kind.strategy, wantChanged(object, old));
-  if (change.keepsManagers !== true && isUntouched(object, old)) return 'unchanged';
+  if (isSameAgain(object, old)) return 'unchanged';
   const errors = [...metaErrors(object, old, kind), ...(kind.strategy.validate?.(object, old) ?? [])];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
   if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
@@ -78,11 +84,8 @@ async function nextObject(
   for (const admit of kit.admission) {
     await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old, user });
   }
-  if (change.keepsManagers !== true) trackUpdate(call, object, old, now);
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';
-  // Only an apply can come this far without a change: it may have found everything as it wants it.
-  if (change.keepsManagers === true && equalJson(asJson(object), asJson(old))) return 'unchanged';
   checkSize(text);
   return { text, isLast: isGone(object, call) };
 }
@@ -130,6 +133,14 @@ function takeOver(object: KubeObject, old: KubeObject, field: string): void {
 function wantChanged(object: KubeObject, old: KubeObject): boolean {
   const want = ({ metadata: _metadata, status: _status, ...rest }: KubeObject) => asJson(rest);
   return !equalJson(want(object), want(old));
+}
+
+/** The strategy has put back whatever was to be changed, and the record of managers has other times at most. */
+function isSameAgain(object: KubeObject, old: KubeObject): boolean {
+  const bare = ({ metadata: { managedFields: _managed, ...metadata }, ...rest }: KubeObject) =>
+    asJson({ metadata, ...rest });
+  if (!equalJson(bare(object), bare(old))) return false;
+  return sameButForTimes(object.metadata.managedFields, old.metadata.managedFields);
 }
 
 /** Nothing is changed, and the client does not touch the record of managers, which may be left out. */

@@ -57,25 +57,26 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     warn: (line) => void call.warnings.push(line),
   };
   const name = object.metadata.name ?? '';
-  for (const admit of kit.admission) {
-    await admit({ operation: 'create', kind, namespace, name, subresource: '', object, old: undefined, user });
-  }
   if ((object.metadata.resourceVersion ?? '') !== '') {
     throw plainFailure('resourceVersion should not be set on objects to be created');
   }
-  fillNewMeta(object, call, now);
   withoutDoubleOwners(object, call);
+  if (options.keepsManagers !== true) trackCreate(call, object, now);
+  for (const admit of kit.admission) {
+    await admit({ operation: 'create', kind, namespace, name, subresource: '', object, old: undefined, user });
+  }
+  fillNewMeta(object, call, now);
   if (name === '') {
     throw new StatusFault(
       invalid(faultSubject(kind), '', [requiredValue('metadata.name', 'name or generateName is required')]),
     );
   }
+  call.warnings.push(...(strategy.warnings?.(object) ?? []));
   await strategy.prepareForCreate?.(object, ctx);
   try {
     const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
     if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
     if (!options.dryRun) await strategy.reserve?.(object, ctx);
-    if (options.keepsManagers !== true) trackCreate(call, object, now);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
     const text = toStoredText(stored);
     checkSize(text);

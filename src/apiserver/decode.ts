@@ -13,6 +13,8 @@ export interface DecodeContext {
   /** For messages: `Endpoints`, `v1`. */
   kind: string;
   version: string;
+  /** What was sent and no more: nothing that is empty is left out, nothing that is missing is filled in. */
+  isAsSent?: boolean;
 }
 
 /** Deeper than any real object; keeps a hostile body from exhausting the stack. */
@@ -77,9 +79,10 @@ function fitObject(
       continue;
     }
     const fittedField = conform(value[key], field, at, ctx, unknown, depth + 1);
-    if (fittedField !== undefined && !(isZero(fittedField, field) && !node.pointers.has(key)))
-      fitted[key] = fittedField;
+    if (fittedField === undefined) continue;
+    if (ctx.isAsSent === true || !isZero(fittedField, field) || node.pointers.has(key)) fitted[key] = fittedField;
   }
+  if (ctx.isAsSent === true) return fitted;
   for (const key of node.always) fitted[key] ??= zeroOf(node.fields.get(key) as Node);
   for (const key of node.nulls) fitted[key] ??= null;
   return fitted;

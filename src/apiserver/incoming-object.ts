@@ -13,7 +13,7 @@ export interface Submitted {
 }
 
 export function incomingObject(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
-  return fitted(call, { ...submitted, value: incomingType(call, submitted) }, { validation, setsDefaults: true });
+  return fitted(call, { ...submitted, value: incomingType(call, submitted) }, validation);
 }
 
 /** The body as a map that says to be of this kind, or says nothing. */
@@ -30,13 +30,8 @@ export function incomingType(call: Call, submitted: Submitted): Record<string, u
 }
 
 /** The same for a value that is known to be of the kind, e.g. the result of a patch. */
-export function fitted(
-  call: Call,
-  submitted: Submitted,
-  options: { validation: FieldValidation; setsDefaults: boolean },
-): KubeObject {
+export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
   const { kind } = call;
-  const { validation } = options;
   const names = { kind: kind.kind, version: groupVersionOf(kind) };
   const { value, unknownFields } = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
   const faults = [
@@ -51,7 +46,7 @@ export function fitted(
   object.kind = kind.kind;
   object.apiVersion = groupVersionOf(kind);
   object.metadata ??= {};
-  if (options.setsDefaults) kind.strategy.setDefaults?.(object);
+  kind.strategy.setDefaults?.(object);
   return object;
 }
 

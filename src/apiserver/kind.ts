@@ -35,6 +35,8 @@ export interface Strategy {
   setDefaults?(object: KubeObject): void;
   prepareForCreate?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   prepareForUpdate?(object: KubeObject, old: KubeObject, ctx: WriteContext): void | Promise<void>;
+  /** What a writer is told about an object that is accepted, whether it changes anything or not. */
+  warnings?(object: KubeObject): string[];
   /** Takes what is limited, e.g. an address, once the object is known to be in order. */
   reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   /** Faults of the object itself; metadata has been checked. `old` is set on updates. */

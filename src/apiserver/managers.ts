@@ -1,8 +1,15 @@
 // metadata.managedFields at every write: who has set which field. The rules are object/managed-fields.ts; here is what they
 // need to know of a request, and a short cut for the write that comes again and again from the same hand.
+import { isEmptySet, union } from '../object/field-set.ts';
 import { type FieldShape, isAtomic, memberShape } from '../object/field-shape.ts';
 import { equalJson, type Json } from '../object/json.ts';
-import { type ManagerOptions, updateManagedFields } from '../object/managed-fields.ts';
+import {
+  compareObjects,
+  encodeEntries,
+  type ManagerOptions,
+  ownable,
+  updateManagedFields,
+} from '../object/managed-fields.ts';
 import type { KubeObject, ObjectMeta } from '../object/object.ts';
 import { zeroOf } from './decode.ts';
 import { groupVersionOf } from './kind.ts';
@@ -18,8 +25,22 @@ export function managerOptions(call: Call, now: string): ManagerOptions {
   };
 }
 
+/** Runs before the kind's strategy: what the server adds to an object belongs to nobody. */
 export function trackCreate(call: Call, object: KubeObject, now: string): void {
-  setManagers(object, updateManagedFields(undefined, withoutServersPart(call, object), managerOptions(call, now)));
+  const options = managerOptions(call, now);
+  const sent: KubeObject = { ...object };
+  if (call.kind.strategy.hasStatus === true) delete sent['status'];
+  if (object.metadata.managedFields !== undefined) {
+    setManagers(object, updateManagedFields(undefined, sent, options));
+    return;
+  }
+  const schema = call.kit.catalog.schemaOf(call.kind);
+  const zero = { metadata: {}, ...(zeroOf(schema) as object) } as KubeObject;
+  const { added, modified } = compareObjects(zero, sent, schema);
+  const { manager, apiVersion, time, subresource = '' } = options;
+  const fields = ownable(union(added, modified));
+  if (isEmptySet(fields)) return;
+  setManagers(object, encodeEntries([{ manager, operation: 'Update', apiVersion, time, subresource, fields }]));
 }
 
 export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now: string): void {
@@ -87,20 +108,13 @@ function isSameMeta(now: ObjectMeta, before: ObjectMeta): boolean {
   return ownedMeta.every((field) => equalJson(now[field] as Json | undefined, before[field] as Json | undefined));
 }
 
+/** Whether two records say the same but for their times. */
+export function sameButForTimes(one: readonly unknown[] | undefined, other: readonly unknown[] | undefined): boolean {
+  const timeless = (entries: readonly unknown[] = []) => entries.map((entry) => ({ ...(entry as object), time: null }));
+  return equalJson(timeless(one) as unknown as Json, timeless(other) as unknown as Json);
+}
+
 function setManagers(object: KubeObject, entries: unknown[] | undefined): void {
   if (entries === undefined || entries.length === 0) delete object.metadata.managedFields;
   else object.metadata.managedFields = entries;
-}
-
-/** What nobody has sent: the status, and the fields that are always written. */
-export function withoutServersPart(call: Call, object: KubeObject): KubeObject {
-  const sent: KubeObject = { ...object };
-  if (call.kind.strategy.hasStatus === true) delete sent['status'];
-  const schema = call.kit.catalog.schemaOf(call.kind);
-  if (schema.type !== 'object') return sent;
-  const zero = zeroOf(schema) as Record<string, Json>;
-  for (const [field, nothing] of Object.entries(zero)) {
-    if (field !== 'metadata' && equalJson(sent[field] as Json, nothing)) delete sent[field];
-  }
-  return sent;
 }

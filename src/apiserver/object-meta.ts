@@ -61,8 +61,9 @@ export function withoutDoubleOwners(object: KubeObject, call: Call): void {
   if (kept.length === references.length) return;
   const counted = references.filter(({ uid }, index) => references.findIndex((other) => other.uid === uid) !== index);
   const uids = [...new Set(counted.map(({ uid }) => uid))].join(', ');
+  const when = call.target.verb === 'patch' ? ' after mutating admission happens' : '';
   call.warnings.push(
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`,
+    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`,
   );
   object.metadata.ownerReferences = kept;
 }

@@ -52,11 +52,7 @@ export async function patchObject(
 function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
   try {
     if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
-    return fitted(
-      call,
-      { value: patched, duplicateFields: [] },
-      { validation: options.fieldValidation, setsDefaults: true },
-    );
+    return fitted(call, { value: patched, duplicateFields: [] }, options.fieldValidation);
   } catch (error) {
     if (!(error instanceof StatusFault) || error.status.reason !== 'BadRequest') throw error;
     const why = (error.status.message ?? '').replace(/^.* cannot be handled as a [^:]*: /, '');

@@ -77,21 +77,30 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
   if (patch.some((item) => isJsonObject(item) && memberOf(item, '$patch') === 'replace')) {
     return patch.filter((item) => !(isJsonObject(item) && memberOf(item, '$patch') === 'replace')).map(copyJson);
   }
-  const result = [...current];
-  for (const item of patch) {
-    if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": want objects, got ${JSON.stringify(item)}`);
-    const id = memberOf(item, key);
-    if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
-    const at = result.findIndex((have) => isJsonObject(have) && equalJson(memberOf(have, key), id));
-    if (memberOf(item, '$patch') === 'delete') {
-      if (at >= 0) result.splice(at, 1);
-    } else if (at >= 0) {
-      result[at] = mergeMap(result[at] as JsonObject, item, node.items);
-    } else {
-      result.push(mergeMap({}, item, node.items));
-    }
+  const entries = patch.map((item) => keyedItem(item, key));
+  const isDeleted = (have: Json) =>
+    entries.some(({ item, id }) => memberOf(item, '$patch') === 'delete' && hasId(have, key, id));
+  // Deletes are about what was there, wherever they stand in the patch.
+  const kept = current.filter((have) => !isDeleted(have));
+  const result = [...kept];
+  for (const { item, id } of entries) {
+    if (memberOf(item, '$patch') === 'delete') continue;
+    const at = kept.findIndex((have) => hasId(have, key, id));
+    if (at >= 0) result[at] = mergeMap(result[at] as JsonObject, item, node.items);
+    else result.push(mergeMap({}, item, node.items));
   }
   return result;
+}
+
+function keyedItem(item: Json, key: string): { item: JsonObject; id: Json } {
+  if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": want objects, got ${JSON.stringify(item)}`);
+  const id = memberOf(item, key);
+  if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+  return { item, id };
+}
+
+function hasId(have: Json, key: string, id: Json): boolean {
+  return isJsonObject(have) && equalJson(memberOf(have, key), id);
 }
 
 function deletePrimitives(result: JsonObject, name: string, gone: Json): void {

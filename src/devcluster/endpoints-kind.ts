@@ -1,5 +1,5 @@
 // Endpoints: defaults, rules and looks.
-import { allVerbs, type Kind, type WriteContext } from '../apiserver/kind.ts';
+import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
 import { equalJson, type Json } from '../object/json.ts';
@@ -24,8 +24,7 @@ export const endpointsKind: Kind = {
     setDefaults,
     validate,
     allowsCreateOnUpdate: true,
-    prepareForCreate: (object, ctx) => warnOfSpellings(object, ctx),
-    prepareForUpdate: (object, _old, ctx) => warnOfSpellings(object, ctx),
+    warnings: oddSpellings,
   },
   columns: endpointsColumns,
   warnings: ['v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
@@ -38,7 +37,8 @@ function setDefaults(object: KubeObject): void {
 }
 
 /** An address that is right and not in its one canonical form is kept as it is, and its writer is told. */
-function warnOfSpellings(object: KubeObject, ctx: WriteContext): void {
+function oddSpellings(object: KubeObject): string[] {
+  const warnings: string[] = [];
   items(object, 'subsets').forEach((subset, index) => {
     for (const list of ['addresses', 'notReadyAddresses']) {
       items(subset, list).forEach((address, place) => {
@@ -46,10 +46,11 @@ function warnOfSpellings(object: KubeObject, ctx: WriteContext): void {
         const parsed = ip.includes(':') ? parseAddress(ip) : undefined;
         if (parsed?.kind !== 'ok' || parsed.canonical === ip) return;
         const path = `subsets[${index}].${list}[${place}].ip`;
-        ctx.warn(`${path}: IPv6 address "${ip}" should be in RFC 5952 canonical format ("${parsed.canonical}")`);
+        warnings.push(`${path}: IPv6 address "${ip}" should be in RFC 5952 canonical format ("${parsed.canonical}")`);
       });
     }
   });
+  return warnings;
 }
 
 function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {

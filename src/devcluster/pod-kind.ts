@@ -1,6 +1,6 @@
 // Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
-import { type FieldError, requiredValue } from '../object/field-error.ts';
+import { type FieldError, forbiddenField, requiredValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { podColumns } from './columns.ts';
 import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
@@ -26,7 +26,11 @@ export const podKind: Kind = {
       const given = text(object, 'status', 'phase');
       object['status'] = { phase: given || 'Pending', qosClass: qualityOf(object) };
       addTolerations(object);
+      const spec = mapAt(object, 'spec');
+      setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
+      spec['priority'] ??= 0;
     },
+    prepareForUpdate: (object) => addTolerations(object),
     validate,
     // A pod that runs nowhere has nobody who could end it in peace.
     defaultGracePeriodSeconds: (object) =>
@@ -50,8 +54,6 @@ const podDefaults: readonly (readonly [string, unknown])[] = [
   ['dnsPolicy', 'ClusterFirst'],
   ['schedulerName', 'default-scheduler'],
   ['enableServiceLinks', true],
-  ['preemptionPolicy', 'PreemptLowerPriority'],
-  ['priority', 0],
 ];
 
 function setDefaults(object: KubeObject): void {
@@ -121,13 +123,46 @@ function qualityOf(object: KubeObject): string {
   return saysSomething ? 'Burstable' : 'BestEffort';
 }
 
-function validate(object: KubeObject): FieldError[] {
+const changeableFields =
+  '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** A pod is what it was made; a new image and another toleration are all it takes. */
+function changeErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const containers = items(object, 'spec', 'containers');
+  if (containers.length !== items(old, 'spec', 'containers').length) {
+    return [forbiddenField('spec.containers', 'pod updates may not add or remove containers')];
+  }
+  if (JSON.stringify(fixedPart(object)) === JSON.stringify(fixedPart(old))) return [];
+  return [forbiddenField('spec', `pod updates may not change fields other than ${changeableFields}`)];
+}
+
+function fixedPart(object: KubeObject): unknown {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = mapAt(object, 'spec');
+  const imageless = (list: string) => items(spec, list).map((container) => ({ ...(container as object), image: '' }));
+  const fixed = { ...spec, containers: imageless('containers'), initContainers: imageless('initContainers') };
+  return sortedMembers(fixed);
+}
+
+/** Members in one order, so that texts can be compared. */
+function sortedMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedMembers);
+  if (!isMap(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, member]) => [name, sortedMembers(member)]),
+  );
+}
+
+function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const containers = items(object, 'spec', 'containers');
   if (containers.length === 0) return [requiredValue('spec.containers')];
-  return containers.flatMap((container, index) => {
+  const changes = old === undefined ? [] : changeErrors(object, old);
+  const missing = containers.flatMap((container, index) => {
     const path = `spec.containers[${index}]`;
     return ['name', 'image']
       .filter((field) => text(container, field) === '')
       .map((field) => requiredValue(`${path}.${field}`));
   });
+  return [...missing, ...changes];
 }

@@ -26,11 +26,13 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
       returnsDeletedObject: true,
       hasStatus: true,
       setDefaults,
+      warnings: (object) => (hasExternalIps(object['spec']) ? [externalIpsWarning] : []),
       prepareForCreate: (object) => {
         object['status'] = { loadBalancer: {} };
         setFamilies(object);
       },
       prepareForUpdate: (object, old) => {
+        dropWhatTheTypeLost(object, old);
         keepAddress(object, old);
         setFamilies(object);
       },
@@ -47,8 +49,36 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
   };
 }
 
+const externalIpsWarning = 'spec.externalIPs is deprecated and may no longer be implemented in some clusters';
+
 function ownerOf(object: KubeObject): string {
   return object.metadata.uid ?? '';
+}
+
+function isReachableFromOutside(spec: unknown): boolean {
+  return hasNodePorts(spec) || (text(spec, 'type') === 'ClusterIP' && hasExternalIps(spec));
+}
+
+function hasNodePorts(spec: unknown): boolean {
+  return text(spec, 'type') === 'NodePort' || text(spec, 'type') === 'LoadBalancer';
+}
+
+/** Fields that only another type has go with it, unless they were changed in the same breath. */
+function dropWhatTheTypeLost(object: KubeObject, old: KubeObject): void {
+  const spec = mapAt(object, 'spec');
+  const before = mapAt(old, 'spec');
+  const policy = 'externalTrafficPolicy';
+  if (isReachableFromOutside(before) && !isReachableFromOutside(spec) && spec[policy] === before[policy])
+    delete spec[policy];
+  const balancing = 'allocateLoadBalancerNodePorts';
+  const wasBalanced = before['type'] === 'LoadBalancer' && spec['type'] !== 'LoadBalancer';
+  if (wasBalanced && spec[balancing] === before[balancing]) delete spec[balancing];
+  if (!hasNodePorts(before) || hasNodePorts(spec)) return;
+  for (const port of items(spec, 'ports')) if (isMap(port)) delete port['nodePort'];
+}
+
+function hasExternalIps(spec: unknown): boolean {
+  return items(spec, 'externalIPs').length > 0;
 }
 
 function setDefaults(object: KubeObject): void {
@@ -69,7 +99,7 @@ function setDefaults(object: KubeObject): void {
     setDefault(port, 'targetPort', port['port']);
   }
   const type = spec['type'];
-  if (type === 'NodePort' || type === 'LoadBalancer') setDefault(spec, 'externalTrafficPolicy', 'Cluster');
+  if (isReachableFromOutside(spec)) setDefault(spec, 'externalTrafficPolicy', 'Cluster');
   if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
   if (type === 'LoadBalancer') {
     for (const ingress of items(object, 'status', 'loadBalancer', 'ingress')) {
@@ -98,7 +128,8 @@ function keepAddress(object: KubeObject, old: KubeObject): void {
   }
   for (const [index, port] of items(spec, 'ports').entries()) {
     const kept = at(items(before, 'ports')[index], 'nodePort');
-    if (isMap(port) && port['nodePort'] === undefined && kept !== undefined) port['nodePort'] = kept;
+    const wanted = isMap(port) && hasNodePorts(spec) && port['nodePort'] === undefined && kept !== undefined;
+    if (wanted) port['nodePort'] = kept;
   }
 }
 
