@@ -2,7 +2,7 @@
 // signals and the assembled daemon to the commands, which could not otherwise be run by a test.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { WriteStream } from 'node:tty';
 import { runCommandLine, sayFault } from './cli/command-line.ts';
@@ -32,6 +32,10 @@ const files: Files = {
     }
   },
   makeFolder: async (path, { mode } = {}) => void (await mkdir(path, { recursive: true, mode: mode ?? 0o755 })),
+  list: async (path) => {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
+  },
   remove: (path) => rm(path, { force: true }),
 };
 
@@ -68,6 +72,7 @@ const context: Context = {
   stdout: sinkOf(process.stdout),
   stderr: sinkOf(process.stderr),
   readStdin: () => text(process.stdin),
+  stdinChunks: () => process.stdin.setEncoding('utf8'),
   environment: process.env,
   cwd: process.cwd(),
   files,

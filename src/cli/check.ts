@@ -3,7 +3,7 @@
 import { type Fault, formatFault } from '../config/fault.ts';
 import type { Loaded } from '../config/load.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { loadSettings } from './load-settings.ts';
+import { faultsOf, loadWithNames } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
@@ -31,17 +31,10 @@ interface Judgement {
 const placeholder = 'not-given';
 
 async function judge(context: Context, options: Options): Promise<Judgement> {
-  const loaded = await loadSettings(context, options);
-  const faults = faultsOf(loaded);
-  const missing = faults.filter((fault) => fault.code === 'CONFIG_NAME_MISSING');
-  if (missing.length === 0) return { faults, warnings: loaded.warnings, texts: loaded.texts };
-  const again = await loadSettings(context, options, {
-    otherwise: { virtualClusterName: placeholder, hostNamespace: placeholder },
+  const { loaded, missing } = await loadWithNames(context, options, {
+    virtualClusterName: placeholder,
+    hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  return { faults: faultsOf(again), warnings: [...notes, ...again.warnings], texts: again.texts };
-}
-
-function faultsOf(loaded: Loaded): readonly Fault[] {
-  return loaded.kind === 'faults' ? loaded.faults : [];
+  return { faults: faultsOf(loaded), warnings: [...notes, ...loaded.warnings], texts: loaded.texts };
 }

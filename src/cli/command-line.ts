@@ -14,6 +14,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./demo.ts')).demo,
   check: async () => (await import('./check.ts')).check,
   render: async () => (await import('./render.ts')).render,
+  eval: async () => (await import('./eval.ts')).evaluate,
   status: async () => (await import('./status.ts')).status,
   release: async () => (await import('./release.ts')).release,
   devcluster: async () => (await import('./devcluster.ts')).devcluster,

@@ -139,6 +139,35 @@ export const commands: readonly CommandSpec[] = [
     ],
   },
   {
+    name: 'eval',
+    operands: '[EXPRESSION]',
+    maxOperands: 1,
+    summary: 'Evaluate one patch expression in the sandbox, without any cluster',
+    details: [
+      'The value is what --value says, else what stands at --path in the object; where there is neither, value is null and valueExists false. With -o json it prints {"value": …} or {"error": {"kind", "message", "position"}}, where kind is syntax, rejected, threw, timeout, memory, size, type or crash; undefined becomes null. A path that matches several places gives {"matches": […]}. Exit code 1 on an error.',
+      'With --stdin every line is a request in JSON, {"expression", "value", "valueExists", "path", "object", "hostObject"}, and every answer a line, in order; what a request leaves out comes from the command line. It ends with 0 whatever the answers say.',
+      'An expression that begins with a dash goes behind --, after the options.',
+    ],
+    options: [
+      { name: 'value', value: 'JSON', summary: 'the value; a text needs its quotes: \'"text"\'' },
+      { name: 'path', value: 'PATH', summary: 'context.path, and where in the object the value is without --value' },
+      { name: 'file', short: 'f', value: 'FILE', summary: 'context.virtualObject; - is standard input' },
+      { name: 'host-object', value: 'FILE', summary: 'context.hostObject' },
+      { name: 'back', summary: 'as a reverse expression: --path is one of the host object' },
+      { name: 'stdin', summary: 'answer requests from standard input, line by line' },
+      ...settingOptions,
+      output('text', 'json'),
+    ],
+    examples: [
+      { line: `hostward eval 'value.replace("a", "b")' --value '"abc"'`, says: 'try an expression' },
+      {
+        line: `hostward eval '"p-" + value' --path 'metadata.labels.app' -f endpoints.yaml -o json`,
+        says: 'on a field of an object',
+      },
+      { line: 'hostward eval --stdin < requests.jsonl', says: 'many at once' },
+    ],
+  },
+  {
     name: 'status',
     operands: '[NAMESPACE/NAME]',
     maxOperands: 1,

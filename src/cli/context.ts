@@ -21,6 +21,8 @@ export interface Files {
   /** Written whole or not at all, with the mode from the first byte on: kubeconfigs are credentials. */
   write(path: string, text: string, options?: { mode?: number }): Promise<void>;
   makeFolder(path: string, options?: { mode?: number }): Promise<void>;
+  /** Names in a folder; those of folders end in a slash. */
+  list(path: string): Promise<string[]>;
   remove(path: string): Promise<void>;
 }
 
@@ -32,6 +34,8 @@ export interface Context {
   stderr: Sink;
   /** Everything on standard input, up to its end. */
   readStdin(): Promise<string>;
+  /** Standard input as it comes. */
+  stdinChunks(): AsyncIterable<string>;
   environment: Readonly<Record<string, string | undefined>>;
   cwd: string;
   files: Files;

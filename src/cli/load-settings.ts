@@ -1,6 +1,6 @@
 // From the options of a command to a configuration: reads the files, hands over flags and environment, and says the faults
 // of a configuration where a command cannot go on with them.
-import { formatFault } from '../config/fault.ts';
+import { type Fault, formatFault } from '../config/fault.ts';
 import { type Loaded, loadConfiguration } from '../config/load.ts';
 import { readConfigurationFiles } from '../config/read-files.ts';
 import type { SourceFile } from '../config/source-text.ts';
@@ -13,13 +13,39 @@ export type LoadedAll = Loaded & { compiled: LoadedPatches };
 
 const podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-/** What `otherwise` holds stands in for names that nobody gave. */
+export interface Names {
+  virtualClusterName: string;
+  hostNamespace: string;
+}
+
+/** What `otherwise` holds stands in for names that neither flags nor environment give, whatever the files say. */
 export interface LoadHow {
-  otherwise?: { virtualClusterName: string; hostNamespace: string };
+  otherwise?: Partial<Names>;
 }
 
 export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<LoadedAll> {
   return (await prepareLoad(context, options, how)).loaded;
+}
+
+/** Names that nobody gave, files included, are `otherwise`; their faults come beside. For commands that need no real ones. */
+export async function loadWithNames(
+  context: Context,
+  options: Options,
+  otherwise: Names,
+): Promise<{ loaded: LoadedAll; missing: readonly Fault[] }> {
+  const loaded = await loadSettings(context, options);
+  const missing = faultsOf(loaded).filter((fault) => fault.code === 'CONFIG_NAME_MISSING');
+  if (missing.length === 0) return { loaded, missing };
+  const lacks = (key: keyof Names) => missing.some((fault) => fault.fix.endsWith(`hostward.${key}`));
+  const names: Partial<Names> = {
+    ...(lacks('virtualClusterName') && { virtualClusterName: otherwise.virtualClusterName }),
+    ...(lacks('hostNamespace') && { hostNamespace: otherwise.hostNamespace }),
+  };
+  return { loaded: await loadSettings(context, options, { otherwise: names }), missing };
+}
+
+export function faultsOf(loaded: Loaded): readonly Fault[] {
+  return loaded.kind === 'faults' ? loaded.faults : [];
 }
 
 /** The same with its ingredients, for those who load again when the files change. */

@@ -138,8 +138,8 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
     if (token.value === undefined) return 'true';
     throw usageFault(`${name} is a switch and takes no value, found "${token.value}"`, { command });
   }
-  // A lone dash is standard input; another leading dash is the next option, and the value was forgotten.
-  const isNextOption = token.inlineValue !== true && token.value !== '-' && token.value?.startsWith('-') === true;
+  // A lone dash is standard input, one before a digit a number; any other is the next option, and the value was forgotten.
+  const isNextOption = token.inlineValue !== true && /^-[^\d.]/.test(token.value ?? '');
   if (token.value === undefined || token.value === '' || isNextOption) {
     const found = token.value === undefined ? 'found nothing' : `found "${token.value}"`;
     throw usageFault(`${name} wants a value (${spec.value}), ${found}`, { command });

@@ -53,6 +53,7 @@ function actionOf(error: SystemError): string {
     case 'write':
     case 'mkdir':
     case 'rename':
+    case 'scandir':
       return `${error.syscall} "${error.path ?? 'the file'}"`;
     default:
       return `${error.syscall ?? 'go on'}${error.path === undefined ? '' : ` "${error.path}"`}`;

@@ -75,7 +75,9 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     patching: patching && observed(patching, input.patching),
     virtualWriter: virtualCluster.writer(),
     hostWriter: hostCluster.writer(),
+    agreements: new Map(),
     circumstances: () => circumstances,
+    looking: () => {},
     mayWrite: () => undefined,
     written: () => {},
   };

@@ -38,6 +38,9 @@ export function scene(options: SceneOptions = {}): Scene {
     stdout: sink('out'),
     stderr: sink('err'),
     readStdin: async () => options.stdin ?? '',
+    async *stdinChunks() {
+      yield options.stdin ?? '';
+    },
     environment: options.environment ?? {},
     cwd: '/home',
     files: {
@@ -57,6 +60,12 @@ export function scene(options: SceneOptions = {}): Scene {
         files.set(path, { text, mode });
       },
       async makeFolder() {},
+      async list(folder) {
+        const inside = [...files.keys()].filter((path) => path.startsWith(`${folder}/`));
+        const names = inside.map((path) => path.slice(folder.length + 1).replace(/\/.*/, '/'));
+        if (names.length === 0) throw systemError('ENOENT', folder);
+        return [...new Set(names)].sort();
+      },
       async remove(path) {
         files.delete(path);
       },

@@ -8,7 +8,7 @@ import type { CompiledPatch } from './patch-set.ts';
 export interface Failed {
   patch: CompiledPatch;
   matches: Matches;
-  errors: { at: number; error: EvaluationError }[];
+  errors: readonly { at: number; error: EvaluationError }[];
 }
 
 export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {

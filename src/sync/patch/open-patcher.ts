@@ -45,13 +45,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   const evaluator = createEvaluator({
     expressions: set.expressions,
     vcluster: { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster },
-    functions: {
-      virtualToHostDNS: hostDnsSource({
-        virtualCluster: settings.virtualClusterName,
-        hostNamespace: settings.hostNamespace,
-        mapping: mappings && { pairs: mappings.pairs, mappingsOnly: mappings.mappingsOnly },
-      }),
-    },
+    functions: sandboxFunctions(settings, mappings),
     openSandbox: options.openSandbox,
     clock,
     ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
@@ -71,4 +65,17 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     ...(options.isOneByOne && { isOneByOne: true }),
   });
   return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
+}
+
+/** What expressions can call beside the language, by name, as source text. */
+export function sandboxFunctions(
+  { virtualClusterName, hostNamespace }: Pick<Settings, 'virtualClusterName' | 'hostNamespace'>,
+  mappings: CompiledMappings | undefined,
+): Record<string, string> {
+  const virtualToHostDNS = hostDnsSource({
+    virtualCluster: virtualClusterName,
+    hostNamespace,
+    mapping: mappings && { pairs: mappings.pairs, mappingsOnly: mappings.mappingsOnly },
+  });
+  return { virtualToHostDNS };
 }
