@@ -18,11 +18,8 @@ describe('help', () => {
       for (const option of command.options) expect(text).toContain(`--${option.name}`);
       expect(command.examples.length).toBeGreaterThan(0);
       for (const { line } of command.examples) {
-        const own = line
-          .replace(/^.*\| /, '')
-          .replace(/ >.*$/, '')
-          .split(' ')
-          .slice(1);
+        const plain = line.replace(/^.*\| /, '').replace(/ [<>] .*$/, '');
+        const own = (plain.match(/'[^']*'|\S+/g) ?? []).slice(1);
         expect(parseCommandLine(own)).toMatchObject({ kind: 'command', command: { name } });
       }
     },
