@@ -1,6 +1,7 @@
 // What the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the step
 // machine in decide.ts.
 import type { Answer } from '../cluster/answer.ts';
+import { joinAgreements } from './base.ts';
 import type { Memory, Outcome, Request } from './step.ts';
 
 /** More conflicts than this in one pass is a fight that back-off settles better than speed. */
@@ -9,8 +10,14 @@ const conflictLimit = 8;
 /** What the answer to a request means for the rest of the pass. */
 export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
   switch (answer.kind) {
-    case 'ok':
-      return { ...memory, mustRead: undefined };
+    case 'ok': {
+      const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+      return {
+        ...memory,
+        mustRead: undefined,
+        ...(isBackFlow && { agreed: joinAgreements(memory.agreed, request.agreed) }),
+      };
+    }
     case 'notFound':
       return { ...memory, mustRead: undefined };
     case 'conflict':

@@ -17,6 +17,14 @@ export interface Base {
   annotations: ReadonlyMap<string, BaseEntry>;
 }
 
+/** What both sides have agreed on since the base was written, by key in virtual spelling. */
+export interface Agreement {
+  /** Text of the base that it adds to; a newer one knows better. */
+  over: string | undefined;
+  labels: ReadonlyMap<string, BaseEntry>;
+  annotations: ReadonlyMap<string, BaseEntry>;
+}
+
 const formatVersion = 1;
 
 /** 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. */
@@ -55,6 +63,25 @@ export function parseBase(text: string | undefined): Base | undefined {
   const patchDigest = packed['p'] ?? '';
   if (labels === undefined || annotations === undefined || typeof patchDigest !== 'string') return undefined;
   return { patchDigest, labels, annotations };
+}
+
+export function readBase(text: string | undefined, agreed: Agreement | undefined): Base | undefined {
+  const base = parseBase(text);
+  if (base === undefined || agreed === undefined || agreed.over !== text) return base;
+  return {
+    ...base,
+    labels: new Map([...base.labels, ...agreed.labels]),
+    annotations: new Map([...base.annotations, ...agreed.annotations]),
+  };
+}
+
+export function joinAgreements(before: Agreement | undefined, now: Agreement): Agreement {
+  if (before === undefined || before.over !== now.over) return now;
+  return {
+    over: now.over,
+    labels: new Map([...before.labels, ...now.labels]),
+    annotations: new Map([...before.annotations, ...now.annotations]),
+  };
 }
 
 function packEntries(entries: ReadonlyMap<string, BaseEntry>): Record<string, PackedEntry> {

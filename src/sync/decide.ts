@@ -3,6 +3,7 @@
 // know a window, a writer, a timer or the log.
 import type { Key } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
+import type { Agreement } from './base.ts';
 import { type Draft, renderCreate, type Translation } from './draft.ts';
 import { isControlledByOther } from './endpoints/eligibility.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
@@ -10,7 +11,7 @@ import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
 import type { Place } from './placement.ts';
 import type { Facts, Memory, Outcome, PatchFailure, Request, Step } from './step.ts';
-import { type HostChange, planUpdate, type Update } from './update-patch.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './words.ts';
 
 export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
@@ -57,7 +58,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const ownership = judgeOwnership(host, facts.key, translation.placement);
   switch (ownership.kind) {
     case 'ours':
-      return decideUpdate(facts, { virtual, host, draft, translation, isTakeOver: false });
+      return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
     case 'oursForOther':
       return done({
         kind: 'waiting',
@@ -73,7 +74,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         detail: ownership.why,
       });
     case 'native':
-      return decideNative(facts, memory, { virtual, host, draft, translation });
+      return decideNative(facts, memory, { virtual, host, draft, translation, agreed: undefined });
     default:
       return ownership satisfies never;
   }
@@ -103,6 +104,7 @@ interface Presence {
   host: HostItem;
   draft: Draft;
   translation: Translation;
+  agreed: Agreement | undefined;
 }
 
 /** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
@@ -138,6 +140,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     isTakeOver,
     ignoreOrder: facts.ignoreOrder,
     reversed: facts.reversed,
+    agreed: presence.agreed,
   });
   if (update.virtual !== undefined) {
     if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
@@ -162,6 +165,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       },
       reason: 'edited on the host',
       back: update.virtual,
+      agreed: agreementOf(update.virtual, host, { draft, translation }),
     });
   }
   if (update.host === undefined) return decideStrays(facts, { kind: 'inSync' });

@@ -99,6 +99,7 @@ export function createHands(options: HandsOptions): Hands {
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
+    agreements: new Map(),
     circumstances: (key) => ({
       isDeleteWithheld: options.guard.isWithheld(key),
       ignoreOrder: hostRepacks,

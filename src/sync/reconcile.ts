@@ -4,6 +4,7 @@ import type { Answer } from '../cluster/answer.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { absorb } from './absorb.ts';
+import type { Agreement } from './base.ts';
 import { decide } from './decide.ts';
 import { projectService } from './kind.ts';
 import {
@@ -32,6 +33,8 @@ export interface Hands {
   readonly patching: Patching | undefined;
   virtualWriter: Writer;
   hostWriter: Writer;
+  /** Of passes that ended before the base could be written; see Agreement. */
+  readonly agreements?: Map<Key, Agreement>;
   circumstances(key: Key): Circumstances;
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
   mayWrite(facts: Facts, request: Request): Outcome | undefined;
@@ -40,16 +43,25 @@ export interface Hands {
 }
 
 export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
-  let memory = freshMemory();
+  const pass = { memory: { ...freshMemory(), agreed: hands.agreements?.get(key) } };
+  const ended = await settle(key, pass, hands);
+  // What a pass left half done must not look like the tenant's own edit to the next one.
+  const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';
+  if (isHalfDone && pass.memory.agreed !== undefined) hands.agreements?.set(key, pass.memory.agreed);
+  else hands.agreements?.delete(key);
+  return ended;
+}
+
+async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
   for (let requests = 0; requests < requestLimit; requests++) {
-    const { facts, step } = await think(key, memory, hands);
+    const { facts, step } = await think(key, pass.memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts };
     const answer = await send(request, hands);
     tellWindows(request, answer, { facts, hands });
-    memory = remember(absorb(memory, request, answer), request, answer);
+    pass.memory = remember(absorb(pass.memory, request, answer), request, answer);
     if (request.verb !== 'get') hands.written(facts, request, answer);
   }
   const facts = hands.world.look(key, hands.circumstances(key));

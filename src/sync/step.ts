@@ -3,6 +3,7 @@
 import type { Preconditions } from '../cluster/writer.ts';
 import type { Key, KubeObject } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
+import type { Agreement } from './base.ts';
 import type { Draft } from './draft.ts';
 import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
@@ -65,7 +66,16 @@ export type Request =
     }
   | { side: 'host'; verb: 'remove'; place: Place; preconditions: Preconditions; reason: string }
   | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: Place }
-  | { side: 'virtual'; verb: 'patch'; place: Place; mergePatch: object; reason: string; back: BackValues }
+  | {
+      side: 'virtual';
+      verb: 'patch';
+      place: Place;
+      mergePatch: object;
+      reason: string;
+      back: BackValues;
+      /** What both sides hold once this is done; the base says so only after the host write that follows. */
+      agreed: Agreement;
+    }
   | { side: 'virtual'; verb: 'get'; place: Place };
 
 export type WaitReason =
@@ -101,10 +111,12 @@ export interface Memory {
   hostService: { known: false } | { known: true; service: (ServiceItem & { isCopyOf?: Key }) | undefined };
   mustRead: 'host' | 'virtual' | undefined;
   conflicts: number;
+  /** Edits of the host that have reached the virtual side in this pass: a further edit there is one on top of them. */
+  agreed: Agreement | undefined;
   /** An answer that ends the pass. */
   end: Outcome | undefined;
 }
 
 export function freshMemory(): Memory {
-  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, end: undefined };
+  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
 }

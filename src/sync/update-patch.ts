@@ -1,7 +1,17 @@
 // What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
 // nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
 import type { OwnerReference } from '../object/object.ts';
-import { annotationBytes, annotationBytesLimit, type Base, formatBase, parseBase } from './base.ts';
+import {
+  type Agreement,
+  annotationBytes,
+  annotationBytesLimit,
+  type Base,
+  type BaseEntry,
+  formatBase,
+  hashOf,
+  parseBase,
+  readBase,
+} from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
@@ -46,6 +56,7 @@ export interface UpdateInput {
   /** The host is known to repack what it stores. */
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
+  agreed?: Agreement | undefined;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
 
@@ -79,6 +90,30 @@ export function planUpdate(input: UpdateInput): Update {
   };
 }
 
+/** What both sides hold once these values are on the virtual side, whether or not the host write after it succeeds. */
+export function agreementOf(
+  back: BackValues,
+  host: HostItem,
+  { draft, translation }: Pick<UpdateInput, 'draft' | 'translation'>,
+): Agreement {
+  const entries = (
+    values: BackValues['labels'],
+    map: 'labels' | 'annotations',
+    patched: ReadonlySet<string>,
+  ): Map<string, BaseEntry> =>
+    new Map(
+      [...values].map(([key, value]) => {
+        const hostValue = host[map]?.[translation[map].toHost(key) ?? ''];
+        return [key, { virtual: hashOf(value ?? undefined), host: hashOf(hostValue), isPatched: patched.has(key) }];
+      }),
+    );
+  return {
+    over: host.annotations?.[baseKey],
+    labels: entries(back.labels, 'labels', draft.patchedLabels),
+    annotations: entries(back.annotations, 'annotations', draft.patchedAnnotations),
+  };
+}
+
 /** Same name, other object: nothing that was agreed with the old one counts. */
 export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolean {
   const uid = host.annotations?.[objectKeys.uid];
@@ -99,7 +134,7 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
       ),
     };
   }
-  const base = input.isTakeOver ? undefined : parseBase(host.annotations?.[baseKey]);
+  const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
   const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
   const shared = {
     mayFlowBack: !translation.kind.isTakenByController(host),

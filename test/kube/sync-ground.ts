@@ -98,7 +98,8 @@ function entries(log: string): Asked[] {
     if (line === '') return [];
     const { verb, objectRef = {}, responseStatus = {} } = JSON.parse(line) as AuditEntry;
     const { resource = '', namespace = '', name = '' } = objectRef;
-    return [{ verb, resource, namespace, name, code: responseStatus.code ?? 0 }];
+    // As in a path: a create has no name there.
+    return [{ verb, resource, namespace, name: verb === 'create' ? '' : name, code: responseStatus.code ?? 0 }];
   });
 }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { racesSuite } from '../contract/sync-races.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
 describe('live sync between two embedded API servers', () => {
@@ -13,4 +14,5 @@ describe('live sync between two embedded API servers', () => {
 
   goldenSuite(() => ground);
   countingSuite(() => ground);
+  racesSuite(() => ground);
 });

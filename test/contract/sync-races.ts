@@ -1,0 +1,263 @@
+// Others write at the same time as we do: late writes, lost answers, rivals. What a server does to a late write is tested
+// without a daemon too, because everything here hangs on it.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { markerLabel } from '../../src/sync/words.ts';
+import { Meddler, type Meddling } from './meddler.ts';
+import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
+import { copyPlace, ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+
+export function racesSuite(ground: () => SyncGround): void {
+  describe('rule 11 and 12: others write too', () => {
+    let stage: SyncStage;
+    let meddlers: Meddler[] = [];
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+    });
+    afterEach(async () => {
+      await stage.clear();
+      for (const meddler of meddlers) await meddler.stop();
+      meddlers = [];
+      stage.close();
+    });
+
+    const between = async (side: 'virtual' | 'host'): Promise<Meddler> => {
+      const meddler = await new Meddler(ground()[side]).start();
+      meddlers.push(meddler);
+      return meddler;
+    };
+
+    lateWrites(() => stage);
+
+    it('a patch that comes after the copy and its object are gone changes nothing', async () => {
+      const meddler = await between('host');
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      const held = holdNext(meddler, 'PATCH');
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await held.reached;
+      await stage.removeCopy('web');
+      await stage.removeTenants('web');
+      held.release('pass');
+      await daemon.settled();
+      expect(await stage.copy('web')).toBeUndefined();
+      expect(meddler.writes().filter((one) => one.startsWith('POST'))).toEqual(['POST ']);
+    });
+
+    it('a patch that comes after somebody else made a new object of that name does not touch it', async () => {
+      const meddler = await between('host');
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      const held = holdNext(meddler, 'PATCH');
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await held.reached;
+      await stage.removeCopy('web');
+      const foreign = { ...copyPlace('default', 'web'), annotations: { 'vcluster.loft.sh/object-name': 'other' } };
+      const made = await stage.create('host', 'endpoints', {
+        metadata: foreign,
+        subsets: subsetsOf('192.168.7.7'),
+      } as never);
+      held.release('pass');
+      await daemon.settled();
+      const found = await stage.copy('web');
+      expect(found?.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
+      expect(daemon.of('web')?.state).toBe('refused/NotOwned');
+    });
+
+    it('a delete that comes late spares a copy that has changed hands', async () => {
+      const meddler = await between('host');
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      const held = holdNext(meddler, 'DELETE');
+      await stage.removeTenants('web');
+      await held.reached;
+      await stage.removeCopy('web');
+      await stage.create('host', 'endpoints', {
+        metadata: copyPlace('default', 'web'),
+        subsets: subsetsOf('192.168.7.8'),
+      } as never);
+      held.release('pass');
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('web'))).toEqual(['192.168.7.8']);
+    });
+
+    it.each(['POST', 'PATCH', 'DELETE'])('the lost answer of a %s costs one look, no second write', async (method) => {
+      const meddler = await between('host');
+      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      if (method !== 'POST') await stage.pair({ name: 'web' });
+      await daemon.settled();
+      meddler.seen.length = 0;
+      const held = holdNext(meddler, method);
+      if (method === 'POST') await stage.pair({ name: 'web' });
+      else if (method === 'PATCH') await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      else await stage.removeTenants('web');
+      await held.reached;
+      held.release('lose');
+      await until('the write is known', async () => {
+        const copy = await stage.copy('web');
+        return (method === 'DELETE') === (copy === undefined) || undefined;
+      });
+      await daemon.clock.jump(1000);
+      await daemon.settled();
+      const successes = (await stage.writes()).filter((one) => one.startsWith('host') && !/ [45]\d\d$/.test(one));
+      expect(successes.slice(method === 'POST' ? 0 : 1)).toHaveLength(1);
+      expect(ipsOf(await stage.copy('web'))).toEqual(
+        method === 'DELETE' ? [] : [method === 'POST' ? '10.0.0.1' : '10.0.0.2'],
+      );
+    });
+
+    it('a storm of edits on both sides settles, and nobody loses a key', async () => {
+      await stage.pair({ name: 'web', metadata: { labels: { tenant: '0' } } });
+      const daemon = await stage.daemon();
+      const rounds = 15;
+      await stage.forgetWrites();
+      const tenants = async (): Promise<void> => {
+        for (let round = 1; round <= rounds; round++)
+          await stage.editTenants('web', {
+            metadata: { labels: { tenant: `${round}` } },
+            subsets: subsetsOf(`10.0.1.${round}`),
+          });
+      };
+      const rivals = async (): Promise<void> => {
+        for (let round = 1; round <= rounds; round++)
+          await stage.editCopy('web', { metadata: { labels: { rival: `${round}` } } });
+      };
+      await Promise.all([tenants(), rivals()]);
+      await daemon.settled();
+      const copy = await stage.copy('web');
+      const virtual = await stage.tenants('web');
+      expect(ipsOf(copy)).toEqual([`10.0.1.${rounds}`]);
+      expect(virtual?.metadata.labels).toEqual({ tenant: `${rounds}`, rival: `${rounds}` });
+      expect(copy?.metadata.labels).toMatchObject({ tenant: `${rounds}`, rival: `${rounds}`, [markerLabel]: 'vc' });
+      // One for each edit of the tenant, two for each on the host, and a refused try for each edit that came in between.
+      expect((await stage.writes()).length).toBeLessThanOrEqual(rounds * 5);
+    });
+
+    it('a rival that undoes us is slowed to one write a second, named, and forgotten after a quiet minute', async () => {
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      await stage.forgetWrites();
+      const undo = (): Promise<unknown> =>
+        stage.patch('host', 'endpoints', {
+          ...copyPlace('default', 'web'),
+          mergePatch: { subsets: subsetsOf('203.0.113.66') },
+          manager: 'rival',
+        });
+      for (let round = 0; round < 4; round++) {
+        await undo();
+        await daemon.settled();
+        expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
+      }
+      await undo();
+      await daemon.settled();
+      expect(await hostPatches(stage)).toBe(4);
+      await daemon.clock.jump(1500);
+      await daemon.settled();
+      expect(await hostPatches(stage)).toBe(5);
+      expect(daemon.status.contested).toMatchObject([{ object: 'default/web', by: 'rival' }]);
+      await until('an event for the tenant', async () =>
+        (await stage.events('web')).find(
+          ({ reason, message }) => reason === 'Contested' && message.includes('"rival"'),
+        ),
+      );
+
+      await undo();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.5') });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('web')), 'the tenant is never slowed').toEqual(['10.0.0.5']);
+
+      await daemon.clock.jump(61_000);
+      await daemon.settled();
+      expect(daemon.status.contested).toEqual([]);
+    });
+
+    it('a copy that somebody keeps deleting comes back once a second', async () => {
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      for (let round = 0; round < 5; round++) {
+        await stage.removeCopy('web');
+        await daemon.settled();
+      }
+      expect(await stage.copy('web')).toBeUndefined();
+      await daemon.clock.jump(1500);
+      await daemon.settled();
+      expect(await stage.copy('web')).toBeDefined();
+      expect(daemon.status.contested).toMatchObject([{ object: 'default/web' }]);
+    });
+
+    it('a copy that is being deleted is left alone until it is gone', async () => {
+      await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
+      const daemon = await stage.daemon();
+      await stage.editCopy('web', { metadata: { finalizers: ['example.com/hold'] } });
+      await stage.removeCopy('web');
+      await daemon.settled();
+      await stage.forgetWrites();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.6') });
+      await daemon.settled();
+      expect(await stage.writes()).toEqual([]);
+      expect(daemon.of('web')?.state).toBe('waiting/HostDeleting');
+      await stage.editCopy('web', { metadata: { finalizers: null } });
+      await until('a new copy', async () => (ipsOf(await stage.copy('web'))[0] === '10.0.0.6' ? true : undefined));
+      await daemon.settled();
+      expect(await stage.tenants('web')).toBeDefined();
+    });
+  });
+}
+
+/** What the rules stand on: uid and resourceVersion in a merge patch make a late write fail. */
+function lateWrites(stage: () => SyncStage): void {
+  const path = `/api/v1/namespaces/${hostNamespace}/endpoints/late`;
+  const create = () =>
+    stage().create('host', 'endpoints', {
+      metadata: { namespace: hostNamespace, name: 'late' },
+      subsets: subsetsOf('10.0.0.1'),
+    } as never);
+  const send = (metadata: object) =>
+    stage().ground.host.admin.request('PATCH', path, {
+      body: { metadata, subsets: subsetsOf('10.6.6.6') },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+
+  it('the server refuses a late patch of a deleted object, and does not create it', async () => {
+    const { uid, resourceVersion } = (await create()).metadata;
+    await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
+    expect((await send({ uid, resourceVersion })).status).toBe(404);
+    expect((await stage().ground.host.admin.request('GET', path)).status).toBe(404);
+  });
+
+  it('the server refuses a late patch of a namesake', async () => {
+    const { uid, resourceVersion } = (await create()).metadata;
+    await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
+    const namesake = (await create()).metadata;
+    expect((await send({ uid, resourceVersion })).status).toBe(409);
+    // Nobody sends this, but were the version guessed, the uid alone would be enough.
+    expect((await send({ uid, resourceVersion: namesake.resourceVersion })).status).toBe(422);
+  });
+
+  it('the server refuses a patch of an older version', async () => {
+    const { uid, resourceVersion } = (await create()).metadata;
+    expect((await send({ uid, resourceVersion })).status).toBe(200);
+    expect((await send({ uid, resourceVersion })).status).toBe(409);
+  });
+}
+
+/** The next write of that kind waits at the meddler until the test has done something meanwhile. */
+function holdNext(meddler: Meddler, method: string): { reached: Promise<void>; release: (how: Meddling) => void } {
+  let release: (how: Meddling) => void = () => {};
+  const released = new Promise<Meddling>((resolve) => {
+    release = resolve;
+  });
+  const reached = new Promise<void>((resolve) => {
+    meddler.rule = (asking) => {
+      if (asking.method !== method || asking.resource !== 'endpoints') return 'pass';
+      meddler.rule = () => 'pass';
+      resolve();
+      return released;
+    };
+  });
+  return { reached, release };
+}
+
+async function hostPatches(stage: SyncStage): Promise<number> {
+  return (await stage.writes()).filter((one) => one.startsWith('host patch')).length;
+}

@@ -1,0 +1,126 @@
+// Somebody writes between our decision and our write. The write fails, is thought over, and no edit of anybody is lost.
+import { describe, expect, it } from 'vitest';
+import type { Writer } from '../../src/cluster/writer.ts';
+import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
+
+/** Runs what is next in `before`, once each, right before a write of the daemon to Endpoints. */
+function interrupted(writer: Writer, before: (() => void)[]): Writer {
+  const first = <T>(resource: string, send: () => Promise<T>): Promise<T> => {
+    if (resource === 'endpoints') before.shift()?.();
+    return send();
+  };
+  return {
+    ...writer,
+    create: (ref, object) => first(ref.resource, () => writer.create(ref, object)),
+    patch: (ref, place, body) => first(ref.resource, () => writer.patch(ref, place, body)),
+    remove: (ref, place, conditions) => first(ref.resource, () => writer.remove(ref, place, conditions)),
+  };
+}
+
+async function begin(): Promise<{ world: PaperWorld; beforeHost: (() => void)[]; beforeVirtual: (() => void)[] }> {
+  const world = new PaperWorld();
+  putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
+  const [beforeHost, beforeVirtual]: (() => void)[][] = [[], []];
+  await world.run({
+    hostWriter: interrupted(world.host.writer(), beforeHost as (() => void)[]),
+    virtualWriter: interrupted(world.virtual.writer(), beforeVirtual as (() => void)[]),
+  });
+  return { world, beforeHost: beforeHost as (() => void)[], beforeVirtual: beforeVirtual as (() => void)[] };
+}
+
+const label = (world: PaperWorld, side: 'virtual' | 'host', key: string, value: string): void => {
+  const object = side === 'host' ? world.copy('web') : world.virtual.get('endpoints', 'default', 'web');
+  edit(world[side], object, (draft) => {
+    draft.metadata.labels = { ...draft.metadata.labels, [key]: value };
+  });
+};
+
+const labels = (world: PaperWorld, key: string): (string | undefined)[] => [
+  world.virtual.get('endpoints', 'default', 'web')?.metadata.labels?.[key],
+  world.copy('web')?.metadata.labels?.[key],
+];
+
+describe('an edit in between', () => {
+  it('on the host, while an earlier one of the same key is on its way back, still flows back', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => label(world, 'host', 'app', 'h2'));
+    await world.change(() => label(world, 'host', 'app', 'h1'));
+    expect(labels(world, 'app')).toEqual(['h2', 'h2']);
+    await world.stop();
+  });
+
+  it('on the host, over and over while it flows back, ends with the last one', async () => {
+    const { world, beforeHost } = await begin();
+    for (let round = 2; round <= 6; round++) beforeHost.push(() => label(world, 'host', 'app', `h${round}`));
+    await world.change(() => label(world, 'host', 'app', 'h1'));
+    await world.clock.advance(3000);
+    await world.quiet();
+    expect(labels(world, 'app')).toEqual(['h6', 'h6']);
+    await world.stop();
+  });
+
+  it('of the tenant, while an edit of the host flows back, wins', async () => {
+    const { world, beforeVirtual } = await begin();
+    beforeVirtual.push(() => label(world, 'virtual', 'app', 'v'));
+    await world.change(() => label(world, 'host', 'app', 'h'));
+    expect(labels(world, 'app')).toEqual(['v', 'v']);
+    await world.stop();
+  });
+
+  it('of the tenant, between the two writes of a back-flow, wins too', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => label(world, 'virtual', 'app', 'v'));
+    await world.change(() => label(world, 'host', 'app', 'h'));
+    expect(labels(world, 'app')).toEqual(['v', 'v']);
+    await world.stop();
+  });
+
+  it('of another key on the host, while we write an address, is kept and flows back', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => label(world, 'host', 'own', 'h'));
+    await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    expect(labels(world, 'own')).toEqual(['h', 'h']);
+    await world.stop();
+  });
+
+  it('that deletes the copy before our patch leads to a new copy, never to half of one', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    await world.change(() => putPair(world, 'web', '10.0.0.3', { labels: { app: '1' } }));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.3');
+    expect(labels(world, 'app')).toEqual(['1', '1']);
+    await world.stop();
+  });
+
+  it('that puts a foreign object there before our create is respected', async () => {
+    const { world, beforeHost } = await begin();
+    const at = { name: 'new-x-default-x-vc', namespace: 'vcluster-vc' };
+    const annotations = { 'vcluster.loft.sh/object-name': 'other' };
+    beforeHost.push(() =>
+      world.host.put('endpoints', { ...endpoints('', '192.168.3.3'), metadata: { ...at, annotations } }),
+    );
+    await world.change(() => putPair(world, 'new', '10.0.0.4'));
+    expect(ipOf(world.copy('new'))).toBe('192.168.3.3');
+    await world.stop();
+  });
+
+  it('that changes the copy before our delete makes us look again, and then it goes', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => label(world, 'host', 'own', 'h'));
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.copy('web')).toBeUndefined();
+    await world.stop();
+  });
+
+  it('that brings the object back before our delete is seen in time when the copy was touched for it', async () => {
+    const { world, beforeHost } = await begin();
+    beforeHost.push(() => {
+      label(world, 'host', 'own', 'h');
+      putPair(world, 'web', '10.0.0.5');
+    });
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.5');
+    await world.stop();
+  });
+});
