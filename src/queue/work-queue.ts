@@ -106,6 +106,11 @@ export class WorkQueue {
     else this.#delays.add(key, delayMs);
   }
 
+  /** Said by the worker of the key before it looks at the world: what was added until now is seen by that look. */
+  looking(key: string): void {
+    this.#dirty.delete(key);
+  }
+
   /** After a failure: each time the delay doubles, until `forget`. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;

@@ -33,6 +33,7 @@ export interface HandsOptions {
   /** Rises with every change of the rules: a write after it undoes nobody's edit. */
   generation: () => number;
   enqueue: (key: Key) => void;
+  looking: (key: Key) => void;
   tell: (note: EventNote) => void;
 }
 
@@ -99,6 +100,7 @@ export function createHands(options: HandsOptions): Hands {
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
+    looking: options.looking,
     agreements: new Map(),
     circumstances: (key) => ({
       isDeleteWithheld: options.guard.isWithheld(key),

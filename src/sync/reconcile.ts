@@ -36,6 +36,8 @@ export interface Hands {
   /** Of passes that ended before the base could be written; see Agreement. */
   readonly agreements?: Map<Key, Agreement>;
   circumstances(key: Key): Circumstances;
+  /** Told before every look: the echoes of own writes that came until then need no pass of their own. */
+  looking(key: Key): void;
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
   mayWrite(facts: Facts, request: Request): Outcome | undefined;
   /** Told after every write that was answered. */
@@ -54,6 +56,7 @@ export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outc
 
 async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
   for (let requests = 0; requests < requestLimit; requests++) {
+    hands.looking(key);
     const { facts, step } = await think(key, pass.memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;

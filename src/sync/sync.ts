@@ -88,6 +88,7 @@ export class Sync {
       log,
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
+      looking: (key: Key) => this.queue.looking(key),
       tell: (note: EventNote) => this.#tell(note),
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });

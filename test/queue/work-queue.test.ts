@@ -52,6 +52,35 @@ describe('add()', () => {
     expect(most).toBe(1);
   });
 
+  test('what is added before the worker looks at the world needs no turn of its own, what comes after does', async () => {
+    const queue = makeQueue();
+    let turns = 0;
+    const ends: (() => void)[] = [];
+    queue.work(1, async (key) => {
+      turns++;
+      await new Promise<void>((resolve) => ends.push(resolve));
+      queue.looking(key);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+    queue.add('a');
+    await settle();
+    queue.add('a');
+    ends[0]?.();
+    await settle();
+    ends[1]?.();
+    await queue.whenIdle();
+    expect(turns).toBe(1);
+    queue.add('a');
+    await settle();
+    ends[2]?.();
+    await settle();
+    queue.add('a');
+    ends[3]?.();
+    await settle();
+    expect(turns).toBe(3);
+    await queue.stop(0);
+  });
+
   test('a lane with ten thousand keys does not keep another lane waiting', async () => {
     const queue = makeQueue((key) => key.slice(0, key.indexOf('/')));
     const worked: string[] = [];
