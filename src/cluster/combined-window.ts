@@ -77,16 +77,19 @@ class CombinedWindow<T extends Item> implements Window<T> {
 
   /** `listed` is told for each namespace; the first time only when all of them are in. */
   subscribe(listener: WindowListener): () => void {
-    const first: { count: number; removed: Key[] } = { count: 0, removed: [] };
-    const waiting = new Set(this.#parts.keys());
+    const counts = new Map<string, number>();
+    const removed: Key[] = [];
+    const waiting = new Set([...this.#parts].filter(([, part]) => !part.hasSynced).map(([namespace]) => namespace));
     const ends = [...this.#parts].map(([namespace, part]) =>
       part.subscribe({
         changed: (change) => listener.changed?.(change),
         listed: (list) => {
           if (waiting.size === 0) return listener.listed?.(list);
           waiting.delete(namespace);
-          first.count += list.count;
-          if (waiting.size === 0) listener.listed?.({ isFirst: true, ...first });
+          counts.set(namespace, list.count);
+          removed.push(...list.removed);
+          const count = [...counts.values()].reduce((sum, each) => sum + each, 0);
+          if (waiting.size === 0) listener.listed?.({ isFirst: true, count, removed });
         },
       }),
     );

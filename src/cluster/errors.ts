@@ -43,10 +43,17 @@ export function excerpt(text: string, limit = 200): string {
   return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
 }
 
+/** Causes that are worth telling; they may also run in a ring. */
+const causeLimit = 4;
+
 /** The message of anything thrown, with the causes that networking wraps into each other. */
-export function messageOf(error: unknown): string {
+export function messageOf(error: unknown, depth = 0): string {
   if (!(error instanceof Error)) return excerpt(String(error));
-  const inner = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : undefined;
-  const own = error.message === '' ? (inner ?? error.name) : error.message;
-  return error.cause === undefined ? excerpt(own) : excerpt(`${own}: ${messageOf(error.cause)}`);
+  const inner =
+    error instanceof AggregateError && depth < causeLimit
+      ? error.errors.map((each) => messageOf(each, depth + 1)).join('; ')
+      : error.name;
+  const own = error.message === '' ? inner : error.message;
+  if (error.cause === undefined || depth >= causeLimit) return excerpt(own);
+  return excerpt(`${own}: ${messageOf(error.cause, depth + 1)}`);
 }

@@ -155,14 +155,20 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   }
 
   /** What a listener throws is its own bug: logged here, kept away from the stream and from the other listeners. */
-  #tell(say: (listener: WindowListener) => void): void {
+  #tell(say: (listener: WindowListener) => unknown): void {
     for (const listener of this.#listeners) {
       try {
-        say(listener);
+        const said = say(listener);
+        // Nobody asked for a promise, but one that is rejected unheard would end the process.
+        if (said instanceof Promise) said.catch((error: unknown) => this.#listenerFailed(error));
       } catch (error) {
-        this.#metrics.listenerFailed();
-        this.#log.error({ err: error }, 'a listener of the window failed');
+        this.#listenerFailed(error);
       }
     }
+  }
+
+  #listenerFailed(error: unknown): void {
+    this.#metrics.listenerFailed();
+    this.#log.error({ err: error }, 'a listener of the window failed');
   }
 }

@@ -52,7 +52,7 @@ export async function passing(
   while (!condition()) {
     if (clock.now() - startMs > limitMs)
       throw new Error(`waited ${limitMs} virtual ms for ${options.what ?? 'the condition'}`);
-    await settle(8);
+    await settle(12);
     if (!condition()) await clock.advance(options.stepMs ?? 20);
   }
   return clock.now() - startMs;
