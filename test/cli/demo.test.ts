@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rooms } from '../../src/assemble.ts';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import type { Context } from '../../src/cli/context.ts';
+import { story } from '../../src/cli/demo-story.ts';
+import { systemClock } from '../../src/clock.ts';
+import { settle } from '../virtual-clock.ts';
+import { type Scene, scene } from './scene.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hostward-demo-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Real files, real time, the real daemon; only the process is missing. */
+function real(on: Scene): Context {
+  const files: Context['files'] = {
+    ...on.context.files,
+    read: (path) => readFile(path, 'utf8'),
+    write: (path, text, { mode = 0o644 } = {}) => writeFile(path, text, { mode }),
+    makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+    remove: (path) => rm(path, { force: true }),
+  };
+  return { ...on.context, cwd: folder, files, clock: systemClock, random: Math.random, loadRooms: async () => rooms };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  const endMs = performance.now() + 15_000;
+  while (!isTrue() && performance.now() < endMs) await settle(1);
+  expect(isTrue()).toBe(true);
+}
+
+describe('hostward demo', () => {
+  it('plays its story between two embedded clusters, and every step comes true', async () => {
+    const on = scene();
+    const code = await runCommandLine(real(on), ['demo', '--once', '-o', 'json']);
+    const steps = on
+      .out()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(steps.flatMap((step) => step.differences)).toEqual([]);
+    expect(steps).toHaveLength(story.length);
+    expect([code, on.err()]).toEqual([0, '']);
+    for (const side of ['virtual', 'host']) {
+      expect(statSync(join(folder, '.hostward', `${side}.kubeconfig`)).mode & 0o777).toBe(0o600);
+    }
+  }, 60_000);
+
+  it('shows changes as lines until it is told to stop, and ends with 0', async () => {
+    const on = scene();
+    const end = runCommandLine(real(on), ['demo']);
+    await until(() => on.out().includes('in sync after'));
+    expect(on.out()).toContain('kubectl --kubeconfig .hostward/host.kubeconfig get endpoints\n');
+    on.send('stop');
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
+  }, 60_000);
+
+  it('draws a table on a terminal and gives the terminal back', async () => {
+    const on = scene({ columns: 80 });
+    const end = runCommandLine(real(on), ['demo']);
+    await until(() => on.out().includes('in sync'));
+    on.send('resize');
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.out()).toContain('VIRTUAL OBJECT');
+    expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
+  }, 60_000);
+});
