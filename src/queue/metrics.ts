@@ -19,31 +19,43 @@ export interface QueueReadings {
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** One series for each queue of the registry, each asked for itself. */
+type QueueGauge = Gauge<'queue'> & { queues: Map<string, () => number> };
+
 /** `read` is asked when the metrics are scraped. */
 export function queueMetrics(metrics: Metrics, queue: string, read: () => QueueReadings): QueueMetrics {
   const labels = { queue };
   const registers = [metrics];
   const labelNames = ['queue' as const];
+  const known = <T>(name: string): T | undefined => metrics.getSingleMetric(name) as T | undefined;
   const count = (name: string, help: string) => {
-    const child = new Counter({ name, help, labelNames, registers }).labels(labels);
+    const counter = known<Counter<'queue'>>(name) ?? new Counter({ name, help, labelNames, registers });
+    const child = counter.labels(labels);
     child.inc(0);
     return child;
   };
   const time = (name: string, help: string) => {
-    const histogram = new Histogram({ name, help, labelNames, buckets: seconds, registers });
+    const histogram =
+      known<Histogram<'queue'>>(name) ?? new Histogram({ name, help, labelNames, buckets: seconds, registers });
     histogram.zero(labels);
     return histogram.labels(labels);
   };
-  const gauge = (name: string, help: string, value: (readings: QueueReadings) => number) =>
-    new Gauge({
+  const gauge = (name: string, help: string, value: (readings: QueueReadings) => number) => {
+    const before = known<QueueGauge>(name);
+    before?.queues.set(queue, () => value(read()));
+    if (before !== undefined) return;
+    const queues = new Map([[queue, () => value(read())]]);
+    const made = new Gauge({
       name,
       help,
       labelNames,
       registers,
       collect() {
-        this.set(labels, value(read()));
+        for (const [one, ask] of queues) this.set({ queue: one }, ask());
       },
     });
+    Object.assign(made, { queues });
+  };
   gauge('hostward_queue_depth', 'Keys that wait for a worker', (readings) => readings.waiting);
   gauge('hostward_queue_delayed', 'Keys that are due later', (readings) => readings.delayed);
   gauge('hostward_queue_running', 'Keys that a worker has', (readings) => readings.running);

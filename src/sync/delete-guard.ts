@@ -9,9 +9,10 @@ export const believedShare = 0.2;
 
 export type VirtualList = 'services' | 'endpoints';
 
-export class DeleteGuard {
+/** `List` names the lists that a key's presence rests on. */
+export class DeleteGuard<List extends string = VirtualList> {
   /** Keys whose absence rests on one list alone. */
-  readonly #withheld = new Map<Key, Set<VirtualList>>();
+  readonly #withheld = new Map<Key, Set<List>>();
 
   isWithheld(key: Key): boolean {
     return this.#withheld.has(key);
@@ -22,13 +23,13 @@ export class DeleteGuard {
   }
 
   /** A list lacks this key: nothing is deleted for it until the list as a whole has been judged. */
-  suspect(key: Key, list: VirtualList): void {
+  suspect(key: Key, list: List): void {
     const lists = this.#withheld.get(key) ?? new Set();
     this.#withheld.set(key, lists.add(list));
   }
 
   /** The key is there, or a watch event said that it went: either is evidence by itself. */
-  clear(key: Key, list: VirtualList): void {
+  clear(key: Key, list: List): void {
     this.release([key], list);
   }
 
@@ -37,12 +38,12 @@ export class DeleteGuard {
     return deletes <= believedDeletes && deletes <= Math.max(1, copies * believedShare);
   }
 
-  suspects(list: VirtualList): Key[] {
+  suspects(list: List): Key[] {
     return [...this.#withheld].filter(([, lists]) => lists.has(list)).map(([key]) => key);
   }
 
   /** The list was believed, or a second one has said the same: returns the keys that may go on. */
-  release(keys: Iterable<Key>, list: VirtualList): Key[] {
+  release(keys: Iterable<Key>, list: List): Key[] {
     const released: Key[] = [];
     for (const key of keys) {
       const lists = this.#withheld.get(key);

@@ -12,6 +12,7 @@ import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
 import type { Hands } from './reconcile.ts';
+import type { References } from './references/references.ts';
 import type { Facts, Outcome, Request } from './step.ts';
 import type { World } from './world.ts';
 
@@ -30,6 +31,7 @@ export interface HandsOptions {
   log: Log;
   isDryRun: boolean;
   isHostRecent: boolean;
+  references?: References;
   /** Rises with every change of the rules: a write after it undoes nobody's edit. */
   generation: () => number;
   enqueue: (key: Key) => void;
@@ -96,7 +98,8 @@ export function createHands(options: HandsOptions): Hands {
     world,
     get patching() {
       const { patcher } = world.rules;
-      return patcher && createPatching(patcher, world);
+      const { references } = options;
+      return patcher || references ? createPatching(patcher, world, references) : undefined;
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
@@ -150,7 +153,7 @@ function heldBack(contest: Contest, facts: Facts, message: string): Outcome | un
 /** Everything but the host that a host copy depends on. */
 export function versionOf(facts: Facts, generation: number): string {
   const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
-  return `${facts.virtual?.uid} ${facts.virtual?.resourceVersion} ${owner} ${generation}`;
+  return `${facts.virtual?.uid} ${facts.virtual?.resourceVersion} ${owner} ${generation} ${facts.resolution ?? ''}`;
 }
 
 function reasonOf(request: Request): string {

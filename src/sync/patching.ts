@@ -1,29 +1,53 @@
 // Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
+// What a host copy will refer to is counted on the way.
 import type { Patcher } from './patch/patcher.ts';
+import type { FoundReference } from './patch/reference-patch.ts';
 import type { Patching } from './reconcile.ts';
+import type { References } from './references/references.ts';
+import { targetOf } from './references/registry.ts';
+import type { Facts } from './step.ts';
 import type { World } from './world.ts';
 
-export function createPatching(patcher: Patcher, world: World): Patching {
+/** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
+export function createPatching(patcher: Patcher | undefined, world: World, references?: References): Patching {
   return {
     async forward(facts) {
       const { draft, virtual, host } = facts;
-      if (draft === undefined || virtual === undefined) return facts;
+      if (draft === undefined || virtual === undefined || patcher === undefined) {
+        references?.note(facts, []);
+        return facts;
+      }
       const { translation, policy } = world.rules;
       const patched = await patcher.forward({ virtual, host, draft, translation });
-      if (patched.kind === 'failed') return { ...facts, patchFailure: patched.failure };
-      // What is published is judged, not what the tenant wrote.
-      return {
+      if (patched.kind === 'failed') {
+        references?.noteFailed(facts.key, patched.references);
+        return { ...facts, patchFailure: patched.failure };
+      }
+      const after: Facts = {
         ...facts,
         draft: patched.draft,
+        // What is published is judged, not what the tenant wrote.
         refusals: policy.refusals(translation.kind.addressesOf(patched.draft.payload)),
+        ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
       };
+      references?.note(after, isForHost(after) ? patched.references : []);
+      return after;
     },
     async back(facts, raw) {
       const { virtual, host } = facts;
-      if (virtual === undefined || host === undefined) return facts;
+      if (virtual === undefined || host === undefined || patcher === undefined) return facts;
       const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
       if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
       return { ...facts, reversed: reversed.values };
     },
   };
+}
+
+/** An object that gets no host copy refers to nothing there. */
+function isForHost({ key, refusals, winner }: Facts): boolean {
+  return refusals.length === 0 && (winner === undefined || winner === key);
+}
+
+function resolutionOf(references: readonly FoundReference[]): string {
+  return references.map((one) => `${targetOf(one)}=${one.standing}`).join();
 }

@@ -44,6 +44,8 @@ export interface Facts {
   draft: Draft | undefined;
   /** Why the draft must not be used, or a host edit not taken back: a patch failed and wants its object left alone. */
   patchFailure: PatchFailure | undefined;
+  /** What stands behind the names that the draft holds, as one text; undefined without references. */
+  resolution?: string;
   /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
   reversed: BackValues | undefined;
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */

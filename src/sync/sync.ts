@@ -16,6 +16,7 @@ import { Ledger } from './ledger.ts';
 import { MassDelete } from './mass-delete.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type Hands, reconcile } from './reconcile.ts';
+import type { References } from './references/references.ts';
 import { type Circumstances, type Rules, type Windows, World } from './world.ts';
 
 export interface SyncOptions {
@@ -30,6 +31,8 @@ export interface SyncOptions {
   /** Whether this process may write now; the writers ask again at the moment of sending. */
   isLeader: () => boolean;
   isDryRun: boolean;
+  /** Names and content behind reference patches; undefined = names by rule alone. */
+  references?: References;
   /** The host sets endpoints.kubernetes.io/managed-by (1.33 and newer), so a removed label needs no second thought. */
   isHostRecent: boolean;
 }
@@ -110,13 +113,15 @@ export class Sync {
     this.#phase = 'syncing';
     this.#listen();
     for (const window of windows) window.start();
-    await Promise.all(windows.map((window) => window.whenSynced()));
+    // What stands behind a name has to be known before the name is written.
+    await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
     if (this.#phase !== 'syncing') return;
     this.#ownerUid = this.#currentOwnerUid();
     this.massDelete.judgeFirstLists();
     this.#phase = 'running';
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
+    this.options.references?.work();
     this.#scheduleAudit();
     const { virtual, host } = this.world.windows;
     this.options.log.info({ room: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
@@ -126,7 +131,7 @@ export class Sync {
     this.#phase = 'stopped';
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    await this.queue.stop(withinMs);
+    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
     await Promise.all(this.#openWindows().map((window) => window.stop()));
   }
 
@@ -140,6 +145,7 @@ export class Sync {
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
     const { virtual, host } = this.world.windows;
+    this.options.references?.recount(virtual.keys());
     for (const key of virtual.keys()) this.enqueue(key);
     for (const hostKey of host.keys()) for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
   }
@@ -169,6 +175,27 @@ export class Sync {
 
   #tell(note: EventNote): void {
     if (!this.options.isDryRun) this.#events.record(note);
+  }
+
+  #startReferences(): Promise<void> | undefined {
+    const { references, isLeader, isDryRun, virtualWriter, hostWriter } = this.options;
+    return references?.start({
+      virtualWriter,
+      hostWriter,
+      mayWrite: () => isLeader() && !isDryRun,
+      rules: () => this.world.rules,
+      owner: () => this.world.ownerState(),
+      isListInDoubt: () => this.massDelete.guard.size > 0,
+      isMentioned: (referrer, text) => {
+        const place = this.world.placeOf(referrer);
+        return place !== undefined && JSON.stringify(this.world.hostOf(place) ?? '').includes(text);
+      },
+      enqueue: (key) => this.enqueue(key),
+      tell: (key, note) => {
+        const uid = this.world.windows.virtual.get(key)?.uid;
+        if (uid !== undefined) this.#tell({ key, uid, type: 'Warning', ...note });
+      },
+    });
   }
 
   #openWindows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
@@ -213,6 +240,7 @@ export class Sync {
     const uid = this.#currentOwnerUid();
     if (uid === this.#ownerUid || this.#phase !== 'running') return;
     this.#ownerUid = uid;
+    this.options.references?.enqueueAll();
     let others = 0;
     for (const key of this.world.windows.virtual.keys()) {
       if (this.ledger.entry(key)?.outcome.kind === 'waiting') this.enqueue(key);

@@ -23,6 +23,13 @@ export const baseKey = 'hostward.dev/base';
 export const instanceKey = 'hostward.dev/instance';
 export const pauseKey = 'hostward.dev/pause';
 
+/** On a host object: tenants may have a copy of it. */
+export const importableLabel = 'hostward.dev/importable';
+/** On a tenant's object: the uid of the host object that it is a copy of. */
+export const importedFromKey = 'hostward.dev/imported-from';
+/** On an exported copy: which of its labels came from the tenant. */
+export const labelKeysKey = 'hostward.dev/label-keys';
+
 export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
 export const endpointsManagedByLabel = 'endpoints.kubernetes.io/managed-by';
 export const endpointControllerName = 'endpoint-controller';

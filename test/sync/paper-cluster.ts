@@ -106,7 +106,8 @@ export class PaperServer {
 export class PaperWindow<T extends Item> implements Window<T> {
   readonly resource: string;
   readonly #server: PaperServer;
-  readonly #project: (object: KubeObject) => T;
+  /** Undefined hides the object, as a label selector does. */
+  readonly #project: (object: KubeObject) => T | undefined;
   readonly #seen = new Map<Key, KubeObject>();
   readonly #listeners = new Set<WindowListener>();
   #pending: { object: KubeObject; kind: 'set' | 'removed' }[] = [];
@@ -120,7 +121,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
   /** What the next list shows instead of the truth. */
   nextList: KubeObject[] | undefined;
 
-  constructor(server: PaperServer, resource: string, project: (object: KubeObject) => T) {
+  constructor(server: PaperServer, resource: string, project: (object: KubeObject) => T | undefined) {
     this.resource = resource;
     this.#server = server;
     this.#project = project;
@@ -152,7 +153,8 @@ export class PaperWindow<T extends Item> implements Window<T> {
     for (const { object, kind } of pending) this.#apply(object, kind, 'watch');
   }
 
-  #apply(object: KubeObject, kind: 'set' | 'removed', origin: 'watch' | 'list'): void {
+  #apply(object: KubeObject, given: 'set' | 'removed', origin: 'watch' | 'list'): void {
+    const kind = this.#project(structuredClone(object)) === undefined ? 'removed' : given;
     const key = keyOfObject(object);
     const seen = this.#seen.get(key);
     if (
@@ -203,7 +205,8 @@ export class PaperWindow<T extends Item> implements Window<T> {
   }
 
   remember(object: KubeObject): void {
-    this.#seen.set(keyOfObject(object), structuredClone(object));
+    if (this.#project(structuredClone(object)) === undefined) this.#seen.delete(keyOfObject(object));
+    else this.#seen.set(keyOfObject(object), structuredClone(object));
   }
 
   forget(key: Key): void {

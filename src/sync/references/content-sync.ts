@@ -1,0 +1,308 @@
+// Keeps one kind of content where references need it: its own queue, the same writers, and a plan that decides. In: windows
+// onto both clusters, and who refers to what. Out: copies on the host, imports in the virtual cluster. What it moves may be
+// secret: nothing of an object but its name and kind reaches a log, an event or a status.
+import type { Clock } from '../../clock.ts';
+import type { Answer } from '../../cluster/answer.ts';
+import type { Item, Window } from '../../cluster/window.ts';
+import type { Writer } from '../../cluster/writer.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { type Key, keyOf, splitKey } from '../../object/object.ts';
+import { WorkQueue } from '../../queue/work-queue.ts';
+import { Contest } from '../contest.ts';
+import type { OwnerState } from '../owner.ts';
+import { type HostContent, projectHostContent } from './content-kind.ts';
+import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
+import type { ContentWorld } from './content-world.ts';
+import { ListDoubt } from './list-doubt.ts';
+import { absorbAnswer, freshPass, type PassMemory } from './pass-memory.ts';
+import { isImport, planContent } from './plan.ts';
+import type { ReferenceMetrics } from './reference-metrics.ts';
+import type { ReferenceRegistry } from './registry.ts';
+
+export interface ContentSyncOptions {
+  world: ContentWorld;
+  registry: ReferenceRegistry;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  series: ReferenceMetrics;
+  /** Whether this process may write now. */
+  mayWrite: () => boolean;
+  owner: () => OwnerState;
+  /** A host copy that is kept although it could not be worked out anew may name this place. */
+  isMentioned: (hostName: string) => boolean;
+  /** A list of the objects that refer is in doubt: what they referred to stays. */
+  isListInDoubt: () => boolean;
+  /** Another thing than before stands behind the name, or none: whoever refers to it must look again. */
+  standingChanged: (key: Key) => void;
+  refused: (key: Key, outcome: { reason: string; message: string }) => void;
+}
+
+const concurrency = 8;
+/** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
+const requestLimit = 12;
+const forbiddenRetryMs = 60_000;
+
+export class ContentSync {
+  readonly world: ContentWorld;
+  readonly queue: WorkQueue;
+  readonly outcomes = new Map<Key, ContentOutcome>();
+  readonly #options: ContentSyncOptions;
+  readonly #contest: Contest;
+  readonly #doubt: ListDoubt;
+  /** Marked objects whose host object was asked for and is gone, by that mark. */
+  readonly #gone = new Map<Key, string>();
+  /** Version of the virtual side and the host's at which both last agreed. */
+  readonly #settledAt = new Map<Key, string>();
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: ContentSyncOptions) {
+    const { world, clock, random, log, metrics } = options;
+    this.#options = options;
+    this.world = world;
+    this.#contest = new Contest(clock);
+    this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
+    this.#doubt = new ListDoubt({ world, log, enqueue: (key) => this.queue.add(key) });
+  }
+
+  async start(): Promise<void> {
+    const windows = this.#windows();
+    this.#listen();
+    for (const window of windows) window.start();
+    await Promise.all(windows.map((window) => window.whenSynced()));
+    for (const key of this.world.windows.virtual.keys()) this.world.noteVirtual(key);
+    this.#doubt.judgeFirstList();
+  }
+
+  /** The first passes over whoever refers have begun; before that nobody could say what is referred to. */
+  work(): void {
+    this.enqueueAll();
+    this.queue.work(concurrency, (key) => this.#handle(key));
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    await this.queue.stop(withinMs);
+    await Promise.all(this.#windows().map((window) => window.stop()));
+  }
+
+  #windows(): Window<Item>[] {
+    const { virtual, copies, importable } = this.world.windows;
+    return [virtual, copies, importable] as unknown as Window<Item>[];
+  }
+
+  /** Everything that content is, was or may be kept for. */
+  enqueueAll(): void {
+    const { registry } = this.#options;
+    for (const key of registry.keysOf(this.world.kind.kind)) this.queue.add(key);
+    for (const key of this.world.marked) this.queue.add(key);
+    for (const key of this.world.copiedKeys()) this.queue.add(key);
+  }
+
+  #listen(): void {
+    const { virtual, copies, importable } = this.world.windows;
+    this.#unsubscribe = [
+      virtual.subscribe({
+        changed: ({ key, kind, origin }) => {
+          this.#doubt.noteChange(key, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+          this.world.noteVirtual(key);
+          this.#look(key);
+        },
+        listed: ({ isFirst }) => {
+          if (!isFirst) this.#doubt.judge();
+        },
+      }),
+      copies.subscribe({
+        changed: ({ key: hostKey }) => {
+          const key = this.world.keyOfCopy(hostKey);
+          if (key !== undefined) this.queue.add(key);
+        },
+      }),
+      importable.subscribe({ changed: ({ key: hostKey }) => this.#importableChanged(hostKey) }),
+    ];
+  }
+
+  #importableChanged(hostKey: Key): void {
+    const { name } = splitKey(hostKey);
+    const { registry } = this.#options;
+    for (const key of new Set([...registry.keysOf(this.world.kind.kind), ...this.world.marked])) {
+      if (splitKey(key).name !== name) continue;
+      this.#gone.delete(key);
+      this.#look(key);
+    }
+  }
+
+  #look(key: Key): void {
+    this.#options.standingChanged(key);
+    this.queue.add(key);
+  }
+
+  async #handle(key: Key): Promise<void> {
+    if (!this.#options.mayWrite()) return;
+    const outcome = await this.#pass(key);
+    const before = this.outcomes.get(key);
+    if (outcome.kind === 'settled' && outcome.as === 'none') this.outcomes.delete(key);
+    else this.outcomes.set(key, outcome);
+    this.#conclude(key, outcome, before);
+  }
+
+  async #pass(key: Key): Promise<ContentOutcome> {
+    let memory = freshPass();
+    for (let requests = 0; requests < requestLimit; requests++) {
+      const facts = this.#factsOf(key, memory);
+      const step = planContent(facts);
+      if (step.kind === 'done') {
+        if (step.outcome.kind === 'settled') this.#settledAt.set(key, versionOf(facts));
+        return step.outcome;
+      }
+      const { request } = step;
+      const delayMs = this.#brake(facts, request);
+      if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
+      const answer = await this.#send(request);
+      this.#tellWindows(request, answer);
+      memory = absorbAnswer(memory, { request, answer, mark: facts.virtual?.importedFrom });
+      if (memory.lost === 'gone' && facts.virtual?.importedFrom) this.#gone.set(key, facts.virtual.importedFrom);
+      if (memory.end !== undefined) return memory.end;
+      if (memory.mustRead !== undefined) {
+        const unmarked = await this.#readAgain(facts, memory.mustRead);
+        memory = { ...memory, mustRead: undefined, unmarked };
+      }
+      this.#options.standingChanged(key);
+    }
+    return { kind: 'retry' };
+  }
+
+  #factsOf(key: Key, memory: PassMemory): ContentFacts {
+    const { registry, owner, isListInDoubt, isMentioned } = this.#options;
+    const { world } = this;
+    const { translation } = world.rules;
+    const virtual = world.windows.virtual.get(key);
+    const copyPlace = world.copyPlaceOf(key);
+    const importPlace = world.importPlaceOf(key);
+    const copyKey = copyPlace && keyOf(copyPlace.namespace, copyPlace.name);
+    const isKnownGone = virtual?.importedFrom !== undefined && this.#gone.get(key) === virtual.importedFrom;
+    const mayRemove =
+      registry.isComplete &&
+      !isListInDoubt() &&
+      !this.#doubt.isWithheld(key) &&
+      !(copyPlace !== undefined && isMentioned(copyPlace.name));
+    return {
+      key,
+      kind: world.kind,
+      placement: translation.placement,
+      labels: translation.labels,
+      virtual,
+      copyPlace,
+      copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
+      importPlace,
+      importable: world.importableAt(importPlace),
+      lost: isKnownGone ? 'gone' : memory.lost,
+      isReferenced: registry.isReferenced(world.referenceOf(key)),
+      mayRemove,
+      isExported: world.isExported,
+      owner: owner(),
+    };
+  }
+
+  /** Writes that undo what somebody did to a copy of ours slow down when they never end. */
+  #brake(facts: ContentFacts, request: ContentRequest): number {
+    if (request.verb === 'get' || this.#settledAt.get(facts.key) !== versionOf(facts)) return 0;
+    const delayMs = this.#contest.delayBeforeRepair(facts.key);
+    if (delayMs === 0) this.#contest.noteRepair(facts.key, undefined);
+    return delayMs;
+  }
+
+  async #send(request: ContentRequest): Promise<Answer> {
+    const { resource } = this.world.kind;
+    const writer = request.side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
+    switch (request.verb) {
+      case 'get':
+        return writer.get(resource, request.place);
+      case 'create':
+        return writer.create(resource, request.object);
+      case 'patch':
+        return writer.patch(resource, request.place, request.mergePatch);
+      case 'remove':
+        return writer.remove(resource, request.place, request.preconditions);
+      default:
+        return request satisfies never;
+    }
+  }
+
+  #tellWindows(request: ContentRequest, answer: Answer): void {
+    const { virtual, copies, importable } = this.world.windows;
+    if (request.verb === 'get') {
+      if (answer.kind === 'ok') importable.remember(answer.object);
+      return;
+    }
+    this.#options.series.request(this.world.kind.kind, `${request.side} ${request.verb}`);
+    const window: Pick<Window<Item>, 'remember' | 'forget'> = request.side === 'host' ? copies : virtual;
+    const key = keyOf(request.place.namespace, request.place.name);
+    if (answer.kind === 'notFound') window.forget(key);
+    if (answer.kind === 'ok') {
+      this.#options.log.info(
+        { room: 'sync', kind: this.world.kind.kind, object: key, request: `${request.side} ${request.verb}` },
+        'content written',
+      );
+      const isGone = request.verb === 'remove' && answer.object.metadata?.deletionTimestamp === undefined;
+      if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
+      else window.remember(answer.object);
+    }
+    if (request.side === 'virtual') this.world.noteVirtual(key);
+  }
+
+  /** After a conflict: what is there now, which the windows may be late to show, or not show for want of its label. */
+  async #readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | undefined> {
+    const { resource } = this.world.kind;
+    const { virtual, copies } = this.world.windows;
+    const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
+    if (place === undefined) return undefined;
+    const writer = side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
+    const answer = await writer.get(resource, place);
+    const window: Pick<Window<Item>, 'remember' | 'forget'> = side === 'host' ? copies : virtual;
+    if (answer.kind === 'ok') window.remember(answer.object);
+    if (answer.kind === 'notFound') window.forget(keyOf(place.namespace, place.name));
+    if (side === 'virtual') this.world.noteVirtual(facts.key);
+    return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
+  }
+
+  #conclude(key: Key, outcome: ContentOutcome, before: ContentOutcome | undefined): void {
+    switch (outcome.kind) {
+      case 'settled':
+        this.queue.forget(key);
+        break;
+      case 'waiting':
+        if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
+        break;
+      case 'refused': {
+        this.queue.forget(key);
+        if (outcome.reason === 'Forbidden') this.queue.addAfter(key, forbiddenRetryMs);
+        const { reason, message } = outcome;
+        if (before?.kind !== 'refused' || before.message !== message) {
+          const fields = { room: 'sync', kind: this.world.kind.kind, object: key, reason, message };
+          this.#options.log.warn(fields, 'content refused');
+        }
+        if (reason !== 'Forbidden') this.#options.refused(key, { reason, message });
+        break;
+      }
+      case 'retry':
+        if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
+        else this.queue.retry(key);
+        break;
+      default:
+        outcome satisfies never;
+    }
+  }
+}
+
+/** All that a copy depends on, but for the copy itself. */
+function versionOf({ virtual, importable, isReferenced, isExported, owner }: ContentFacts): string {
+  // An import is itself the copy.
+  const own = isImport(virtual, importable) ? undefined : virtual?.resourceVersion;
+  const versions = [virtual?.uid, own, importable?.uid, importable?.resourceVersion];
+  return [...versions, isReferenced, isExported, owner.kind === 'present' ? owner.uid : owner.kind].join(' ');
+}

@@ -1,0 +1,107 @@
+// What can be seen of one kind of content on both sides, put together for one key: the only place where these windows are
+// read. It remembers which tenant's objects carry the mark of an import, and which key each copy on the host is for.
+import type { Window } from '../../cluster/window.ts';
+import { type Key, keyOf, splitKey } from '../../object/object.ts';
+import { annotatedKeyOf } from '../ownership.ts';
+import type { Place } from '../placement.ts';
+import type { Rules } from '../world.ts';
+import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
+import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './names.ts';
+
+export interface ContentWindows {
+  virtual: Window<VirtualContent>;
+  /** Host objects with the marker label of this virtual cluster. */
+  copies: Window<HostContent>;
+  /** Host objects that tenants may have a copy of. */
+  importable: Window<HostContent>;
+}
+
+export class ContentWorld {
+  readonly kind: ContentKind;
+  readonly windows: ContentWindows;
+  readonly #rules: () => Rules;
+  readonly #isExported: () => boolean;
+  /** Tenants' objects that say where they were imported from. */
+  readonly #marks = new Map<Key, string>();
+  readonly #tokens = new Set<Key>();
+  readonly #keyAt = new Map<Key, Key>();
+
+  constructor(options: { kind: ContentKind; windows: ContentWindows; rules: () => Rules; isExported: () => boolean }) {
+    this.kind = options.kind;
+    this.windows = options.windows;
+    this.#rules = options.rules;
+    this.#isExported = options.isExported;
+  }
+
+  get rules(): Rules {
+    return this.#rules();
+  }
+
+  get isExported(): boolean {
+    return this.#isExported();
+  }
+
+  referenceOf(key: Key): Reference {
+    return { kind: this.kind.kind, ...splitKey(key) };
+  }
+
+  /** Copies are ours under generated names only, whatever names are written: vCluster keeps those of its own. */
+  copyPlaceOf(key: Key): Place | undefined {
+    const { placement } = this.rules.translation;
+    const place = copyPlaceOf(this.referenceOf(key), { placement, naming: 'generated' });
+    if (place !== undefined) this.#keyAt.set(keyOf(place.namespace, place.name), key);
+    return place;
+  }
+
+  importPlaceOf(key: Key): Place | undefined {
+    return sameNamePlaceOf(this.referenceOf(key), this.rules.translation.placement);
+  }
+
+  importableAt(place: Place | undefined): HostContent | undefined {
+    return place && this.windows.importable.get(keyOf(place.namespace, place.name));
+  }
+
+  /** The tenant's object came, changed or went. */
+  noteVirtual(key: Key): void {
+    const item = this.windows.virtual.get(key);
+    if (item?.importedFrom === undefined) this.#marks.delete(key);
+    else this.#marks.set(key, item.importedFrom);
+    if (item !== undefined && isToken(item.content)) this.#tokens.add(key);
+    else this.#tokens.delete(key);
+  }
+
+  get marked(): Iterable<Key> {
+    return this.#marks.keys();
+  }
+
+  /** Keys of the copies on the host that stand where they belong, ours by name if nothing more. */
+  *copiedKeys(): IterableIterator<Key> {
+    for (const hostKey of this.windows.copies.keys()) {
+      const key = this.keyOfCopy(hostKey);
+      if (key !== undefined) yield key;
+    }
+  }
+
+  /** The key that a host object is, or was, a copy for. */
+  keyOfCopy(hostKey: Key): Key | undefined {
+    const item = this.windows.copies.get(hostKey);
+    const annotated = item && annotatedKeyOf(item);
+    const place = annotated === undefined ? undefined : this.copyPlaceOf(annotated);
+    if (place !== undefined && keyOf(place.namespace, place.name) === hostKey) return annotated;
+    return this.#keyAt.get(hostKey);
+  }
+
+  /** What stands behind a reference now, as far as it is known. */
+  standingOf(reference: Reference): Standing {
+    const key = keyOf(reference.namespace, reference.name);
+    const mark = this.#marks.get(key);
+    if (this.windows.virtual.has(key) && mark === undefined) return this.#standingOfTenants(key);
+    const importable = this.importableAt(this.importPlaceOf(key));
+    if (!this.windows.virtual.has(key)) return importable === undefined ? 'unresolved' : 'imported';
+    return mark === importable?.uid ? 'imported' : this.#standingOfTenants(key);
+  }
+
+  #standingOfTenants(key: Key): Standing {
+    return this.isExported && !this.#tokens.has(key) ? 'exported' : 'named';
+  }
+}

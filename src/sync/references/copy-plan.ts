@@ -1,0 +1,135 @@
+// The copy of a tenant's object on the host: created, put right and removed, and never anything but our own. Pure.
+import type { KubeObject } from '../../object/object.ts';
+import { entriesOf } from '../keys.ts';
+import { ownerReference, repairOwners } from '../owner.ts';
+import { annotatedKeyOf, judgeOwnership } from '../ownership.ts';
+import type { Place } from '../placement.ts';
+import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys, pauseKey } from '../words.ts';
+import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
+import { ask, type ContentFacts, type ContentStep, done } from './content-step.ts';
+import { removalOf } from './import-plan.ts';
+
+export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentStep {
+  const { copy, copyPlace } = facts;
+  if (copyPlace === undefined) return done({ kind: 'settled', as: 'none' });
+  if (copy === undefined) {
+    if (facts.owner.kind === 'missing') return done({ kind: 'waiting', message: facts.owner.message });
+    return ask({
+      side: 'host',
+      verb: 'create',
+      object: render(facts, { virtual, place: copyPlace }),
+      place: copyPlace,
+    });
+  }
+  const ownership = judgeOwnership(copy, facts.key, facts.placement);
+  if (ownership.kind !== 'ours') {
+    if (isVclusters(copy, facts)) return done({ kind: 'settled', as: 'exported' });
+    const message = `The host name of ${facts.kind.kind} "${facts.key}" is taken by an object that somebody else manages`;
+    return done({ kind: 'refused', reason: 'NotOwned', message });
+  }
+  if (copy.annotations?.[pauseKey] === 'true') return done({ kind: 'settled', as: 'exported' });
+  if (copy.isDeleting) return done({ kind: 'waiting', message: 'the host copy is being deleted' });
+  const change = contentChange(virtual.content, copy);
+  // Only what says whose it is may be deleted; damage is repaired first.
+  if (change.kind === 'replace' && ownership.isDeletable) return ask(removalOf(copy, 'host'));
+  const metadata = metadataChange(facts, { virtual, copy, place: copyPlace });
+  const members = change.kind === 'patch' ? change.members : undefined;
+  if (metadata === undefined && members === undefined) return done({ kind: 'settled', as: 'exported' });
+  const { uid, resourceVersion } = copy;
+  const mergePatch = { metadata: { uid, resourceVersion, ...metadata }, ...members };
+  return ask({ side: 'host', verb: 'patch', place: copyPlace, mergePatch });
+}
+
+/** Nobody needs it: away with what is provably ours. `as` is what is said when nothing is left to do. */
+export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): ContentStep {
+  const { copy } = facts;
+  const settled = done({ kind: 'settled', as });
+  if (copy === undefined || copy.isDeleting || copy.annotations?.[pauseKey] === 'true') return settled;
+  const ownership = judgeOwnership(copy, facts.key, facts.placement);
+  if (ownership.kind !== 'ours' || !ownership.isDeletable) return settled;
+  if (!facts.mayRemove) return done({ kind: 'waiting', message: 'not all references are counted yet' });
+  return ask(removalOf(copy, 'host'));
+}
+
+/** With mapped namespaces vCluster's own syncer keeps its copy at the same place: then the content is there already. */
+function isVclusters(copy: HostContent, { key, placement }: ContentFacts): boolean {
+  return copy.labels?.[markerLabel] === placement.virtualCluster && annotatedKeyOf(copy) === key;
+}
+
+interface Copied {
+  virtual: VirtualContent;
+  place: Place;
+}
+
+function render(facts: ContentFacts, copied: Copied): KubeObject {
+  const owner = ownerReference(facts.owner, false);
+  return {
+    apiVersion: 'v1',
+    kind: facts.kind.kind,
+    metadata: {
+      ...copied.place,
+      labels: Object.fromEntries(labelsOf(facts, copied.virtual)),
+      annotations: Object.fromEntries(annotationsOf(facts, copied)),
+      ...(owner && { ownerReferences: [owner] }),
+    },
+    ...copied.virtual.content,
+  };
+}
+
+function tenantLabels({ labels }: ContentFacts, virtual: VirtualContent): [string, string][] {
+  return [...entriesOf(virtual.labels)].flatMap(([key, value]) => {
+    const hostKey = labels.toHost(key);
+    return hostKey === undefined ? [] : [[hostKey, value] satisfies [string, string]];
+  });
+}
+
+function labelsOf(facts: ContentFacts, virtual: VirtualContent): Map<string, string> {
+  const labels = new Map(tenantLabels(facts, virtual));
+  return labels.set(markerLabel, facts.placement.virtualCluster).set(namespaceLabel, virtual.namespace);
+}
+
+/** The tenant's own annotations stay at home: on a host they steer controllers that read them from Secrets. */
+function annotationsOf(facts: ContentFacts, { virtual, place }: Copied): Map<string, string> {
+  const annotations = new Map<string, string>([
+    [objectKeys.name, virtual.name],
+    [objectKeys.namespace, virtual.namespace],
+    [objectKeys.uid, virtual.uid],
+    [objectKeys.kind, facts.kind.kindAnnotation],
+    [objectKeys.hostName, place.name],
+    [objectKeys.hostNamespace, place.namespace],
+  ]);
+  if (facts.placement.mode === 'mapped') annotations.set(instanceKey, facts.placement.instance);
+  const copied = tenantLabels(facts, virtual).map(([key]) => key);
+  if (copied.length > 0) annotations.set(labelKeysKey, copied.sort().join('\n'));
+  return annotations;
+}
+
+/** Labels that we have set before and want no longer go; whatever else stands on the copy is the host's own. */
+function metadataChange(
+  facts: ContentFacts,
+  { virtual, copy, place }: Copied & { copy: HostContent },
+): Record<string, unknown> | undefined {
+  const wantedLabels = labelsOf(facts, virtual);
+  const wantedAnnotations = annotationsOf(facts, { virtual, place });
+  const set = (copy.annotations?.[labelKeysKey] ?? '').split('\n').filter((key) => key !== '');
+  const labels = mapChange(wantedLabels, entriesOf(copy.labels), set);
+  const annotations = mapChange(wantedAnnotations, entriesOf(copy.annotations), [labelKeysKey]);
+  const ownerReferences = repairOwners(copy.ownerReferences, ownerReference(facts.owner, false));
+  if (labels.size === 0 && annotations.size === 0 && ownerReferences === undefined) return undefined;
+  return {
+    ...(labels.size > 0 && { labels: Object.fromEntries(labels) }),
+    ...(annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
+    ...(ownerReferences && { ownerReferences }),
+  };
+}
+
+function mapChange(
+  wanted: ReadonlyMap<string, string>,
+  found: ReadonlyMap<string, string>,
+  leftovers: readonly string[],
+): Map<string, string | null> {
+  const changes = new Map<string, string | null>();
+  for (const [key, value] of wanted) if (found.get(key) !== value) changes.set(key, value);
+  for (const key of leftovers) if (found.has(key) && !wanted.has(key)) changes.set(key, null);
+  return changes;
+}

@@ -1,0 +1,52 @@
+// The copy of a host object in the virtual cluster: how it is made, kept as the host has it, and taken away. Pure.
+import { type KubeObject, splitKey } from '../../object/object.ts';
+import type { Place } from '../placement.ts';
+import { importedFromKey } from '../words.ts';
+import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
+import type { ContentFacts, ContentRequest, ContentStep } from './content-step.ts';
+
+export function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: Place } {
+  const place = splitKey(facts.key);
+  const object: KubeObject = {
+    apiVersion: 'v1',
+    kind: facts.kind.kind,
+    // Labels and annotations of the host mean something to the host; the tenant asked for the content.
+    metadata: { ...place, annotations: { [importedFromKey]: importable.uid } },
+    ...importable.content,
+  };
+  return { object, place };
+}
+
+/** Undefined when the import is as it should be. */
+export function planImport(
+  facts: ContentFacts,
+  { virtual, importable }: { virtual: VirtualContent; importable: HostContent },
+): ContentStep | undefined {
+  if (virtual.isDeleting) return undefined;
+  if (!facts.isReferenced) {
+    return facts.mayRemove ? { kind: 'request', request: removalOf(virtual, 'virtual') } : undefined;
+  }
+  const change = contentChange(importable.content, virtual);
+  switch (change.kind) {
+    case 'same':
+      return undefined;
+    case 'replace':
+      return { kind: 'request', request: removalOf(virtual, 'virtual') };
+    case 'patch': {
+      const { uid, resourceVersion } = virtual;
+      const mergePatch = { metadata: { uid, resourceVersion }, ...change.members };
+      return { kind: 'request', request: { side: 'virtual', verb: 'patch', place: placeOf(virtual), mergePatch } };
+    }
+    default:
+      return change satisfies never;
+  }
+}
+
+export function removalOf(item: VirtualContent | HostContent, side: 'host' | 'virtual'): ContentRequest {
+  const { uid, resourceVersion } = item;
+  return { side, verb: 'remove', place: placeOf(item), preconditions: { uid, resourceVersion } };
+}
+
+function placeOf({ namespace, name }: Place): Place {
+  return { namespace, name };
+}

@@ -1,0 +1,79 @@
+// Keeps a list of tenants' Secrets or ConfigMaps that looks too empty from taking their copies off the host: the same caution
+// as for the objects that refer to them, over one list.
+import type { Log } from '../../log.ts';
+import { type Key, keyOf } from '../../object/object.ts';
+import { DeleteGuard } from '../delete-guard.ts';
+import { isOursFor } from '../ownership.ts';
+import type { ContentWorld } from './content-world.ts';
+
+export class ListDoubt {
+  readonly #guard = new DeleteGuard<'content'>();
+  readonly #world: ContentWorld;
+  readonly #log: Log;
+  readonly #enqueue: (key: Key) => void;
+  #isConfirming = false;
+
+  constructor(options: { world: ContentWorld; log: Log; enqueue: (key: Key) => void }) {
+    this.#world = options.world;
+    this.#log = options.log;
+    this.#enqueue = options.enqueue;
+  }
+
+  isWithheld(key: Key): boolean {
+    return this.#guard.isWithheld(key);
+  }
+
+  noteChange(key: Key, { isAbsentFromList }: { isAbsentFromList: boolean }): void {
+    const place = isAbsentFromList ? this.#world.copyPlaceOf(key) : undefined;
+    const hasCopy = place !== undefined && this.#world.windows.copies.has(keyOf(place.namespace, place.name));
+    if (hasCopy) this.#guard.suspect(key, 'content');
+    else this.#guard.clear(key, 'content');
+  }
+
+  /** After a start there is no earlier list to compare with, so the list is held against the copies on the host. */
+  judgeFirstList(): void {
+    const { virtual } = this.#world.windows;
+    for (const key of this.#ownKeys()) if (!virtual.has(key)) this.#guard.suspect(key, 'content');
+    this.judge();
+  }
+
+  #ownKeys(): Key[] {
+    const { placement } = this.#world.rules.translation;
+    const { copies } = this.#world.windows;
+    return [...this.#world.copiedKeys()].filter((key) => {
+      const place = this.#world.copyPlaceOf(key);
+      const copy = place && copies.get(keyOf(place.namespace, place.name));
+      return copy !== undefined && isOursFor(copy, key, placement);
+    });
+  }
+
+  judge(): void {
+    const suspects = this.#guard.suspects('content');
+    if (suspects.length === 0 || this.#isConfirming) return;
+    const copies = this.#ownKeys().length;
+    if (this.#guard.isBelievable(suspects.length, copies)) {
+      this.#release(suspects);
+      return;
+    }
+    const fields = { room: 'sync', kind: this.#world.kind.kind, deletes: suspects.length, copies };
+    this.#log.error(fields, 'list would delete many copies, asking again');
+    this.#isConfirming = true;
+    this.#confirm(suspects).catch((error: unknown) => {
+      this.#isConfirming = false;
+      this.#log.error({ room: 'sync', err: error }, 'second list could not be read, no copy is deleted');
+    });
+  }
+
+  /** Keys that the second list has again were cleared by their own change; what is still suspect is confirmed. */
+  async #confirm(asked: readonly Key[]): Promise<void> {
+    await this.#world.windows.virtual.relist('confirm a mass delete');
+    this.#isConfirming = false;
+    const suspects = new Set(this.#guard.suspects('content'));
+    this.#release(asked.filter((key) => suspects.has(key)));
+    this.judge();
+  }
+
+  #release(keys: readonly Key[]): void {
+    for (const key of this.#guard.release(keys, 'content')) this.#enqueue(key);
+  }
+}

@@ -1,0 +1,73 @@
+// What one pass over a piece of content remembers between its requests, and what an answer means for the rest of it. Pure.
+// Messages of servers stop here: one that refuses a Secret may quote it.
+import type { Answer } from '../../cluster/answer.ts';
+import { importableLabel } from '../words.ts';
+import type { HostContent } from './content-kind.ts';
+import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
+
+export interface PassMemory {
+  lost: ContentFacts['lost'];
+  mustRead: 'host' | 'virtual' | undefined;
+  /** What stands at the place of the copy without the label that our window goes by. */
+  unmarked: HostContent | undefined;
+  end: ContentOutcome | undefined;
+}
+
+export function freshPass(): PassMemory {
+  return { lost: 'unknown', mustRead: undefined, unmarked: undefined, end: undefined };
+}
+
+const namespaceRetryMs = 5000;
+/** A namespace that a tenant names and has not made yet. */
+const missingNamespaceRetryMs = 30_000;
+
+export function absorbAnswer(
+  memory: PassMemory,
+  { request, answer, mark }: { request: ContentRequest; answer: Answer; mark: string | undefined },
+): PassMemory {
+  const end = (outcome: ContentOutcome): PassMemory => ({ ...memory, end: outcome });
+  switch (answer.kind) {
+    case 'ok':
+      if (request.verb !== 'get') return memory;
+      return { ...memory, lost: lostBy(answer.object.metadata, mark) };
+    case 'notFound':
+      if (request.verb === 'get') return { ...memory, lost: 'gone' };
+      if (request.verb !== 'create') return { ...memory, unmarked: undefined };
+      return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: missingNamespaceRetryMs });
+    case 'conflict':
+    case 'alreadyExists':
+      return { ...memory, mustRead: request.side };
+    case 'forbidden':
+      if (answer.namespaceTerminating)
+        return end({ kind: 'waiting', message: 'the namespace is being deleted', retryAfterMs: namespaceRetryMs });
+      return end({
+        kind: 'refused',
+        reason: 'Forbidden',
+        message: `the ${request.side} cluster does not allow "${request.verb === 'remove' ? 'delete' : request.verb}"`,
+      });
+    case 'refused':
+      return end({
+        kind: 'refused',
+        reason: 'HostRefused',
+        message: `The ${request.side} API server does not accept the copy (${answer.status} ${answer.reason})`,
+      });
+    case 'throttled':
+    case 'failed':
+      return end({ kind: 'retry', retryAfterMs: answer.retryAfterMs });
+    case 'gone':
+    case 'unauthorized':
+    case 'notSent':
+      return end({ kind: 'retry' });
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** The host object is there: with its label the window will show it, without it the import has to go. */
+function lostBy(
+  metadata: { uid?: string; labels?: Record<string, string> },
+  mark: string | undefined,
+): ContentFacts['lost'] {
+  if (metadata.uid !== mark) return 'gone';
+  return metadata.labels?.[importableLabel] === 'true' ? 'unknown' : 'unlabelled';
+}

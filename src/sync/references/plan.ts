@@ -1,0 +1,42 @@
+// What has to happen next to the content of one object that is, was or may be referred to: a copy of the tenant's object on
+// the host, or a copy of the host's object in the virtual cluster, or neither. Pure. In: facts. Out: one request or an end.
+//
+//   virtual object   host object with the label   referred to   result
+//   the tenant's     any                           yes           exported under the host name
+//   the tenant's     any                           no            no copy of it on the host
+//   none             there                         yes           imported under its own name
+//   imported         there, that uid               yes           kept as the host has it
+//   imported         there, that uid               no            the import goes
+//   imported         there, that uid, no label     any           the import goes
+//   imported         gone, or another uid          any           the mark means nothing: the tenant's
+import { type HostContent, isToken, type VirtualContent } from './content-kind.ts';
+import { ask, type ContentFacts, type ContentStep, done } from './content-step.ts';
+import { planCopy, planCopyRemoval } from './copy-plan.ts';
+import { planImport, removalOf, renderImport } from './import-plan.ts';
+
+/** The host authorises an import for as long as that very object is there and says so. */
+export function isImport(virtual: VirtualContent | undefined, importable: HostContent | undefined): boolean {
+  return virtual?.importedFrom !== undefined && virtual.importedFrom === importable?.uid;
+}
+
+export function planContent(facts: ContentFacts): ContentStep {
+  const { virtual, importable, importPlace } = facts;
+  if (virtual?.importedFrom !== undefined && importable === undefined && importPlace !== undefined) {
+    if (facts.lost === 'unknown') return ask({ side: 'host', verb: 'get', place: importPlace });
+    if (facts.lost === 'unlabelled' && virtual.isDeleting === undefined) return ask(removalOf(virtual, 'virtual'));
+  }
+  if (virtual !== undefined && isImport(virtual, importable)) {
+    return planImport(facts, { virtual, importable: importable as HostContent }) ?? planCopyRemoval(facts, 'imported');
+  }
+  if (virtual === undefined && importable !== undefined && facts.isReferenced) {
+    return ask({ side: 'virtual', verb: 'create', ...renderImport(facts, importable) });
+  }
+  if (virtual === undefined || !facts.isExported || !facts.isReferenced) return planCopyRemoval(facts, 'none');
+  if (isToken(virtual.content)) {
+    const removal = planCopyRemoval(facts, 'none');
+    if (removal.kind === 'request') return removal;
+    const message = `${facts.kind.kind} "${facts.key}" holds the token of a service account, which is not copied to the host`;
+    return done({ kind: 'refused', reason: 'ReferenceRefused', message });
+  }
+  return planCopy(facts, virtual);
+}

@@ -1,0 +1,36 @@
+// The series of references, at zero from the start. Counts only: names of Secrets are nobody's business here.
+import { Counter, Gauge } from 'prom-client';
+import type { Metrics } from '../../metrics.ts';
+import { contentKinds } from './content-kind.ts';
+
+export interface ReferenceMetrics {
+  request(kind: string, request: string): void;
+  objects(kind: string, state: string, count: number): void;
+}
+
+const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
+export const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
+
+export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
+  const registers = [registry];
+  const asked = new Counter({
+    name: 'hostward_reference_requests_total',
+    help: 'Writes of content behind references',
+    labelNames: ['kind', 'request'],
+    registers,
+  });
+  const objects = new Gauge({
+    name: 'hostward_reference_objects',
+    help: 'Objects behind references by state',
+    labelNames: ['kind', 'state'],
+    registers,
+  });
+  for (const { kind } of contentKinds) {
+    for (const request of requests) asked.inc({ kind, request }, 0);
+    for (const state of contentStates) objects.set({ kind, state }, 0);
+  }
+  return {
+    request: (kind, request) => asked.inc({ kind, request }),
+    objects: (kind, state, count) => objects.set({ kind, state }, count),
+  };
+}

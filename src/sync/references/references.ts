@@ -1,0 +1,209 @@
+// References as the rest of sync sees them: names for the patches, a count of who refers to what, and one small sync for each
+// kind whose content the configuration may move. In: the windows that somebody opens when a kind is named. Out: names, events
+// on the objects that refer, content on either side.
+import type { Clock } from '../../clock.ts';
+import type { Writer } from '../../cluster/writer.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { type Key, keyOf } from '../../object/object.ts';
+import type { OwnerState } from '../owner.ts';
+import type { Facts } from '../step.ts';
+import type { Rules } from '../world.ts';
+import { type ContentKind, contentKinds } from './content-kind.ts';
+import { ContentSync } from './content-sync.ts';
+import { type ContentWindows, ContentWorld } from './content-world.ts';
+import { type Naming, type Reference, ReferenceNames, type Standing } from './names.ts';
+import { contentStates, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { type CountedReference, ReferenceRegistry } from './registry.ts';
+
+export interface ReferenceSettings {
+  naming: Naming;
+  /** Kinds that reference patches name and whose content can cross. */
+  kinds: ReadonlySet<string>;
+  /** Kinds whose sync to the host is on. */
+  exported: ReadonlySet<string>;
+}
+
+export interface ReferencesOptions {
+  settings: ReferenceSettings;
+  openWindows: (kind: ContentKind) => ContentWindows;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+}
+
+/** What the sync of the objects that refer lends to that of what they refer to. */
+export interface ReferenceHost {
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  mayWrite: () => boolean;
+  rules: () => Rules;
+  owner: () => OwnerState;
+  isListInDoubt: () => boolean;
+  /** Whether the host copy of this virtual object holds the text. */
+  isMentioned: (referrer: Key, text: string) => boolean;
+  enqueue: (referrer: Key) => void;
+  tell: (referrer: Key, note: { reason: string; message: string }) => void;
+}
+
+/** Enough to find the mistake, few enough for one event. */
+const namedUnresolved = 3;
+/** Content in trouble that status lists; the counts are complete. */
+const listLimit = 100;
+
+export class References {
+  readonly names: ReferenceNames;
+  readonly registry: ReferenceRegistry;
+  readonly #options: ReferencesOptions;
+  readonly #series: ReferenceMetrics;
+  readonly #syncs = new Map<string, ContentSync>();
+  #settings: ReferenceSettings;
+  #host: ReferenceHost | undefined;
+  #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
+
+  constructor(options: ReferencesOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#series = createReferenceMetrics(options.metrics);
+    this.names = new ReferenceNames({
+      naming: () => this.#settings.naming,
+      standingOf: (reference) => this.#standingOf(reference),
+    });
+    this.registry = new ReferenceRegistry({
+      changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
+      completed: () => this.enqueueAll(),
+    });
+  }
+
+  /** Resolves when the first lists of every kind that is named are in. */
+  async start(host: ReferenceHost): Promise<void> {
+    this.#host = host;
+    this.#phase = 'open';
+    await this.#openKinds(this.#settings.kinds);
+  }
+
+  /** Sync has begun with the objects that refer. */
+  work(): void {
+    this.#phase = 'working';
+    for (const sync of this.#syncs.values()) sync.work();
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.#phase = 'stopped';
+    await Promise.all([...this.#syncs.values()].map((sync) => sync.stop(withinMs)));
+  }
+
+  /** A new configuration. A kind that is named no more keeps its windows: what was copied has to be taken back. */
+  async take(settings: ReferenceSettings): Promise<void> {
+    if (this.#phase === 'open' || this.#phase === 'working') await this.#openKinds(settings.kinds);
+    this.#settings = settings;
+    this.enqueueAll();
+  }
+
+  async #openKinds(kinds: ReadonlySet<string>): Promise<void> {
+    const wanted = contentKinds.filter(({ kind }) => kinds.has(kind) && !this.#syncs.has(kind));
+    const opened = wanted.map((kind) => this.#open(kind));
+    await Promise.all(opened.map((sync) => sync.start()));
+    if (this.#phase === 'stopped') return;
+    for (const sync of opened) {
+      this.#syncs.set(sync.world.kind.kind, sync);
+      if (this.#phase === 'working') sync.work();
+    }
+  }
+
+  #open(kind: ContentKind): ContentSync {
+    const host = this.#host as ReferenceHost;
+    const { clock, random, log, metrics } = this.#options;
+    const world = new ContentWorld({
+      kind,
+      windows: this.#options.openWindows(kind),
+      rules: host.rules,
+      isExported: () => this.#settings.exported.has(kind.kind) && this.#settings.naming === 'generated',
+    });
+    return new ContentSync({
+      world,
+      registry: this.registry,
+      virtualWriter: host.virtualWriter,
+      hostWriter: host.hostWriter,
+      clock,
+      random,
+      log,
+      metrics,
+      series: this.#series,
+      mayWrite: host.mayWrite,
+      owner: host.owner,
+      isListInDoubt: host.isListInDoubt,
+      isMentioned: (text) => [...this.registry.unsure].some((referrer) => host.isMentioned(referrer, text)),
+      standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),
+      refused: (key, note) => {
+        for (const referrer of this.registry.referrersOf(world.referenceOf(key))) host.tell(referrer, note);
+      },
+    });
+  }
+
+  #standingOf(reference: Reference): Standing {
+    return this.#syncs.get(reference.kind)?.world.standingOf(reference) ?? 'named';
+  }
+
+  #standingChanged(reference: Reference): void {
+    const standing = this.#standingOf(reference);
+    for (const referrer of this.registry.referrersOf(reference)) {
+      if (this.registry.standingSaid(referrer, reference) !== standing) this.#host?.enqueue(referrer);
+    }
+  }
+
+  enqueueAll(): void {
+    for (const sync of this.#syncs.values()) sync.enqueueAll();
+  }
+
+  /** Whoever refers will be looked at again, all of them. */
+  recount(referrers: Iterable<Key>): void {
+    this.registry.recount(referrers);
+    this.enqueueAll();
+  }
+
+  /** What a pass over an object came to. */
+  note({ key, isDeleteWithheld, virtual }: Facts, references: readonly CountedReference[]): void {
+    // Its host copy stays for now, so what it refers to stays as well.
+    if (virtual === undefined && isDeleteWithheld) return;
+    this.registry.note(key, references);
+    const unresolved = references.filter(({ standing }) => standing === 'unresolved');
+    if (unresolved.length === 0 || virtual === undefined) return;
+    const named = unresolved
+      .slice(0, namedUnresolved)
+      .map(
+        ({ kind, namespace, name }) => `${kind} "${namespace === virtual.namespace ? name : keyOf(namespace, name)}"`,
+      );
+    const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
+    const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;
+    this.#host?.tell(key, { reason: 'ReferenceUnresolved', message });
+  }
+
+  noteFailed(key: Key, references: readonly CountedReference[]): void {
+    this.registry.noteFailed(key, references);
+  }
+
+  /** Also sets the gauges: both count the same. Undefined when no content is moved. */
+  status(): object | undefined {
+    if (this.#syncs.size === 0) return undefined;
+    return Object.fromEntries(
+      [...this.#syncs].map(([kind, sync]) => {
+        const counts = new Map(contentStates.map((state) => [state, 0]));
+        const trouble: { object: Key; state: string; message: string }[] = [];
+        for (const [object, outcome] of sync.outcomes) {
+          const state = outcome.kind === 'settled' ? outcome.as : outcome.kind;
+          counts.set(state, (counts.get(state) ?? 0) + 1);
+          const message = 'message' in outcome ? outcome.message : undefined;
+          if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
+        }
+        for (const [state, count] of counts) this.#series.objects(kind, state, count);
+        return [kind, { ...Object.fromEntries(counts), trouble }];
+      }),
+    );
+  }
+
+  get isIdle(): boolean {
+    return [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
+  }
+}

@@ -1,0 +1,110 @@
+// Who refers to what, as counted from the current state: every pass over a virtual object says anew what its host copy
+// names. Until all objects have had their pass since the last count began, "nobody refers to it" is not yet known.
+import { type Key, keyOf } from '../../object/object.ts';
+import type { Reference, Standing } from './names.ts';
+
+export interface CountedReference extends Reference {
+  /** What stood behind the name when it was written. */
+  standing: Standing;
+}
+
+/** `<kind> <namespace>/<name>`. */
+export type Target = string;
+
+export function targetOf({ kind, namespace, name }: Reference): Target {
+  return `${kind} ${keyOf(namespace, name)}`;
+}
+
+export class ReferenceRegistry {
+  readonly #changed: (reference: Reference) => void;
+  readonly #completed: () => void;
+  readonly #byReferrer = new Map<Key, readonly CountedReference[]>();
+  readonly #referrers = new Map<Target, Set<Key>>();
+  readonly #uncounted = new Set<Key>();
+  /** Objects whose last pass failed before all their references were known; their host copies stay as they are. */
+  readonly #unsure = new Set<Key>();
+  #hasBegun = false;
+
+  constructor(options: { changed: (reference: Reference) => void; completed: () => void }) {
+    this.#changed = options.changed;
+    this.#completed = options.completed;
+  }
+
+  /** Counting begins anew for these; what is known stays until they have had their pass. */
+  recount(referrers: Iterable<Key>): void {
+    this.#hasBegun = true;
+    for (const key of referrers) this.#uncounted.add(key);
+    for (const key of this.#byReferrer.keys()) this.#uncounted.add(key);
+    if (this.isComplete) this.#completed();
+  }
+
+  get isComplete(): boolean {
+    return this.#hasBegun && this.#uncounted.size === 0;
+  }
+
+  get unsure(): Iterable<Key> {
+    return this.#unsure;
+  }
+
+  note(referrer: Key, references: readonly CountedReference[]): void {
+    this.#unsure.delete(referrer);
+    this.#replace(referrer, references);
+    this.#count(referrer);
+  }
+
+  /** The host copy stays as it was, and so do the references in it that are known. */
+  noteFailed(referrer: Key, references: readonly CountedReference[]): void {
+    this.#unsure.add(referrer);
+    const before = this.#byReferrer.get(referrer) ?? [];
+    const found = new Set(references.map(targetOf));
+    this.#replace(referrer, [...references, ...before.filter((one) => !found.has(targetOf(one)))]);
+    this.#count(referrer);
+  }
+
+  #count(referrer: Key): void {
+    if (this.#uncounted.delete(referrer) && this.isComplete) this.#completed();
+  }
+
+  #replace(referrer: Key, references: readonly CountedReference[]): void {
+    const before = this.#byReferrer.get(referrer) ?? [];
+    if (references.length > 0) this.#byReferrer.set(referrer, references);
+    else this.#byReferrer.delete(referrer);
+    const after = new Set(references.map(targetOf));
+    const changed = new Map<Target, Reference>();
+    for (const one of references) {
+      const target = targetOf(one);
+      const referrers = this.#referrers.get(target) ?? new Set();
+      if (!referrers.has(referrer)) changed.set(target, one);
+      this.#referrers.set(target, referrers.add(referrer));
+    }
+    for (const one of before) {
+      const target = targetOf(one);
+      const referrers = this.#referrers.get(target);
+      if (after.has(target) || !referrers?.delete(referrer)) continue;
+      if (referrers.size === 0) this.#referrers.delete(target);
+      changed.set(target, one);
+    }
+    for (const reference of changed.values()) this.#changed(reference);
+  }
+
+  isReferenced(reference: Reference): boolean {
+    return this.#referrers.has(targetOf(reference));
+  }
+
+  referrersOf(reference: Reference): readonly Key[] {
+    return [...(this.#referrers.get(targetOf(reference)) ?? [])];
+  }
+
+  /** What was said to stand behind it when this referrer was last seen. */
+  standingSaid(referrer: Key, reference: Reference): Standing | undefined {
+    const target = targetOf(reference);
+    return this.#byReferrer.get(referrer)?.find((one) => targetOf(one) === target)?.standing;
+  }
+
+  /** Keys of everything of one kind that is referred to. */
+  *keysOf(kind: string): IterableIterator<Key> {
+    for (const target of this.#referrers.keys()) {
+      if (target.startsWith(`${kind} `)) yield target.slice(kind.length + 1);
+    }
+  }
+}

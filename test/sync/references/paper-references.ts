@@ -1,0 +1,158 @@
+import type { PatchEntry } from '../../../src/config/settings.ts';
+import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
+import { type Log, silentLog } from '../../../src/log.ts';
+import { createMetrics, type Metrics } from '../../../src/metrics.ts';
+import { generatedName } from '../../../src/object/names.ts';
+import type { KubeObject } from '../../../src/object/object.ts';
+import { openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
+import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
+import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';
+import type { Naming } from '../../../src/sync/references/names.ts';
+import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
+import { createRules } from '../../../src/sync/rules.ts';
+import type { SyncOptions } from '../../../src/sync/sync.ts';
+import { settle } from '../../virtual-clock.ts';
+import { PaperWindow } from '../paper-cluster.ts';
+import { defaultSettings, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
+import { entry } from '../patch/paper-patch.ts';
+
+export interface ReferenceOptions extends Omit<PaperOptions, 'patches'> {
+  references?: readonly PatchEntry[];
+  naming?: Naming;
+  exported?: readonly string[];
+  log?: Log;
+}
+
+export const toSecret = entry({ path: 'metadata.annotations["k"]', reference: { apiVersion: 'v1', kind: 'Secret' } });
+export const toConfigMap = entry({
+  path: 'metadata.annotations["c"]',
+  reference: { apiVersion: 'v1', kind: 'ConfigMap' },
+});
+
+/** A sync with references between two paper clusters that outlive it. */
+export class ReferenceWorld extends PaperWorld {
+  given: ReferenceOptions;
+  references!: References;
+  contentWindows = new Map<string, PaperWindow<never>>();
+  metrics: Metrics = createMetrics();
+
+  constructor(given: ReferenceOptions = {}) {
+    super(given);
+    this.given = given;
+  }
+
+  get settings(): ReferenceSettings {
+    const {
+      references = [toSecret, toConfigMap],
+      naming = 'generated',
+      exported = ['Secret', 'ConfigMap'],
+    } = this.given;
+    const kinds = new Set(references.flatMap(({ reference }) => reference?.kind ?? []));
+    return { naming, kinds, exported: new Set(exported) };
+  }
+
+  rulesNow(): SyncOptions['rules'] {
+    const { references = [toSecret, toConfigMap], settings, mapping } = this.given;
+    const compiled = compilePatchSet(
+      references.map((one, index) => ({ index, entry: one })),
+      patchableFields,
+    );
+    if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
+    const { patcher } = openPatcher({
+      settings: { virtualClusterName: 'vc', hostNamespace: 'vcluster-vc', vcluster: {} },
+      set: compiled.set,
+      mappings: undefined,
+      openSandbox: (setup) => new InProcessSandbox(setup),
+      clock: this.clock,
+      references: this.references.names,
+    });
+    return createRules({ ...defaultSettings, ...settings }, mapping, patcher);
+  }
+
+  override async run(over: Partial<SyncOptions> = {}): Promise<this> {
+    const open = (name: string, server: PaperWorld['host'], project: (object: KubeObject) => unknown) => {
+      const window = new PaperWindow<never>(server, name.split(' ')[1] ?? '', project as never);
+      this.contentWindows.set(name, window);
+      return window as never;
+    };
+    this.metrics = createMetrics();
+    this.references = new References({
+      settings: this.settings,
+      openWindows: ({ resource: { resource } }) => ({
+        virtual: open(`virtual ${resource}`, this.virtual, projectVirtualContent),
+        copies: open(`copies ${resource}`, this.host, (object) => projectCopy(object, 'vc')),
+        importable: open(`importable ${resource}`, this.host, (object) => projectImportable(object, 'vc')),
+      }),
+      clock: this.clock,
+      random: () => 0.5,
+      log: this.given.log ?? silentLog,
+      metrics: this.metrics,
+    });
+    return super.run({
+      rules: this.rulesNow(),
+      references: this.references,
+      log: this.given.log ?? silentLog,
+      metrics: this.metrics,
+      ...over,
+    });
+  }
+
+  /** The configuration changes while the daemon runs. */
+  async reconfigure(change: Partial<ReferenceOptions>): Promise<void> {
+    this.given = { ...this.given, ...change };
+    await this.references.take(this.settings);
+    this.sync.setRules(this.rulesNow());
+    await this.quiet();
+  }
+
+  override async quiet(): Promise<void> {
+    for (let turn = 0; turn < 200; turn++) {
+      await settle(3);
+      if (this.sync.queue.isIdle && this.references.isIdle) return;
+    }
+  }
+
+  /** The tenant's Endpoints, which refers to a Secret (k) or a ConfigMap (c). */
+  refer(annotations: Record<string, string>, name = 'web', namespace = 'default'): void {
+    putPair(this, name, '10.0.0.1', { namespace, annotations });
+  }
+
+  said(key: 'k' | 'c' = 'k', name = 'web', namespace = 'default'): string | undefined {
+    const place = this.given.mapping ? { namespace: 'team', name } : undefined;
+    const copy = place ? this.host.get('endpoints', place.namespace, place.name) : this.copy(name, namespace);
+    return copy?.metadata.annotations?.[key];
+  }
+
+  exported(name: string, namespace = 'default', resource = 'secrets'): KubeObject | undefined {
+    return this.host.get(resource, 'vcluster-vc', generatedName({ name, namespace }, 'vc'));
+  }
+
+  imported(name: string, namespace = 'default'): KubeObject | undefined {
+    return this.virtual.get('secrets', namespace, name);
+  }
+
+  contentWrites(): string[] {
+    const all = [
+      ...this.host.writes.map((one) => `host ${one}`),
+      ...this.virtual.writes.map((one) => `virtual ${one}`),
+    ];
+    return all.filter((one) => / (secrets|configmaps) /.test(one));
+  }
+}
+
+export function secret(name: string, value = 'djE=', metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: 'default', ...metadata },
+    type: 'Opaque',
+    data: { value },
+  };
+}
+
+/** A Secret of the host's people, which tenants may have. */
+export function hostSecret(name: string, value = 'aG9zdA==', labels: Record<string, string> = importable): KubeObject {
+  return secret(name, value, { namespace: 'vcluster-vc', labels });
+}
+
+export const importable = { 'hostward.dev/importable': 'true' };

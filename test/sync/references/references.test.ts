@@ -1,0 +1,539 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { generatedName } from '../../../src/object/names.ts';
+import type { KubeObject } from '../../../src/object/object.ts';
+import type { NamespaceMapping } from '../../../src/sync/placement.ts';
+import { edit } from '../paper-sync.ts';
+import { entry } from '../patch/paper-patch.ts';
+import {
+  hostSecret,
+  importable,
+  type ReferenceOptions,
+  ReferenceWorld,
+  secret,
+  toConfigMap,
+  toSecret,
+} from './paper-references.ts';
+
+let world: ReferenceWorld;
+async function start(options: ReferenceOptions, prepare: (world: ReferenceWorld) => void): Promise<ReferenceWorld> {
+  world = new ReferenceWorld(options);
+  prepare(world);
+  await world.run();
+  return world;
+}
+afterEach(() => world.stop());
+
+const nameOf = (name: string, namespace = 'default') => generatedName({ name, namespace }, 'vc');
+const dataOf = (object: KubeObject | undefined) => (object?.['data'] as Record<string, string> | undefined)?.['value'];
+const markOf = (object: KubeObject | undefined) => object?.metadata.annotations?.['hostward.dev/imported-from'];
+const team: NamespaceMapping = {
+  hostNamespaceOf: (one) => (one === 'default' ? 'team' : undefined),
+  mappingsOnly: true,
+};
+
+function change(
+  server: ReferenceWorld['host'],
+  resource: string,
+  object: KubeObject | undefined,
+  to: (draft: KubeObject) => void,
+) {
+  return world.change(() => {
+    const draft = structuredClone(object as KubeObject);
+    to(draft);
+    server.put(resource, draft);
+  });
+}
+
+describe('content that is exported', () => {
+  it('goes to the host under the generated name, with our marks and without the annotations of the tenant', async () => {
+    const metadata = {
+      labels: { app: 'x', 'hostward.dev/importable': 'true', 'vcluster.loft.sh/other': 'y' },
+      annotations: { 'reflector.example/allowed': 'true' },
+    };
+    await start({}, (w) => {
+      w.refer({ k: 'db', c: 'conf' });
+      w.virtual.put('secrets', { ...secret('db', 'djE=', metadata), immutable: true });
+      w.virtual.put('configmaps', { metadata: { name: 'conf', namespace: 'default' }, binaryData: { b: 'AA==' } });
+    });
+    expect(world.said('k')).toBe(nameOf('db'));
+    const copy = world.exported('db') as KubeObject;
+    const uid = world.virtual.get('secrets', 'default', 'db')?.metadata.uid;
+    expect(copy).toMatchObject({ apiVersion: 'v1', kind: 'Secret', type: 'Opaque', data: { value: 'djE=' } });
+    expect(copy['immutable']).toBeUndefined();
+    expect(copy.metadata.labels).toEqual({
+      app: 'x',
+      'vcluster.loft.sh/managed-by': 'vc',
+      'vcluster.loft.sh/namespace': 'default',
+    });
+    expect(copy.metadata.annotations).toEqual({
+      'vcluster.loft.sh/object-name': 'db',
+      'vcluster.loft.sh/object-namespace': 'default',
+      'vcluster.loft.sh/object-uid': uid,
+      'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+      'vcluster.loft.sh/object-host-name': nameOf('db'),
+      'vcluster.loft.sh/object-host-namespace': 'vcluster-vc',
+      'hostward.dev/label-keys': 'app',
+    });
+    expect(copy.metadata.ownerReferences).toMatchObject([{ kind: 'Service', name: 'vc', controller: false }]);
+    expect(world.exported('conf', 'default', 'configmaps')).toMatchObject({
+      kind: 'ConfigMap',
+      binaryData: { b: 'AA==' },
+    });
+    expect(world.eventReasons()).toEqual([]);
+  });
+
+  it('follows the tenant, and a restart with nothing changed writes nothing', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db', 'djE=', { labels: { app: 'x', old: '1' } }));
+    });
+    await change(world.virtual, 'secrets', world.virtual.get('secrets', 'default', 'db'), (draft) => {
+      draft['data'] = { value: 'djI=', more: 'AA==' };
+      draft.metadata.labels = { app: 'y' };
+    });
+    expect(world.exported('db')?.['data']).toEqual({ value: 'djI=', more: 'AA==' });
+    expect(world.exported('db')?.metadata.labels).toMatchObject({ app: 'y' });
+    expect(world.exported('db')?.metadata.labels?.['old']).toBeUndefined();
+    await change(world.virtual, 'secrets', world.virtual.get('secrets', 'default', 'db'), (draft) => {
+      draft['data'] = {};
+    });
+    expect(world.exported('db')?.['data']).toEqual({});
+    const writes = world.contentWrites().length;
+    await world.restart();
+    expect(world.contentWrites()).toHaveLength(writes);
+  });
+
+  it('host edits are reverted, a copy that vanished comes back, labels of the host stay', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await change(world.host, 'secrets', world.exported('db'), (draft) => {
+      draft['data'] = { value: 'ZXZpbA==', extra: 'AA==' };
+      draft.metadata.labels = { mine: '1' };
+      draft.metadata.annotations = { ...draft.metadata.annotations, 'vcluster.loft.sh/object-uid': 'x' };
+    });
+    expect(world.exported('db')?.['data']).toEqual({ value: 'djE=' });
+    expect(world.exported('db')?.metadata.labels).toMatchObject({ mine: '1', 'vcluster.loft.sh/managed-by': 'vc' });
+    await world.change(() => world.host.remove('secrets', 'vcluster-vc', nameOf('db')));
+    expect(dataOf(world.exported('db'))).toBe('djE=');
+  });
+
+  it('somebody who never stops editing is answered once a second', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    for (let turn = 0; turn < 20; turn++)
+      await change(world.host, 'secrets', world.exported('db'), (draft) =>
+        Object.assign(draft, { data: { value: 'eA==' } }),
+      );
+    const patches = world.contentWrites().filter((one) => one.startsWith('host patch'));
+    expect(patches.length).toBeLessThanOrEqual(5);
+    await world.clock.advance(5000);
+    await world.quiet();
+    expect(dataOf(world.exported('db'))).toBe('djE=');
+  });
+
+  it('goes with the last reference, not before', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.refer({ k: 'db' }, 'other');
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.exported('db')).toBeDefined();
+    await change(world.virtual, 'endpoints', world.virtual.get('endpoints', 'default', 'other'), (draft) => {
+      draft.metadata.annotations = {};
+    });
+    expect(world.exported('db')).toBeUndefined();
+    expect(world.virtual.get('secrets', 'default', 'db')).toBeDefined();
+  });
+
+  it('goes when the tenant deletes it: the name stays generated, and the tenant is told', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.change(() => world.virtual.remove('secrets', 'default', 'db'));
+    expect(world.exported('db')).toBeUndefined();
+    expect(world.said()).toBe(nameOf('db'));
+    expect(world.eventReasons()).toEqual(['ReferenceUnresolved']);
+    await world.change(() => world.virtual.put('secrets', { ...secret('db'), type: 'kubernetes.io/tls' }));
+    expect(world.exported('db')?.['type']).toBe('kubernetes.io/tls');
+  });
+
+  it('another type under the same name is a copy made anew', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.stop();
+    world.virtual.remove('secrets', 'default', 'db');
+    world.virtual.put('secrets', { ...secret('db', 'djI='), type: 'kubernetes.io/basic-auth' });
+    const before = world.exported('db')?.metadata.uid;
+    await world.run();
+    expect(world.exported('db')).toMatchObject({ type: 'kubernetes.io/basic-auth', data: { value: 'djI=' } });
+    expect(world.exported('db')?.metadata.uid).not.toBe(before);
+  });
+
+  it.each([
+    ['the reference', (w: ReferenceWorld) => w.virtual.remove('endpoints', 'default', 'web')],
+    ['the object', (w: ReferenceWorld) => w.virtual.remove('secrets', 'default', 'db')],
+    ['the switch', (w: ReferenceWorld) => Object.assign(w.given, { exported: [] })],
+    ['generated naming', (w: ReferenceWorld) => Object.assign(w.given, { naming: 'vcluster' })],
+  ])('what went while we were down is found at the start: %s', async (_, act) => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+      // One of several, or the caution of the lists would ask twice.
+      for (let at = 0; at < 9; at++) {
+        w.refer({ k: `s${at}` }, `other-${at}`);
+        w.virtual.put('secrets', secret(`s${at}`));
+      }
+    });
+    expect(world.exported('db')).toBeDefined();
+    await world.stop();
+    act(world);
+    await world.run();
+    expect(world.exported('db')).toBeUndefined();
+    expect(world.exported('s0') === undefined).toBe(
+      world.given.naming === 'vcluster' || world.given.exported?.length === 0,
+    );
+  });
+
+  it('is taken back when its switch or its patch goes while we run, and put back when it returns', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.reconfigure({ exported: ['ConfigMap'] });
+    expect([world.exported('db'), world.said()]).toEqual([undefined, nameOf('db')]);
+    await world.reconfigure({ exported: ['Secret'] });
+    expect(world.exported('db')).toBeDefined();
+    await world.reconfigure({ references: [toConfigMap] });
+    expect([world.exported('db'), world.said()]).toEqual([undefined, 'db']);
+    await world.reconfigure({ references: [toSecret] });
+    expect([dataOf(world.exported('db')), world.said()]).toEqual(['djE=', nameOf('db')]);
+  });
+
+  it('tokens of service accounts stay where they are', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'token' });
+      w.virtual.put('secrets', { ...secret('token'), type: 'kubernetes.io/service-account-token' });
+    });
+    expect(world.exported('token')).toBeUndefined();
+    expect(world.eventReasons()).toEqual(['ReferenceRefused']);
+    expect(world.contentWrites()).toEqual([]);
+  });
+
+  it.each([
+    ['somebody else', {}],
+    ['another virtual cluster', { labels: { 'vcluster.loft.sh/managed-by': 'other' } }],
+    [
+      'a copy for another object',
+      {
+        labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+        annotations: { 'vcluster.loft.sh/object-name': 'x', 'vcluster.loft.sh/object-namespace': 'y' },
+      },
+    ],
+  ])('an object of %s at the name is never overwritten and never removed', async (_, metadata) => {
+    const place = { name: nameOf('db'), namespace: 'vcluster-vc' };
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+      w.host.put('secrets', secret(place.name, 'aGlz', { ...place, ...metadata }));
+    });
+    const version = world.exported('db')?.metadata.resourceVersion;
+    expect(world.eventReasons()).toEqual(['NotOwned']);
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    await world.restart();
+    expect(world.exported('db')?.metadata.resourceVersion).toBe(version);
+    expect(dataOf(world.exported('db'))).toBe('aGlz');
+  });
+
+  it('a copy without its label is repaired in place', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    const uid = world.exported('db')?.metadata.uid;
+    await change(world.host, 'secrets', world.exported('db'), (draft) => Object.assign(draft.metadata, { labels: {} }));
+    expect(world.exported('db')?.metadata).toMatchObject({ uid, labels: { 'vcluster.loft.sh/managed-by': 'vc' } });
+  });
+
+  it("vCluster's own copies are nobody's leftovers", async () => {
+    const name = 'db-x-default-x-vc';
+    await start({}, (w) => {
+      const annotations = {
+        'vcluster.loft.sh/object-name': 'db',
+        'vcluster.loft.sh/object-namespace': 'default',
+        'vcluster.loft.sh/object-host-name': name,
+        'vcluster.loft.sh/object-host-namespace': 'vcluster-vc',
+      };
+      const labels = { 'vcluster.loft.sh/managed-by': 'vc' };
+      w.host.put('secrets', secret(name, 'djE=', { namespace: 'vcluster-vc', labels, annotations }));
+      w.refer({ k: 'other' });
+    });
+    await world.restart();
+    expect(world.contentWrites()).toEqual([]);
+  });
+
+  it('while the owner is missing nothing is created; it goes on when the owner is there', async () => {
+    await start({ hasOwner: false }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    expect(world.contentWrites()).toEqual([]);
+    await world.change(() =>
+      world.host.put('services', { metadata: { name: 'vc', namespace: 'vcluster-vc' }, spec: {} }),
+    );
+    expect(world.exported('db')?.metadata.ownerReferences).toHaveLength(1);
+  });
+
+  it('a list that has lost everything is asked twice before copies go', async () => {
+    await start({}, (w) => {
+      for (let at = 0; at < 10; at++) {
+        w.refer({ k: `s${at}` }, `web-${at}`);
+        w.virtual.put('secrets', secret(`s${at}`));
+      }
+    });
+    const window = world.contentWindows.get('virtual secrets');
+    Object.assign(window as object, { nextList: [] });
+    await world.change(() => void window?.relist());
+    expect(world.host.list('secrets')).toHaveLength(10);
+    expect(window?.relists).toBe(2);
+    for (let at = 0; at < 10; at++) world.virtual.remove('secrets', 'default', `s${at}`);
+    await world.quiet();
+    expect(world.host.list('secrets')).toHaveLength(0);
+  });
+
+  it('a reference that cannot be worked out anew keeps what its host copy names', async () => {
+    const failing = entry({ path: 'metadata.annotations["bad"]', expression: 'value.x.y' });
+    await start({ references: [toSecret, failing] }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await change(world.virtual, 'endpoints', world.virtual.get('endpoints', 'default', 'web'), (draft) => {
+      draft.metadata.annotations = { bad: '1' };
+    });
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+    expect(world.exported('db')).toBeDefined();
+    await world.restart();
+    expect([world.said(), world.exported('db') !== undefined]).toEqual([nameOf('db'), true]);
+  });
+
+  it('an object that is refused refers to nothing', async () => {
+    await start({ settings: { addressPolicy: { allow: [], deny: ['10.0.0.0/8'] } } }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    expect(world.contentWrites()).toEqual([]);
+  });
+
+  it('in mapped namespaces the copy has the same name, and only the instance that made it removes it', async () => {
+    await start({ mapping: team }, (w) => {
+      w.refer({ k: 'db' });
+      w.refer({ k: 'taken' }, 'other');
+      w.virtual.put('secrets', secret('db'));
+      w.virtual.put('secrets', secret('taken'));
+      w.host.put('secrets', secret('taken', 'aGlz', { namespace: 'team' }));
+    });
+    expect(world.said()).toBe('db');
+    const copy = world.host.get('secrets', 'team', 'db');
+    expect(copy?.metadata.annotations).toMatchObject({ 'hostward.dev/instance': 'vcluster-vc/vc' });
+    expect(copy?.metadata.ownerReferences).toBeUndefined();
+    await world.change(() => {
+      for (const name of ['web', 'other']) world.virtual.remove('endpoints', 'default', name);
+    });
+    expect(world.host.get('secrets', 'team', 'db')).toBeUndefined();
+    expect(dataOf(world.host.get('secrets', 'team', 'taken'))).toBe('aGlz');
+  });
+
+  it('with naming: vcluster nothing is exported', async () => {
+    await start({ naming: 'vcluster' }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    expect([world.said(), world.contentWrites()]).toEqual(['db-x-default-x-vc', []]);
+  });
+
+  it('a standby and a dry run write nothing', async () => {
+    await start({ isDryRun: true }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+      w.host.put('secrets', hostSecret('shared'));
+      w.refer({ k: 'shared' }, 'other');
+    });
+    expect([world.contentWrites(), world.eventReasons()]).toEqual([[], []]);
+    await world.stop();
+    Object.assign(world.options, { isDryRun: false });
+    world.isLeader = false;
+    await world.run();
+    expect(world.contentWrites()).toEqual([]);
+    world.isLeader = true;
+    await world.change(() => world.sync.enqueueAll());
+    expect(world.exported('db')).toBeDefined();
+    expect(world.imported('shared')).toBeDefined();
+  });
+});
+
+describe('content that is imported', () => {
+  it('comes under its own name, marked, and only with the label on the host', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.refer({ k: 'private' }, 'other');
+      w.host.put('secrets', { ...hostSecret('shared'), immutable: true });
+      w.host.put('secrets', hostSecret('private', 'cHJpdmF0ZQ==', {}));
+    });
+    const uid = world.host.get('secrets', 'vcluster-vc', 'shared')?.metadata.uid;
+    expect(world.said()).toBe('shared');
+    expect(world.imported('shared')).toMatchObject({ type: 'Opaque', data: { value: 'aG9zdA==' } });
+    expect(world.imported('shared')?.metadata).toMatchObject({ annotations: { 'hostward.dev/imported-from': uid } });
+    expect(world.imported('shared')?.metadata.labels).toBeUndefined();
+    expect(world.imported('private')).toBeUndefined();
+    expect(world.said('k', 'other')).toBe(nameOf('private'));
+    expect(world.eventReasons()).toEqual(['ReferenceUnresolved']);
+    expect(world.host.list('secrets')).toHaveLength(2);
+  });
+
+  it('the host is authoritative: it changes and the import follows, the tenant changes and is undone', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    await change(world.host, 'secrets', world.host.get('secrets', 'vcluster-vc', 'shared'), (draft) => {
+      draft['data'] = { value: 'bmV3' };
+    });
+    expect(dataOf(world.imported('shared'))).toBe('bmV3');
+    await change(world.virtual, 'secrets', world.imported('shared'), (draft) => {
+      draft['data'] = { value: 'ZXZpbA==' };
+    });
+    expect(dataOf(world.imported('shared'))).toBe('bmV3');
+    await world.change(() => world.virtual.remove('secrets', 'default', 'shared'));
+    expect(dataOf(world.imported('shared'))).toBe('bmV3');
+    expect(dataOf(world.host.get('secrets', 'vcluster-vc', 'shared'))).toBe('bmV3');
+    const writes = world.contentWrites().length;
+    await world.restart();
+    expect(world.contentWrites()).toHaveLength(writes);
+    expect(world.host.list('secrets')).toHaveLength(1);
+  });
+
+  it.each([false, true])('it goes with the last reference (while we are down: %s)', async (isDown) => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.refer({}, 'other');
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    if (isDown) await world.stop();
+    world.virtual.remove('endpoints', 'default', 'web');
+    await (isDown ? world.run() : world.quiet());
+    expect(world.imported('shared')).toBeUndefined();
+    expect(world.host.get('secrets', 'vcluster-vc', 'shared')).toBeDefined();
+  });
+
+  it.each([false, true])('it goes with the label (while we are down: %s)', async (isDown) => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    if (isDown) await world.stop();
+    const host = world.host.get('secrets', 'vcluster-vc', 'shared') as KubeObject;
+    world.host.put('secrets', { ...host, metadata: { ...host.metadata, labels: {} } });
+    await (isDown ? world.run() : world.quiet());
+    expect(world.imported('shared')).toBeUndefined();
+    expect(world.said()).toBe(nameOf('shared'));
+    expect(world.exported('shared')).toBeUndefined();
+  });
+
+  it.each([false, true])(
+    "it never goes because the host object is missing: then it is the tenant's (while we are down: %s)",
+    async (isDown) => {
+      await start({}, (w) => {
+        w.refer({ k: 'shared' });
+        w.host.put('secrets', hostSecret('shared'));
+      });
+      if (isDown) await world.stop();
+      world.host.remove('secrets', 'vcluster-vc', 'shared');
+      await (isDown ? world.run() : world.quiet());
+      expect(dataOf(world.imported('shared'))).toBe('aG9zdA==');
+      expect([world.said(), dataOf(world.exported('shared'))]).toEqual([nameOf('shared'), 'aG9zdA==']);
+      await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+      expect([world.imported('shared') !== undefined, world.exported('shared')]).toEqual([true, undefined]);
+    },
+  );
+
+  it('a mark that a tenant made up means nothing', async () => {
+    const forged = (uid: string) => ({ annotations: { 'hostward.dev/imported-from': uid } });
+    await start({}, (w) => {
+      w.host.put('secrets', hostSecret('private', 'cHJpdmF0ZQ==', {}));
+      w.host.put('secrets', hostSecret('shared'));
+      w.virtual.put('secrets', secret('private', 'djE=', forged('uid-guess')));
+      w.virtual.put('secrets', secret('shared', 'djE=', forged('uid-guess')));
+      w.refer({ k: 'private' });
+      w.refer({ k: 'shared' }, 'other');
+    });
+    expect([dataOf(world.imported('private')), dataOf(world.imported('shared'))]).toEqual(['djE=', 'djE=']);
+    expect([dataOf(world.exported('private')), dataOf(world.exported('shared'))]).toEqual(['djE=', 'djE=']);
+  });
+
+  it("a tenant's own object is stronger than the host's", async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.host.put('secrets', hostSecret('shared'));
+      w.virtual.put('secrets', secret('shared'));
+    });
+    expect([dataOf(world.imported('shared')), markOf(world.imported('shared'))]).toEqual(['djE=', undefined]);
+    expect([world.said(), dataOf(world.exported('shared'))]).toEqual([nameOf('shared'), 'djE=']);
+  });
+
+  it('objects that appear on either side move the name', async () => {
+    await start({}, (w) => w.refer({ k: 'late' }));
+    expect(world.said()).toBe(nameOf('late'));
+    await world.change(() => world.host.put('secrets', hostSecret('late')));
+    expect([world.said(), dataOf(world.imported('late'))]).toEqual(['late', 'aG9zdA==']);
+    await world.change(() => world.host.put('secrets', hostSecret('other')));
+    await change(world.virtual, 'endpoints', world.virtual.get('endpoints', 'default', 'web'), (draft) => {
+      draft.metadata.annotations = { k: 'other' };
+    });
+    expect([world.said(), world.imported('late'), world.imported('other') !== undefined]).toEqual([
+      'other',
+      undefined,
+      true,
+    ]);
+    expect(world.sync.contest.contested()).toEqual([]);
+  });
+
+  it('neither our own copies nor tokens of service accounts can be imported', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+      w.host.put('secrets', { ...hostSecret('token'), type: 'kubernetes.io/service-account-token' });
+      w.refer({ k: 'token' }, 'other');
+    });
+    await change(world.host, 'secrets', world.exported('db'), (draft) =>
+      Object.assign(draft.metadata.labels as object, importable),
+    );
+    await world.change(() => world.refer({ k: nameOf('db') }, 'third'));
+    expect(world.virtual.list('secrets')).toHaveLength(1);
+  });
+
+  it('a name comes back from the host: an imported one as it is', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (draft) => {
+        draft.metadata.annotations = { ...draft.metadata.annotations, k: 'shared' };
+      }),
+    );
+    expect(world.virtual.get('endpoints', 'default', 'web')?.metadata.annotations).toEqual({ k: 'shared' });
+    expect([world.said(), world.exported('db'), dataOf(world.imported('shared'))]).toEqual([
+      'shared',
+      undefined,
+      'aG9zdA==',
+    ]);
+  });
+});
