@@ -49,7 +49,7 @@ export class ChildSandbox implements Sandbox {
   #waiting: Request[] = [];
   #inFlight = new Map<number, Request>();
   #hasLoner = false;
-  #outbox: Buffer[] = [];
+  #outbox = '';
   #nextId = 1;
   #deathsInARow = 0;
   /** Why we killed the process ourselves; undefined when we did not. */
@@ -173,8 +173,8 @@ export class ChildSandbox implements Sandbox {
       this.#waiting.shift();
       this.#hasLoner = next.alone;
       this.#inFlight.set(next.id, next);
-      if (this.#outbox.length === 0) setImmediate(() => this.#flush());
-      this.#outbox.push(encodeFrame({ id: next.id, kind: 'run', text: next.text }));
+      if (this.#outbox === '') setImmediate(() => this.#flush());
+      this.#outbox += encodeFrame({ id: next.id, kind: 'run', text: next.text });
     }
     if (wasIdle && this.#inFlight.size > 0) {
       this.#progressAt = this.#options.clock.now();
@@ -198,10 +198,11 @@ export class ChildSandbox implements Sandbox {
     return true;
   }
 
+  /** Once a turn of the event loop, so that what was asked in one turn goes out in one write. */
   #flush(): void {
     const frames = this.#outbox;
-    this.#outbox = [];
-    if (this.#state.kind === 'running' && frames.length > 0) this.#state.channel.write(Buffer.concat(frames));
+    this.#outbox = '';
+    if (this.#state.kind === 'running' && frames !== '') this.#state.channel.write(frames);
   }
 
   #startWatch(): void {
@@ -238,7 +239,7 @@ export class ChildSandbox implements Sandbox {
     const killedFor = this.#killedFor;
     this.#killedFor = undefined;
     this.#mayBeSwollen = false;
-    this.#outbox = [];
+    this.#outbox = '';
     this.#watch?.cancel();
     this.#watch = undefined;
     if (killedFor === 'retired' && this.#inFlight.size === 0) {
@@ -290,7 +291,7 @@ export class ChildSandbox implements Sandbox {
     const all = [...this.#inFlight.values(), ...this.#waiting];
     this.#inFlight.clear();
     this.#waiting = [];
-    this.#outbox = [];
+    this.#outbox = '';
     for (const request of all) request.settle({ kind: 'unavailable', message });
   }
 }

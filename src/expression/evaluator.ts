@@ -9,7 +9,7 @@ import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
-import { Memo, type MemoOptions, type Remembered, type Shelf } from './memo.ts';
+import { Memo, type MemoOptions, type Question, type Shelf } from './memo.ts';
 import { Quarantine } from './quarantine.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
@@ -44,7 +44,7 @@ export interface EvaluationRequest {
 export interface GroupResult {
   /** In the order of the values. null deletes; a value with an error stands here unchanged. Nobody else holds the objects. */
   results: unknown[];
-  errors: { at: number; error: EvaluationError }[];
+  errors: readonly { at: number; error: EvaluationError }[];
 }
 
 export interface Evaluator {
@@ -63,25 +63,28 @@ interface Slot {
   virtualUse: ContextUse | undefined;
 }
 
-/** What of one group is not known yet. */
+/** A group whose results are not known yet. */
 interface Open {
   slot: Slot;
   group: ValueGroup;
   result: GroupResult;
-  /** For each value that is sent: where its result goes, first the index in values. */
-  places: number[][];
-  values: unknown[];
-  keys: string[];
-  exists: 0 | (0 | 1)[];
-  paths: 0 | string[];
+  question: Question;
+  /** What is sent: the values themselves, or each of them once. */
+  values: readonly unknown[];
+  /** For each sent value the places it stands for; undefined when every value is sent. */
+  places: number[][] | undefined;
 }
 
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
   return new SandboxedEvaluator(options);
 }
 
-/** Below it, finding equal values costs more than sending them twice. */
-const dedupeFrom = 32;
+/** In lists of this length it is worth a look whether values repeat. */
+const dedupeFrom = 64;
+/** So many are looked at, and when no more than half of them differ, each value is sent once. */
+const dedupeSample = 16;
+
+const noErrors: GroupResult['errors'] = [];
 
 class SandboxedEvaluator implements Evaluator {
   readonly #sandbox: Sandbox | undefined;
@@ -127,13 +130,14 @@ class SandboxedEvaluator implements Evaluator {
     const open: Open[] = [];
     const results = request.groups.map((group) => {
       const slot = this.#slotOf(group.expression);
-      const result: GroupResult = { results: [...group.values], errors: [] };
-      const rest = this.#recall(slot, group, result, this.#contextKey(slot, request));
-      if (rest !== undefined) open.push(rest);
+      const question = questionOf(slot, group, request);
+      const known = this.#memo.recall(slot.shelf, question);
+      this.#metrics?.remembered(known === undefined ? 0 : known.length);
+      const result: GroupResult = { results: known ?? [], errors: noErrors };
+      if (known === undefined) open.push(openOf(slot, { group, result, question }));
       return result;
     });
     if (open.length > 0) await this.#ask(request, open, { isRetry: false });
-    for (const { errors } of results) errors.sort((a, b) => a.at - b.at);
     return results;
   }
 
@@ -142,47 +146,6 @@ class SandboxedEvaluator implements Evaluator {
     if (slot === undefined)
       throw new Error(`evaluate: wanted an expression of this configuration, got "${expression.source}"`);
     return slot;
-  }
-
-  /** What of the objects this expression sees, as part of the keys that its results are remembered by. */
-  #contextKey(slot: Slot, request: EvaluationRequest): string {
-    if (slot.hostUse === undefined && slot.virtualUse === undefined) return '';
-    const seen = [seenOf(request.hostObject, slot.hostUse), seenOf(request.virtualObject, slot.virtualUse)];
-    return JSON.stringify(seen);
-  }
-
-  /** Fills in what is remembered and gathers the rest. */
-  #recall(slot: Slot, group: ValueGroup, result: GroupResult, contextKey: string): Open | undefined {
-    const { values, missing, paths } = group;
-    const { usesPath } = slot.expression;
-    const isPlain = contextKey === '' && !usesPath && missing === undefined;
-    let open: Open | undefined;
-    let seen: Map<string, number> | undefined;
-    for (let at = 0; at < values.length; at++) {
-      const value = values[at];
-      const isMissing = missing?.has(at) === true;
-      const key = isPlain
-        ? plainKey(value)
-        : `${isMissing ? '?' : '!'}${JSON.stringify(value)}\n${usesPath ? (paths?.[at] ?? '') : ''}\n${contextKey}`;
-      const known = this.#memo.get(slot.shelf, key);
-      if (known !== undefined) {
-        result.results[at] = handOut(known);
-        continue;
-      }
-      open ??= openOf(slot, group, result);
-      const twin = seen?.get(key);
-      if (twin !== undefined) {
-        open.places[twin]?.push(at);
-        continue;
-      }
-      if (values.length >= dedupeFrom) {
-        seen ??= new Map();
-        seen.set(key, open.values.length);
-      }
-      add(open, { at, value, key, isMissing, path: paths?.[at] ?? '' });
-    }
-    this.#metrics?.remembered(values.length - (open?.values.length ?? 0));
-    return open;
   }
 
   async #ask(request: EvaluationRequest, groups: Open[], { isRetry }: { isRetry: boolean }): Promise<void> {
@@ -210,13 +173,17 @@ class SandboxedEvaluator implements Evaluator {
       return;
     }
     for (const open of asked) {
-      this.#quarantine.failed(open.slot.index, suspectKey(open));
+      this.#quarantine.failed(open.slot.index, suspectKey(open.question));
       this.#failGroup(open, errorOf(outcome));
     }
   }
 
   #textOf(request: EvaluationRequest, asked: readonly Open[]): string | undefined {
-    const groups = asked.map(({ slot, values, exists, paths }) => [slot.index, values, exists, paths]);
+    const groups = asked.map(({ slot, group, values }) => {
+      const exists = group.missing === undefined ? 0 : values.map((_, at) => (group.missing?.has(at) ? 0 : 1));
+      const paths = slot.expression.usesPath ? values.map((_, at) => group.paths?.[at] ?? '') : 0;
+      return [slot.index, values, exists, paths];
+    });
     const usesHost = asked.some(({ slot }) => slot.hostUse !== undefined);
     const usesVirtual = asked.some(({ slot }) => slot.virtualUse !== undefined);
     const host = usesHost ? seenOf(request.hostObject, this.#hostUse) : null;
@@ -227,7 +194,7 @@ class SandboxedEvaluator implements Evaluator {
 
   #isSetAside(open: Open): boolean {
     if (this.#quarantine.isEmpty) return false;
-    const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspectKey(open));
+    const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspectKey(open.question));
     if (remainingMs === 0) return false;
     const seconds = Math.ceil(remainingMs / 1_000);
     const message = `not tried: the expression ran out of its limits before and is set aside for another ${seconds} s`;
@@ -236,35 +203,31 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #take(open: Open, [changed, results, faults]: Answer): void {
-    const { slot, result, places } = open;
-    const failed = new Set(faults.map(([at]) => at));
-    for (let at = 0, next = 0; at < places.length; at++) {
-      if (failed.has(at)) continue;
-      const isChanged = changed[next] === at;
-      const value = isChanged ? results[next++] : open.values[at];
-      const known = rememberedOf(value);
-      this.#memo.set(slot.shelf, open.keys[at] as string, known);
-      if (!isChanged) continue;
-      for (const place of places[at] as number[]) result.results[place] = handOut(known);
+    const { slot, group, result, question, places } = open;
+    result.results = spread(group.values, open, { changed, results });
+    if (faults.length === 0) this.#memo.remember(slot.shelf, question, result.results);
+    else {
+      const errors = faults.flatMap(([at, kind, message]) => {
+        const error: EvaluationError = { kind, message: plainMessage(message, open.values[at]) };
+        return (places?.[at] ?? [at]).map((place) => ({ at: place, error }));
+      });
+      result.errors = errors.sort((a, b) => a.at - b.at);
     }
-    for (const [at, kind, message] of faults) {
-      const error: EvaluationError = { kind, message: plainMessage(message, open.values[at]) };
-      for (const place of places[at] as number[]) result.errors.push({ at: place, error });
-    }
-    this.#metrics?.evaluated('value', places.length - faults.length);
+    this.#metrics?.evaluated('value', open.values.length - faults.length);
     for (const [, kind] of faults) this.#metrics?.evaluated(kind, 1);
-    if (!this.#quarantine.isEmpty) this.#quarantine.succeeded(slot.index, suspectKey(open));
+    if (!this.#quarantine.isEmpty) this.#quarantine.succeeded(slot.index, suspectKey(question));
   }
 
-  #failGroup({ result, places }: Open, error: EvaluationError): void {
-    for (const at of places.flat()) result.errors.push({ at, error });
-    this.#metrics?.evaluated(error.kind, places.length);
+  #failGroup({ group, result, values }: Open, error: EvaluationError): void {
+    result.results = [...group.values];
+    result.errors = group.values.map((_, at) => ({ at, error }));
+    this.#metrics?.evaluated(error.kind, values.length);
   }
 }
 
-/** Of one group: which values changed, their results in the same order, and index, kind and message of those that failed. */
+/** Of one group: which values changed (0: all of them), their results in the same order, and index, kind and message of those that failed. */
 type Answer = [
-  changed: number[],
+  changed: number[] | 0,
   results: unknown[],
   faults: [at: number, kind: 'threw' | 'size' | 'type', message: string][],
 ];
@@ -281,40 +244,70 @@ function setupOf(options: EvaluatorOptions, use: ContextUse): SandboxSetup {
   };
 }
 
-/** No key is another one's: texts start with a quote and are not escaped, all else is JSON, and context keys have a mark. */
-function plainKey(value: unknown): string {
-  return typeof value === 'string' ? `"${value}` : JSON.stringify(value);
+/** All that the results of a group can depend on. */
+function questionOf(slot: Slot, { values, missing, paths }: ValueGroup, request: EvaluationRequest): Question {
+  const { usesPath } = slot.expression;
+  const seesObjects = slot.hostUse !== undefined || slot.virtualUse !== undefined;
+  const json = holdsObject(values) ? JSON.stringify(values) : undefined;
+  if (!seesObjects && !usesPath && missing === undefined) return { values, json, extra: '' };
+  const host = seenOf(request.hostObject, slot.hostUse);
+  const virtual = seenOf(request.virtualObject, slot.virtualUse);
+  const extra = JSON.stringify([host, virtual, usesPath ? paths : null, missing === undefined ? null : [...missing]]);
+  return { values, json, extra };
 }
 
-function openOf(slot: Slot, group: ValueGroup, result: GroupResult): Open {
-  const exists = group.missing === undefined ? 0 : [];
-  return { slot, group, result, places: [], values: [], keys: [], exists, paths: slot.expression.usesPath ? [] : 0 };
+function holdsObject(values: readonly unknown[]): boolean {
+  for (const value of values) {
+    if (typeof value === 'object' && value !== null) return true;
+  }
+  return false;
 }
 
-function add(open: Open, one: { at: number; value: unknown; key: string; isMissing: boolean; path: string }): void {
-  open.places.push([one.at]);
-  open.values.push(one.value);
-  open.keys.push(one.key);
-  if (open.exists !== 0) open.exists.push(one.isMissing ? 0 : 1);
-  if (open.paths !== 0) open.paths.push(one.path);
+function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question'>): Open {
+  const { group, question } = found;
+  const { values } = group;
+  const isUniform = question.json === undefined && group.missing === undefined && !slot.expression.usesPath;
+  const isWorthIt = isUniform && values.length >= dedupeFrom;
+  if (!isWorthIt || new Set(values.slice(0, dedupeSample)).size > dedupeSample / 2) {
+    return { slot, ...found, values, places: undefined };
+  }
+  const placesOf = new Map<unknown, number[]>();
+  for (const [at, value] of values.entries()) {
+    const places = placesOf.get(value);
+    if (places === undefined) placesOf.set(value, [at]);
+    else places.push(at);
+  }
+  return { slot, ...found, values: [...placesOf.keys()], places: [...placesOf.values()] };
+}
+
+/** The results of all values of a group, from those that changed. */
+function spread(
+  values: readonly unknown[],
+  { places }: Open,
+  { changed, results }: { changed: number[] | 0; results: unknown[] },
+): unknown[] {
+  if (changed === 0 && places === undefined) return results;
+  const all = [...values];
+  for (let next = 0; next < results.length; next++) {
+    const at = changed === 0 ? next : (changed[next] as number);
+    const result = results[next];
+    if (places === undefined) {
+      all[at] = result;
+      continue;
+    }
+    const isObject = typeof result === 'object' && result !== null;
+    for (const place of places[at] as number[]) all[place] = isObject ? structuredClone(result) : result;
+  }
+  return all;
 }
 
 function seenOf(object: unknown, use: ContextUse | undefined): unknown {
   return use === undefined ? null : (project(object, use) ?? null);
 }
 
-function rememberedOf(value: unknown): Remembered {
-  if (typeof value === 'object' && value !== null) return { json: JSON.stringify(value) };
-  return (value ?? null) as Remembered;
-}
-
-function handOut(known: Remembered): unknown {
-  return typeof known === 'object' && known !== null ? JSON.parse(known.json) : known;
-}
-
 /** What a group was asked, as far as it is needed to know it again. */
-function suspectKey(open: Open): string {
-  return open.keys.join('\u0000');
+function suspectKey({ values, json, extra }: Question): string {
+  return `${json ?? JSON.stringify(values)}${extra}`;
 }
 
 function errorOf(outcome: SandboxOutcome & { kind: 'timeout' | 'memory' | 'crash' }): EvaluationError {

@@ -1,5 +1,6 @@
-// The language between the daemon and its sandbox process: frames of a length, a number, a kind and a text. Both sides read
-// with this; neither believes a length that it did not agree to.
+// The language between the daemon and its sandbox process: frames of a head, which is seventeen ASCII characters for length,
+// number and kind, and a text. Frames are texts until the moment they are written: a buffer for each would be memory that
+// the garbage collector has to be told about. Both sides read with this; neither believes a length it did not agree to.
 
 export type FrameKind = 'setup' | 'run' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
 
@@ -11,20 +12,18 @@ export interface Frame {
 
 const kinds: readonly FrameKind[] = ['setup', 'run', 'ready', 'answer', 'timeout', 'memory', 'broken'];
 
-/** Length of the text in bytes, number of the frame, kind. */
-const headBytes = 9;
+/** Eight hexadecimal digits for the length of the text in bytes, eight for the number, one for the kind. */
+const headBytes = 17;
 
 /** Every character of the longest request or answer as three bytes, and room for the brackets around them. */
 const maxTextBytes = 16_777_216;
 
-export function encodeFrame(frame: Frame): Buffer {
-  const length = Buffer.byteLength(frame.text);
-  const bytes = Buffer.allocUnsafe(headBytes + length);
-  bytes.writeUInt32LE(length, 0);
-  bytes.writeUInt32LE(frame.id, 4);
-  bytes.writeUInt8(kinds.indexOf(frame.kind), 8);
-  bytes.write(frame.text, headBytes);
-  return bytes;
+export function encodeFrame({ id, kind, text }: Frame): string {
+  return `${hex(Buffer.byteLength(text))}${hex(id)}${kinds.indexOf(kind)}${text}`;
+}
+
+function hex(value: number): string {
+  return value.toString(16).padStart(8, '0');
 }
 
 /** Cuts a stream of bytes into frames; throws when the other side does not speak the language. */
@@ -43,21 +42,29 @@ export class FrameReader {
     let at = 0;
     this.#wanted = headBytes;
     while (bytes.length - at >= headBytes) {
-      const length = bytes.readUInt32LE(at);
-      const kind = kinds[bytes.readUInt8(at + 8)];
-      if (kind === undefined || length > maxTextBytes) {
-        throw new Error(`read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got ${length} bytes`);
-      }
-      if (bytes.length - at < headBytes + length) {
+      const start = at + headBytes;
+      const { length, id, kind } = headOf(bytes.toString('latin1', at, start));
+      if (bytes.length - start < length) {
         this.#wanted = headBytes + length;
         break;
       }
-      const start = at + headBytes;
-      frames.push({ id: bytes.readUInt32LE(at + 4), kind, text: bytes.toString('utf8', start, start + length) });
+      frames.push({ id, kind, text: bytes.toString('utf8', start, start + length) });
       at = start + length;
     }
     this.#chunks = at < bytes.length ? [bytes.subarray(at)] : [];
     this.#size = bytes.length - at;
     return frames;
   }
+}
+
+function headOf(head: string): { length: number; id: number; kind: FrameKind } {
+  const length = Number.parseInt(head.slice(0, 8), 16);
+  const id = Number.parseInt(head.slice(8, 16), 16);
+  const kind = kinds[Number(head[16])];
+  if (!/^[0-9a-f]{16}\d$/.test(head) || kind === undefined || length > maxTextBytes) {
+    throw new Error(
+      `read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got head ${JSON.stringify(head)}`,
+    );
+  }
+  return { length, id, kind };
 }

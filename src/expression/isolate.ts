@@ -18,7 +18,7 @@ interface Living {
 }
 
 /** Two milliseconds each. */
-const warmUpTurns = 5;
+const warmUpTurns = 3;
 
 export class HardenedIsolate {
   readonly #ivm: typeof IsolatedVm;
@@ -35,15 +35,14 @@ export class HardenedIsolate {
 
   /** Builds the isolate now; throws when an expression does not compile, which is a bug of ours. */
   start(): void {
-    this.#warmUp();
     this.#living ??= this.#build();
   }
 
   /**
    * V8's locks ask the kernel for its processors and its clock when threads first wait for each other. That happens here and
-   * not when an expression first runs out of time: after the start no file is opened any more.
+   * not when an expression first runs out of time: a process that did this opens no file any more.
    */
-  #warmUp(): void {
+  warmUp(): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     for (let turn = 0; turn < warmUpTurns; turn++) {
       const isolate = new this.#ivm.Isolate();

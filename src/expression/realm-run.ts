@@ -17,10 +17,15 @@ const freezeData = (root) => {
 };
 
 const wrongType = (message) => fail('type', message);
-const textResult = (text, most) => {
-  if (text.length > most) tooBig('result', most + ' characters');
-  if (!isWellFormed(text)) wrongType('result holds half of a surrogate pair, wanted text');
-  return text;
+const textResult = (text, most) => (text.length > most ? tooBig('result', most + ' characters') : text);
+const isWhole = (x) => {
+  if (typeof x === 'string') return isWellFormed(x);
+  if (typeof x !== 'object' || x === null) return true;
+  const names = objectKeys(x);
+  for (let at = 0; at < names.length; at++) {
+    if (!isWellFormed(names[at]) || !isWhole(x[names[at]])) return false;
+  }
+  return true;
 };
 const ownCopy = (x, state, depth) => {
   if (typeof x === 'string') {
@@ -61,13 +66,17 @@ const spend = (state) => {
 };
 const resultOf = (x, state) => {
   if (x === undefined || x === null) return null;
-  if (typeof x === 'string') {
-    state.chars += x.length;
-    return textResult(x, limits.resultText);
-  }
   if (typeof x === 'number' && x - x !== 0) return wrongType('result is ' + x + ', wanted a number that JSON can hold');
   if (typeof x === 'function') return wrongType('result is a function, wanted data');
-  return ownCopy(x, state, 0);
+  state.chars = 0;
+  state.units = 0;
+  const copy = ownCopy(x, state, 0);
+  charge(state, state.chars + state.units);
+  return copy;
+};
+const charge = (state, chars) => {
+  state.room -= chars;
+  if (state.room < 0) tooBig('all results of the object', limits.results + ' characters');
 };
 
 const kindOf = (thrown) => {
@@ -88,26 +97,44 @@ const runGroup = (group, host, virtual, shared, state) => {
   const [index, values, exists, paths] = group;
   const f = functions[index];
   const changed = [], results = [], faults = [];
+  const one = paths === 0 && exists === 0;
   for (let at = 0; at < values.length; at++) {
     const value = values[at];
-    // An expression may change the parts of an object value and return the same object.
-    const isObject = typeof value === 'object' && value !== null;
     try {
       const context = paths === 0 ? shared : freeze({ vcluster, hostObject: host, virtualObject: virtual, path: paths[at] });
-      const result = f(value, exists === 0 || exists[at] === 1, context);
-      if (!isObject && (result === value || (result === undefined && value === null))) continue;
-      state.chars = 0;
-      state.units = 0;
-      const copy = resultOf(result, state);
-      state.room -= state.chars + state.units;
-      if (state.room < 0) tooBig('all results of the object', limits.results + ' characters');
+      const result = one ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
+      let copy = result;
+      if (typeof result === 'string') {
+        if (result === value) continue;
+        if (result.length > limits.resultText) textResult(result, limits.resultText);
+        charge(state, result.length);
+      } else {
+        // An expression may change the parts of an object value and return the same object.
+        if (typeof result !== 'object' || result === null) {
+          if (result === value || (result === undefined && value === null)) continue;
+        }
+        copy = resultOf(result, state);
+      }
       changed[changed.length] = at;
       results[results.length] = copy;
     } catch (thrown) {
       faults[faults.length] = [at, kindOf(thrown), messageOf(thrown)];
     }
   }
-  return [changed, results, faults];
+  // Mostly every value changes; then their numbers need not be said.
+  return [changed.length === values.length ? 0 : changed, results, faults];
+};
+// Half surrogate pairs are rare enough to look for them once, in the text that they were escaped in.
+const wellFormed = ([numbers, results, faults]) => {
+  const kept = [[], [], faults];
+  const changed = numbers === 0 ? objectKeys(results).map(NativeNumber) : numbers;
+  for (let at = 0; at < results.length; at++) {
+    if (isWhole(results[at])) {
+      kept[0][kept[0].length] = changed[at];
+      kept[1][kept[1].length] = results[at];
+    } else faults[faults.length] = [changed[at], 'type', 'result holds half of a surrogate pair, wanted text'];
+  }
+  return kept;
 };
 const run = (text) => {
   const [groups, hostObject, virtualObject] = parseJson(text);
@@ -116,8 +143,13 @@ const run = (text) => {
   const state = { room: limits.results, chars: 0, units: 0 };
   const answers = [];
   for (let at = 0; at < groups.length; at++) answers[at] = runGroup(groups[at], host, virtual, shared, state);
+  let json = stringifyJson(answers);
+  if (textIndexOf(json, '\\\\ud') >= 0) {
+    for (let at = 0; at < answers.length; at++) answers[at] = wellFormed(answers[at]);
+    json = stringifyJson(answers);
+  }
   // A list of one text: a bare text of more than 1 KiB would be memory that nobody counts.
-  return [stringifyJson(answers)];
+  return [json];
 };
 const offer = (name, factory) => {
   if (typeof factory !== 'function') throw new AnyFault('function ' + name + ' has no source that gives a function');

@@ -17,7 +17,7 @@ export interface SandboxProcessOptions {
 
 /** Answers of one chunk go out together, but none waits longer: the watchdog counts from the last one it saw. */
 const flushAfterMs = 5;
-const flushBytes = 262_144;
+const flushChars = 262_144;
 
 export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
@@ -28,6 +28,7 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     if (frame.kind === 'setup') {
       const setup: SandboxSetup = JSON.parse(frame.text);
       isolate = new HardenedIsolate({ setup, home: options.home, onCatastrophe: options.die });
+      isolate.warmUp();
       isolate.start();
       return { id: frame.id, kind: 'ready', text: '' };
     }
@@ -45,24 +46,21 @@ export function serveSandbox(options: SandboxProcessOptions): void {
 
 class Outbox {
   readonly #options: SandboxProcessOptions;
-  #frames: Buffer[] = [];
-  #bytes = 0;
+  #frames = '';
   #flushedAt = 0;
 
   constructor(options: SandboxProcessOptions) {
     this.#options = options;
   }
 
-  add(frame: Buffer): void {
-    this.#frames.push(frame);
-    this.#bytes += frame.length;
-    if (this.#bytes > flushBytes || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
+  add(frame: string): void {
+    this.#frames += frame;
+    if (this.#frames.length > flushChars || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
   }
 
   flush(): void {
-    if (this.#frames.length > 0) this.#options.channel.write(Buffer.concat(this.#frames));
-    this.#frames = [];
-    this.#bytes = 0;
+    if (this.#frames !== '') this.#options.channel.write(this.#frames);
+    this.#frames = '';
     this.#flushedAt = this.#options.now();
   }
 }

@@ -1,0 +1,285 @@
+// What does a patch cost? One and ten patches over 3, 100 and 1,000 addresses: natively, through a bare isolate, through
+// the sandbox process, and remembered; then how long things take to start, and how large the process is. Ratios are formed
+// within a round, so that a busy machine slows both sides. `node bench/expressions.bench.ts [--rounds N] [--gate]`
+import { loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import ivm from 'isolated-vm';
+import { systemClock } from '../src/clock.ts';
+import { ChildSandbox } from '../src/expression/child-sandbox.ts';
+import { compileExpression } from '../src/expression/compile.ts';
+import { createEvaluator, type Evaluator } from '../src/expression/evaluator.ts';
+import { InProcessSandbox } from '../src/expression/in-process-sandbox.ts';
+import type { JsonMap } from '../src/expression/path.ts';
+import { residentMbOf } from '../src/expression/resident-memory.ts';
+import { silentLog } from '../src/log.ts';
+import { endpoints, groupsOf, matchesOf, natives, type Patch, patches, write } from './expression-workload.ts';
+import { Report } from './report.ts';
+import { median } from './statistics.ts';
+
+const { values: args } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, gate: { type: 'boolean', default: false } },
+});
+const rounds = Number(args.rounds);
+const load = () => Number(loadavg()[0]);
+const report = new Report('expressions', load());
+const vcluster = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };
+const sizes = [3, 100, 1_000];
+/** Objects of one measurement, so that each takes some 50 ms or more. */
+const objectsOf = (addresses: number) => (addresses >= 1_000 ? 64 : addresses >= 100 ? 320 : 2_000);
+const inFlight = 16;
+
+/** Micros per object: processor time of this process, and time on the wall. */
+interface Cost {
+  cpu: number;
+  wall: number;
+}
+
+type Pass = (objects: readonly JsonMap[]) => Promise<void>;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+// Isolates would offer it too, and a realm with a global that it cannot take away does not start.
+setFlagsFromString('--no-expose-gc');
+
+async function measured(pass: Pass, objects: readonly JsonMap[]): Promise<Cost> {
+  // Twice, so that the objects themselves are old and none of the passes pays for moving them.
+  collectGarbage();
+  collectGarbage();
+  const [cpuBefore, wallBefore] = [process.cpuUsage(), performance.now()];
+  await pass(objects);
+  const wall = performance.now() - wallBefore;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { cpu: (user + system) / objects.length, wall: (wall * 1_000) / objects.length };
+}
+
+function nativePass(list: readonly Patch[]): Pass {
+  const functions = natives(list);
+  return async (objects) => {
+    for (const object of objects) {
+      const matches = matchesOf(object, list);
+      const context = { vcluster, hostObject: null, virtualObject: object, path: '' };
+      const results = matches.map(({ values }, at) => {
+        const run = functions[at] as (typeof functions)[0];
+        return { results: values.map((value) => run(value, true, context)) };
+      });
+      write(matches, results);
+    }
+  };
+}
+
+/** isolated-vm as it comes: no hardening, no limits but a time limit, one call per object. */
+function barePass(list: readonly Patch[]): { pass: Pass; close: () => void } {
+  const isolate = new ivm.Isolate({ memoryLimit: 64 });
+  const context = isolate.createContextSync();
+  const functions = list.map(({ expression }) => `(value, valueExists, context) => (${expression.source})`);
+  const code = `((text) => { const [groups, virtualObject] = JSON.parse(text);
+    const context = { vcluster: ${JSON.stringify(vcluster)}, hostObject: null, virtualObject, path: '' };
+    return [JSON.stringify(groups.map((values, at) => values.map((v) => functions[at](v, true, context))))]; })`;
+  const script = isolate.compileScriptSync(`const functions = [${functions.join(',')}]; ${code}`);
+  const run = script.runSync(context, { reference: true });
+  const pass: Pass = async (objects) => {
+    for (const object of objects) {
+      const matches = matchesOf(object, list);
+      const { name } = object['metadata'] as { name: string };
+      const request = JSON.stringify([matches.map(({ values }) => values), { metadata: { name } }]);
+      const [answer] = run.applySync(undefined, [request], { timeout: 500, result: { copy: true } }) as [string];
+      write(
+        matches,
+        (JSON.parse(answer) as unknown[][]).map((results) => ({ results })),
+      );
+    }
+  };
+  return { pass, close: () => isolate.dispose() };
+}
+
+function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number): Pass {
+  return async (objects) => {
+    let next = 0;
+    const caller = async () => {
+      while (next < objects.length) {
+        const object = objects[next++] as JsonMap;
+        const matches = matchesOf(object, list);
+        const request = { hostObject: null, virtualObject: object, groups: groupsOf(matches, list) };
+        write(matches, await evaluator.evaluate(request));
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, caller));
+  };
+}
+
+interface Opened {
+  evaluator: Evaluator;
+  child: () => ChildSandbox;
+}
+
+async function open(list: readonly Patch[], options: { entries: number; jit?: boolean }): Promise<Opened> {
+  const { entries, jit = false } = options;
+  let child: ChildSandbox | undefined;
+  const evaluator = createEvaluator({
+    expressions: list.map(({ expression }) => expression),
+    vcluster,
+    clock: systemClock,
+    memo: { entries, chars: entries === 0 ? 0 : 1_000_000_000 },
+    openSandbox: (setup) => {
+      child = new ChildSandbox({ setup, clock: systemClock, log: silentLog, nodePath: process.execPath, jit });
+      return child;
+    },
+  });
+  await evaluator.start();
+  return { evaluator, child: () => child as ChildSandbox };
+}
+
+/** Every pass of every round gets objects of its own: results are written into them. */
+function fresh(addresses: number, round: number, count = objectsOf(addresses)): JsonMap[] {
+  return Array.from({ length: count }, (_, at) => endpoints(addresses, round * 100_000 + at));
+}
+
+async function compare(patchCount: number, addresses: number): Promise<void> {
+  const list = patches(patchCount);
+  const cold = await open(list, { entries: 0 });
+  const warm = await open(list, { entries: 100_000_000 });
+  const bare = barePass(list);
+  const passes = new Map<string, Pass>([
+    ['native', nativePass(list)],
+    ['bare', bare.pass],
+    ['piped', evaluatorPass(cold.evaluator, list, inFlight)],
+    ['single', evaluatorPass(cold.evaluator, list, 1)],
+    ['remembered', evaluatorPass(warm.evaluator, list, 1)],
+  ]);
+  const costs = new Map<string, Cost[]>([...passes.keys()].map((name) => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    await evaluatorPass(warm.evaluator, list, inFlight)(fresh(addresses, round));
+    for (const [name, pass] of passes) {
+      const count = name === 'single' ? Math.ceil(objectsOf(addresses) / 4) : objectsOf(addresses);
+      const cost = await measured(pass, fresh(addresses, round, count));
+      // The first round warms everything up.
+      if (round > 0) costs.get(name)?.push(cost);
+    }
+  }
+  bare.close();
+  const mb = residentMbOf(cold.child().pid ?? 0);
+  await Promise.all([cold.evaluator.stop(), warm.evaluator.stop()]);
+  tell(`P=${patchCount} N=${addresses}`, { costs, mb, goals: patchCount === 10 ? goals.get(addresses) : undefined });
+}
+
+interface Goal {
+  cpu: number;
+  wall: number;
+}
+
+const goals = new Map<number, Goal>([
+  [3, { cpu: 9, wall: 25 }],
+  [100, { cpu: 38, wall: 110 }],
+  [1_000, { cpu: 300, wall: 900 }],
+]);
+
+interface Findings {
+  costs: Map<string, Cost[]>;
+  mb: number | undefined;
+  goals: Goal | undefined;
+}
+
+function tell(name: string, { costs, mb, goals: goal }: Findings): void {
+  const of = (pass: string, side: keyof Cost) => (costs.get(pass) ?? []).map((cost) => cost[side]);
+  const ratio = (pass: string, side: keyof Cost, to: string) => {
+    const base = of(to, side);
+    return median(of(pass, side).map((value, at) => value / (base[at] as number)));
+  };
+  const unit = 'us';
+  report.add({ name: `${name} native`, value: median(of('native', 'cpu')), unit });
+  report.add({
+    name: `${name} bare isolate, in process`,
+    value: median(of('bare', 'cpu')),
+    unit,
+    note: `${ratio('bare', 'cpu', 'native').toFixed(1)} x native`,
+  });
+  const wanted = (value: number | undefined) => (value === undefined ? {} : { wanted: { atMost: value } });
+  const note = `${ratio('piped', 'cpu', 'native').toFixed(1)} x native, ${ratio('piped', 'cpu', 'bare').toFixed(2)} x bare`;
+  report.add({
+    name: `${name} sandbox, main process`,
+    value: median(of('piped', 'cpu')),
+    unit,
+    note,
+    ...wanted(goal?.cpu),
+  });
+  const wallNote = `${ratio('piped', 'wall', 'bare').toFixed(2)} x bare`;
+  report.add({
+    name: `${name} sandbox, wall, pipelined`,
+    value: median(of('piped', 'wall')),
+    unit,
+    note: wallNote,
+    ...wanted(goal?.wall),
+  });
+  report.add({ name: `${name} sandbox, wall, one at a time`, value: median(of('single', 'wall')), unit });
+  const share = 1 / ratio('remembered', 'cpu', 'native');
+  report.add({ name: `${name} remembered, share of native speed`, value: share, unit: '', wanted: { atLeast: 0.85 } });
+  if (mb !== undefined) report.add({ name: `${name} sandbox process`, value: mb, unit: 'MB', wanted: { atMost: 90 } });
+}
+
+/** A hundred expressions from their text to their first results. */
+async function coldStart(): Promise<void> {
+  const times: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const sources = Array.from(
+      { length: 100 },
+      (_, at) => `value.startsWith("p${at}-${round}") ? value.slice(${at}) : "x" + value`,
+    );
+    const before = performance.now();
+    const expressions = sources.map((source) => {
+      const compiled = compileExpression(source);
+      if (compiled.kind === 'faults') throw new Error(source);
+      return compiled.expression;
+    });
+    let start = 0;
+    const evaluator = createEvaluator({
+      expressions,
+      vcluster,
+      clock: systemClock,
+      openSandbox: (setup) => new InProcessSandbox(setup),
+    });
+    const compiledMs = performance.now() - before;
+    await evaluator.start();
+    start = performance.now();
+    await evaluator.evaluate({
+      hostObject: null,
+      virtualObject: null,
+      groups: expressions.map((expression) => ({ expression, values: ['v'] })),
+    });
+    const firstMs = performance.now() - start;
+    await evaluator.stop();
+    // A second start builds the isolate only; the first one of a process also warms V8 up.
+    start = performance.now();
+    await evaluator.start();
+    const builtMs = performance.now() - start;
+    await evaluator.stop();
+    if (round > 0) times.push(compiledMs + builtMs + firstMs);
+  }
+  report.add({ name: 'cold start of 100 expressions', value: median(times), unit: 'ms', wanted: { atMost: 15 } });
+}
+
+async function respawn(): Promise<void> {
+  const list = patches(10);
+  const { evaluator, child } = await open(list, { entries: 0 });
+  const pass = evaluatorPass(evaluator, list, 1);
+  const times: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    await pass(fresh(3, round, 1));
+    const before = performance.now();
+    process.kill(child().pid as number, 'SIGKILL');
+    await pass(fresh(3, round, 1));
+    if (round > 0) times.push(performance.now() - before);
+  }
+  await evaluator.stop();
+  report.add({ name: 'killed to next result', value: median(times), unit: 'ms', wanted: { atMost: 120 } });
+}
+
+await coldStart();
+await respawn();
+for (const patchCount of [1, 10]) {
+  for (const addresses of sizes) await compare(patchCount, addresses);
+}
+report.details['inFlight'] = inFlight;
+process.stdout.write(`${JSON.stringify(report.figures)}\n${report.save(load())}\n`);
+if (args.gate && report.missed().length > 0) process.exitCode = 1;
