@@ -3,7 +3,7 @@
 import { type Fault, formatFault } from '../config/fault.ts';
 import type { Loaded } from '../config/load.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { faultsOf, loadWithNames } from './load-settings.ts';
+import { faultsOf, loadSettings, loadWithNames } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
@@ -31,7 +31,7 @@ interface Judgement {
 const placeholder = 'not-given';
 
 async function judge(context: Context, options: Options): Promise<Judgement> {
-  const { loaded, missing } = await loadWithNames(context, options, {
+  const { loaded, missing } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), {
     virtualClusterName: placeholder,
     hostNamespace: placeholder,
   });

@@ -14,6 +14,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./demo.ts')).demo,
   check: async () => (await import('./check.ts')).check,
   render: async () => (await import('./render.ts')).render,
+  test: async () => (await import('./test.ts')).test,
   eval: async () => (await import('./eval.ts')).evaluate,
   status: async () => (await import('./status.ts')).status,
   release: async () => (await import('./release.ts')).release,

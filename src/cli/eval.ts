@@ -8,12 +8,9 @@ import type { JsonMap } from '../expression/path.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 import { answerRequests, type EvalAnswer, type EvalFault, type EvalRequest, failed, isMap } from './eval-answers.ts';
 import { type InputLine, inputLines } from './input-lines.ts';
-import { loadWithNames, requireGood } from './load-settings.ts';
+import { exampleNames, loadSettings, loadWithNames, requireGood } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 import { readObjects } from './read-objects.ts';
-
-/** Names that stand in for those that nobody gave. */
-export const exampleNames = { virtualClusterName: 'my-vcluster', hostNamespace: 'vcluster-my-vcluster' };
 
 /** Characters; twice what the sandbox takes in one request. */
 const lineLimit = 8_388_608;
@@ -25,7 +22,7 @@ export async function evaluate(context: Context, options: Options): Promise<Exit
       hint: `hostward eval 'value + 1' --value 1`,
     });
   }
-  const { loaded } = await loadWithNames(context, options, exampleNames);
+  const { loaded } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), exampleNames);
   const { settings } = requireGood(context, loaded);
   const request = await requestOf(context, options, expression ?? '');
   if (options.has('stdin')) return answerLines(context, settings, request);

@@ -29,11 +29,10 @@ export async function loadSettings(context: Context, options: Options, how: Load
 
 /** Names that nobody gave, files included, are `otherwise`; their faults come beside. For commands that need no real ones. */
 export async function loadWithNames(
-  context: Context,
-  options: Options,
+  load: (otherwise: Partial<Names>) => Promise<LoadedAll>,
   otherwise: Names,
 ): Promise<{ loaded: LoadedAll; missing: readonly Fault[] }> {
-  const loaded = await loadSettings(context, options);
+  const loaded = await load({});
   const missing = faultsOf(loaded).filter((fault) => fault.code === 'CONFIG_NAME_MISSING');
   if (missing.length === 0) return { loaded, missing };
   const lacks = (key: keyof Names) => missing.some((fault) => fault.fix.endsWith(`hostward.${key}`));
@@ -41,7 +40,7 @@ export async function loadWithNames(
     ...(lacks('virtualClusterName') && { virtualClusterName: otherwise.virtualClusterName }),
     ...(lacks('hostNamespace') && { hostNamespace: otherwise.hostNamespace }),
   };
-  return { loaded: await loadSettings(context, options, { otherwise: names }), missing };
+  return { loaded: await load(names), missing };
 }
 
 export function faultsOf(loaded: Loaded): readonly Fault[] {
@@ -64,6 +63,9 @@ export async function prepareLoad(context: Context, options: Options, { otherwis
   const files = await readConfigurationFiles(paths, context.files.readConfiguration);
   return { paths, files, load, loaded: load(files) };
 }
+
+/** Names that stand in for those that nobody gave, where results show them. */
+export const exampleNames: Names = { virtualClusterName: 'my-vcluster', hostNamespace: 'vcluster-my-vcluster' };
 
 export type GoodConfiguration = Extract<LoadedAll, { kind: 'ok' }>;
 

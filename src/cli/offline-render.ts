@@ -2,6 +2,7 @@
 // are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
 import type { KubeObject } from '../object/object.ts';
 import { keyOf } from '../object/object.ts';
+import type { OpenedPatcher } from '../sync/patch/open-patcher.ts';
 import { type Rehearsed, rehearse } from '../sync/rehearse.ts';
 import type { PatchFailure } from '../sync/step.ts';
 import type { Context } from './context.ts';
@@ -21,6 +22,8 @@ export interface OfflineRenderInput {
   ownerUid?: string | undefined;
   withBookkeeping: boolean;
   isExplained: boolean;
+  /** Started and stopped by whoever renders several times. */
+  opened?: OpenedPatcher | undefined;
 }
 
 export interface OfflineRender {
@@ -31,44 +34,53 @@ export interface OfflineRender {
 }
 
 export async function renderOffline(context: Context, input: OfflineRenderInput): Promise<OfflineRender> {
-  const { configuration, direction } = input;
-  const { settings, compiled } = configuration;
+  const { configuration, opened } = input;
   const explanation = input.isExplained ? new Explanation(context.clock) : undefined;
-  const opened = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
+  if (opened !== undefined) return renderWith(opened, input, undefined);
+  const own = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
   try {
-    await opened?.start();
-    const rules = rulesOf(settings, opened?.patcher);
-    const { kind, placement } = rules.translation;
-    const host = input.hostObjects.map((object) => withNamespace(object, settings.hostNamespace));
-    const virtual = input.objects
-      .filter((object) => object.kind === kind.kind)
-      .map((object) => withNamespace(object, 'default'));
-    refuseStrangers(host, virtual, (key) => {
-      const place = placement.placeOf(key);
-      return place && keyOf(place.namespace, place.name);
-    });
-    const isOwned = settings.setOwner && placement.mode === 'single';
-    const rehearsed = await rehearse({
-      virtual,
-      services: input.objects
-        .filter((object) => object.kind === 'Service')
-        .map((object) => withNamespace(object, 'default')),
-      host,
-      rules,
-      ownerUid: isOwned ? input.ownerUid : undefined,
-      assumesAgreement: direction === 'back',
-      ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
-    });
-    const result: OfflineRender = { objects: [], notices: [], explanation };
-    for (const one of rehearsed) {
-      const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
-      if (notice !== undefined) result.notices.push(notice);
-      else result.objects.push(pairOf(one, { virtual, host, input }));
-    }
-    return result;
+    await own?.start();
+    return await renderWith(own, input, explanation);
   } finally {
-    await opened?.stop();
+    await own?.stop();
   }
+}
+
+async function renderWith(
+  opened: OpenedPatcher | undefined,
+  input: OfflineRenderInput,
+  explanation: Explanation | undefined,
+): Promise<OfflineRender> {
+  const { settings, compiled } = input.configuration;
+  const rules = rulesOf(settings, opened?.patcher);
+  const { kind, placement } = rules.translation;
+  const host = input.hostObjects.map((object) => withNamespace(object, settings.hostNamespace));
+  const virtual = input.objects
+    .filter((object) => object.kind === kind.kind)
+    .map((object) => withNamespace(object, 'default'));
+  refuseStrangers(host, virtual, (key) => {
+    const place = placement.placeOf(key);
+    return place && keyOf(place.namespace, place.name);
+  });
+  const isOwned = settings.setOwner && placement.mode === 'single';
+  const rehearsed = await rehearse({
+    virtual,
+    services: input.objects
+      .filter((object) => object.kind === 'Service')
+      .map((object) => withNamespace(object, 'default')),
+    host,
+    rules,
+    ownerUid: isOwned ? input.ownerUid : undefined,
+    assumesAgreement: input.direction === 'back',
+    ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
+  });
+  const result: OfflineRender = { objects: [], notices: [], explanation };
+  for (const one of rehearsed) {
+    const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
+    if (notice !== undefined) result.notices.push(notice);
+    else result.objects.push(pairOf(one, { virtual, host, input }));
+  }
+  return result;
 }
 
 function pairOf(

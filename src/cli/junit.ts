@@ -1,0 +1,36 @@
+// Results of `hostward test` as JUnit XML, the one form that every build server reads.
+import type { CaseResult } from './test-case.ts';
+
+export function junitXml(results: readonly CaseResult[]): string {
+  const failed = results.filter(({ problems }) => problems.length > 0).length;
+  const totals = `tests="${results.length}" failures="${failed}" time="${seconds(results)}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${totals}>`,
+    `  <testsuite name="hostward test" ${totals}>`,
+    ...results.flatMap(caseLines),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+function caseLines(result: CaseResult): string[] {
+  const head = `    <testcase classname="hostward" name="${escaped(result.name)}" time="${seconds([result])}"`;
+  if (result.problems.length === 0) return [`${head}/>`];
+  const failures = result.problems.map(
+    ({ what, text }) => `      <failure message="${escaped(what)}">${escaped(text)}</failure>`,
+  );
+  return [`${head}>`, ...failures, '    </testcase>'];
+}
+
+function seconds(results: readonly CaseResult[]): string {
+  return (results.reduce((sum, { tookMs }) => sum + tookMs, 0) / 1000).toFixed(3);
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** XML has no way at all to write most control characters. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (mark) => entities[mark] as string).replace(/[^\P{Cc}\n\t]/gu, '\uFFFD');
+}
