@@ -19,7 +19,14 @@ export function absorb(memory: Memory, request: Request, answer: Answer): Memory
       };
     }
     case 'notFound':
-      return { ...memory, mustRead: undefined };
+      if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
+      // The namespace is the only thing that a create can fail to find.
+      return ended(memory, {
+        kind: 'waiting',
+        reason: 'HostNamespaceMissing',
+        message: `there is no host namespace "${request.object.metadata.namespace}" yet`,
+        retryAfterMs: namespaceRetryMs,
+      });
     case 'conflict':
     case 'alreadyExists': {
       const conflicts = memory.conflicts + 1;

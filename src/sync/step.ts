@@ -82,6 +82,7 @@ export type Request =
 
 export type WaitReason =
   | 'OwnerMissing'
+  | 'HostNamespaceMissing'
   | 'HostDeleting'
   | 'HostNameBusy'
   | 'DeleteWithheld'

@@ -103,7 +103,7 @@ export class LiveDaemon {
     return this.#daemon.readiness().lines;
   }
 
-  of(name: string, namespace = 'default'): ObjectStatus | undefined {
+  of(name: string, namespace = this.#stage.tenant): ObjectStatus | undefined {
     return this.#daemon.objectStatus(`${namespace}/${name}`) as ObjectStatus | undefined;
   }
 

@@ -138,10 +138,10 @@ class Play {
         await stage.create('host', 'endpoints', bare(recorded?.host));
         return;
       case 'rival':
-        await stage.pair({ name: 'col-x-default', ips: ['10.1.1.1'] });
+        await stage.pair({ namespace: 'default', name: 'col-x-default', ips: ['10.1.1.1'] });
         return this.daemon?.settled();
       case 'removeRival':
-        return stage.removeTenants('col-x-default');
+        return stage.removeTenants('col-x-default', 'default');
       case 'removeTenants':
         return stage.removeTenants(name, namespace);
       case 'removeCopy':

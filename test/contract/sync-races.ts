@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { markerLabel } from '../../src/sync/words.ts';
 import { Meddler, type Meddling } from './meddler.ts';
 import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
-import { copyPlace, ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
 
 export function racesSuite(ground: () => SyncGround): void {
   describe('rule 11 and 12: others write too', () => {
@@ -52,7 +52,7 @@ export function racesSuite(ground: () => SyncGround): void {
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held.reached;
       await stage.removeCopy('web');
-      const foreign = { ...copyPlace('default', 'web'), annotations: { 'vcluster.loft.sh/object-name': 'other' } };
+      const foreign = { ...stage.at('web'), annotations: { 'vcluster.loft.sh/object-name': 'other' } };
       const made = await stage.create('host', 'endpoints', {
         metadata: foreign,
         subsets: subsetsOf('192.168.7.7'),
@@ -73,7 +73,7 @@ export function racesSuite(ground: () => SyncGround): void {
       await held.reached;
       await stage.removeCopy('web');
       await stage.create('host', 'endpoints', {
-        metadata: copyPlace('default', 'web'),
+        metadata: stage.at('web'),
         subsets: subsetsOf('192.168.7.8'),
       } as never);
       held.release('pass');
@@ -124,6 +124,9 @@ export function racesSuite(ground: () => SyncGround): void {
       };
       await Promise.all([tenants(), rivals()]);
       await daemon.settled();
+      // So many edits in so short a time are answered once a second.
+      await daemon.clock.jump(3000);
+      await daemon.settled();
       const copy = await stage.copy('web');
       const virtual = await stage.tenants('web');
       expect(ipsOf(copy)).toEqual([`10.0.1.${rounds}`]);
@@ -139,7 +142,7 @@ export function racesSuite(ground: () => SyncGround): void {
       await stage.forgetWrites();
       const undo = (): Promise<unknown> =>
         stage.patch('host', 'endpoints', {
-          ...copyPlace('default', 'web'),
+          ...stage.at('web'),
           mergePatch: { subsets: subsetsOf('203.0.113.66') },
           manager: 'rival',
         });
@@ -154,7 +157,7 @@ export function racesSuite(ground: () => SyncGround): void {
       await daemon.clock.jump(1500);
       await daemon.settled();
       expect(await hostPatches(stage)).toBe(5);
-      expect(daemon.status.contested).toMatchObject([{ object: 'default/web', by: 'rival' }]);
+      expect(daemon.status.contested).toMatchObject([{ object: `${stage.tenant}/web`, by: 'rival' }]);
       await until('an event for the tenant', async () =>
         (await stage.events('web')).find(
           ({ reason, message }) => reason === 'Contested' && message.includes('"rival"'),
@@ -182,7 +185,7 @@ export function racesSuite(ground: () => SyncGround): void {
       await daemon.clock.jump(1500);
       await daemon.settled();
       expect(await stage.copy('web')).toBeDefined();
-      expect(daemon.status.contested).toMatchObject([{ object: 'default/web' }]);
+      expect(daemon.status.contested).toMatchObject([{ object: `${stage.tenant}/web` }]);
     });
 
     it('a copy that is being deleted is left alone until it is gone', async () => {

@@ -34,8 +34,15 @@ export interface Pair {
   service?: object;
 }
 
+let stages = 0;
+
 export class SyncStage {
   readonly ground: SyncGround;
+  /**
+   * The namespace of the virtual cluster that is meant when none is named. Each stage has its own: Kubernetes' controllers
+   * may still be at work for names of an earlier test.
+   */
+  readonly tenant = `tenant-${++stages}`;
   readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-sync-'));
   #daemons: LiveDaemon[] = [];
   #namespaces = new Map<Side, Set<string>>(sides.map((side) => [side, new Set<string>()]));
@@ -130,7 +137,7 @@ export class SyncStage {
   }
 
   async create(side: Side, resource: string, object: Partial<KubeObject>): Promise<KubeObject> {
-    const namespace = object.metadata?.namespace ?? 'default';
+    const namespace = object.metadata?.namespace ?? this.tenant;
     await this.namespace(side, namespace);
     const { admin } = this.ground[side];
     const answer = await admin.request('POST', `${pathOf(resource, namespace)}?fieldManager=tester`, { body: object });
@@ -144,14 +151,13 @@ export class SyncStage {
 
   /** The tenant's Endpoints and the Service of the same name, which vCluster would copy to the host. */
   async pair(given: Pair): Promise<KubeObject> {
-    const { namespace = 'default', name, ips = ['10.0.0.1'], metadata, service = {} } = given;
+    const { namespace = this.tenant, name, ips = ['10.0.0.1'], metadata, service = {} } = given;
     const subsets = 'subsets' in given ? given.subsets : subsetsOf(...ips);
-    const made = await this.create('virtual', 'endpoints', {
+    await this.service({ namespace, name, ...service });
+    return this.create('virtual', 'endpoints', {
       metadata: { ...metadata, namespace, name },
       ...(subsets !== undefined && { subsets }),
     } as KubeObject);
-    await this.service({ namespace, name, ...service });
-    return made;
   }
 
   async service(given: {
@@ -161,7 +167,7 @@ export class SyncStage {
     spec?: object;
     onHost?: boolean;
   }): Promise<void> {
-    const { namespace = 'default', name, onHost = this.ground.hasControllers } = given;
+    const { namespace = this.tenant, name, onHost = this.ground.hasControllers } = given;
     const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }], ...given.spec };
     await this.create('virtual', 'services', { metadata: { ...given.metadata, namespace, name }, spec } as KubeObject);
     if (onHost) await this.hostService({ namespace, name, spec });
@@ -169,7 +175,7 @@ export class SyncStage {
 
   /** As vCluster's own syncer writes it. */
   async hostService({
-    namespace = 'default',
+    namespace = this.tenant,
     name,
     spec,
   }: {
@@ -184,17 +190,22 @@ export class SyncStage {
     await this.create('host', 'services', { metadata: { ...at, annotations }, spec });
   }
 
+  /** Where the host copy of the tenant's object stands. */
+  at(name: string): Place {
+    return copyPlace(this.tenant, name);
+  }
+
   async get(side: Side, resource: string, at: Place): Promise<KubeObject | undefined> {
     const answer = await this.ground[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
     if (answer.status === 404) return undefined;
     return expectDone(answer, `get ${resource} ${at.name}`);
   }
 
-  tenants(name: string, namespace = 'default'): Promise<KubeObject | undefined> {
+  tenants(name: string, namespace = this.tenant): Promise<KubeObject | undefined> {
     return this.get('virtual', 'endpoints', { namespace, name });
   }
 
-  copy(name: string, namespace = 'default'): Promise<KubeObject | undefined> {
+  copy(name: string, namespace = this.tenant): Promise<KubeObject | undefined> {
     return this.get('host', 'endpoints', copyPlace(namespace, name));
   }
 
@@ -222,11 +233,11 @@ export class SyncStage {
     return expectDone(answer, `patch ${resource} ${name}`);
   }
 
-  editTenants(name: string, mergePatch: object, namespace = 'default'): Promise<KubeObject> {
+  editTenants(name: string, mergePatch: object, namespace = this.tenant): Promise<KubeObject> {
     return this.patch('virtual', 'endpoints', { namespace, name, mergePatch });
   }
 
-  editCopy(name: string, mergePatch: object, namespace = 'default'): Promise<KubeObject> {
+  editCopy(name: string, mergePatch: object, namespace = this.tenant): Promise<KubeObject> {
     return this.patch('host', 'endpoints', { ...copyPlace(namespace, name), mergePatch });
   }
 
@@ -242,16 +253,16 @@ export class SyncStage {
     expectDone(answer, `delete ${resource} ${at.name}`);
   }
 
-  removeTenants(name: string, namespace = 'default'): Promise<void> {
+  removeTenants(name: string, namespace = this.tenant): Promise<void> {
     return this.remove('virtual', 'endpoints', { namespace, name });
   }
 
-  removeCopy(name: string, namespace = 'default'): Promise<void> {
+  removeCopy(name: string, namespace = this.tenant): Promise<void> {
     return this.remove('host', 'endpoints', copyPlace(namespace, name));
   }
 
   /** The virtual Service; its host copy goes with it, as with vCluster. */
-  async removeService(name: string, namespace = 'default'): Promise<void> {
+  async removeService(name: string, namespace = this.tenant): Promise<void> {
     await this.remove('virtual', 'services', { namespace, name });
     if (this.ground.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
   }
@@ -281,7 +292,7 @@ export class SyncStage {
 
   async events(
     name: string,
-    namespace = 'default',
+    namespace = this.tenant,
   ): Promise<{ reason: string; message: string; type: string; count: number }[]> {
     const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name%3D${name}`;
     const answer = await this.ground.virtual.admin.request('GET', path);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { mappingSuite } from '../contract/sync-mapping.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealGround, startRealGround } from './sync-ground.ts';
@@ -20,5 +21,6 @@ describe.skipIf(assets.found === undefined)(
     goldenSuite(() => ground);
     countingSuite(() => ground);
     racesSuite(() => ground);
+    mappingSuite(() => ground);
   },
 );

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { mappingSuite } from '../contract/sync-mapping.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
@@ -15,4 +16,5 @@ describe('live sync between two embedded API servers', () => {
   goldenSuite(() => ground);
   countingSuite(() => ground);
   racesSuite(() => ground);
+  mappingSuite(() => ground);
 });

@@ -1,0 +1,182 @@
+// Rule 17: namespaces of the virtual cluster mapped to namespaces of the host, where names stay as they are.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/object/object.ts';
+import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/words.ts';
+import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { ipsOf, type Place, roleRights, SyncStage, subsetsOf } from './sync-stage.ts';
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration.
+const pattern = { 'p-*': '${name}-p-*' };
+
+export function mappingSuite(ground: () => SyncGround): void {
+  describe('rule 17: mapped namespaces', () => {
+    let stage: SyncStage;
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set({ hasOwner: false });
+      await ground().host.grant(clusterRoleRights());
+      for (const name of ['h-a', 'vc-p-one', 'vc-p-two', 'h-b']) await stage.namespace('host', name);
+    });
+    afterEach(async () => {
+      await stage.clear();
+      stage.close();
+    });
+
+    const mapped = (byName: Record<string, string>, mappingsOnly = false) => ({
+      sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } },
+    });
+    const at = (namespace: string, name: string): Place => ({ namespace, name });
+    const onHost = (namespace: string, name: string) => stage.get('host', 'endpoints', at(namespace, name));
+
+    it('an exact name: same object name, marked with the instance, owned by nobody, release left alone', async () => {
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
+      await stage.pair({ namespace: 'team-a', name: 'web', metadata: { labels: { release: 'r' } } });
+      await daemon.settled();
+      const { metadata } = (await onHost('h-a', 'web')) as KubeObject;
+      expect(metadata.annotations?.[instanceKey]).toBe(`${hostNamespace}/vc`);
+      expect(metadata.annotations?.[objectKeys.hostNamespace]).toBe('h-a');
+      expect(metadata.ownerReferences).toBeUndefined();
+      expect(metadata.labels).toEqual({ release: 'r', [markerLabel]: 'vc', [namespaceLabel]: 'team-a' });
+      await stage.removeTenants('web', 'team-a');
+      await daemon.settled();
+      expect(await onHost('h-a', 'web')).toBeUndefined();
+      expect(await stage.forbidden()).toEqual([]);
+    });
+
+    it('a pattern with the name of the virtual cluster in it', async () => {
+      const daemon = await stage.daemon({ config: mapped(pattern, true) });
+      await stage.pair({ namespace: 'p-one', name: 'web', ips: ['10.1.0.1'] });
+      await stage.pair({ namespace: 'p-two', name: 'web', ips: ['10.1.0.2'] });
+      await daemon.settled();
+      expect(ipsOf(await onHost('vc-p-one', 'web'))).toEqual(['10.1.0.1']);
+      expect(ipsOf(await onHost('vc-p-two', 'web'))).toEqual(['10.1.0.2']);
+      await stage.remove('host', 'endpoints', at('vc-p-one', 'web'));
+      await daemon.settled();
+      expect(ipsOf(await onHost('vc-p-one', 'web'))).toEqual(['10.1.0.1']);
+      await daemon.stop();
+      await stage.forgetWrites();
+      await stage.daemon({ config: mapped(pattern, true) });
+      expect(await stage.writes()).toEqual([]);
+    });
+
+    it.each([true, false])('an unmapped namespace with mappingsOnly %s', async (mappingsOnly) => {
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, mappingsOnly) });
+      await stage.pair({ namespace: 'other', name: 'web' });
+      await daemon.settled();
+      const fallback = await onHost(hostNamespace, 'web-x-other-x-vc');
+      expect(fallback === undefined).toBe(mappingsOnly);
+      expect(daemon.of('web', 'other')?.state).toBe(mappingsOnly ? 'ineligible/NotMapped' : 'inSync');
+      if (mappingsOnly) return;
+      expect(fallback?.metadata.ownerReferences).toBeUndefined();
+      expect(fallback?.metadata.annotations?.[instanceKey]).toBe(`${hostNamespace}/vc`);
+    });
+
+    it('an object of the host’s people under that name is refused, said, and never touched', async () => {
+      await stage.create('host', 'endpoints', {
+        metadata: at('h-a', 'web'),
+        subsets: subsetsOf('192.168.1.1'),
+      } as never);
+      const before = await onHost('h-a', 'web');
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
+      await stage.pair({ namespace: 'team-a', name: 'web', service: { onHost: false } });
+      await daemon.settled();
+      expect(await onHost('h-a', 'web')).toEqual(before);
+      expect(daemon.of('web', 'team-a')?.state).toBe('refused/HostNameTaken');
+      await until('an event', async () =>
+        (await stage.events('web', 'team-a')).find(({ reason }) => reason === 'HostNameTaken'),
+      );
+      await stage.removeTenants('web', 'team-a');
+      await daemon.settled();
+      expect(await onHost('h-a', 'web')).toEqual(before);
+    });
+
+    it('two virtual clusters of one name never touch each other’s objects', async () => {
+      const one = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      await one.settled();
+      const before = await onHost('h-a', 'web');
+      await stage.forgetWrites();
+      await stage.namespace('host', 'vcluster-two');
+      // The other one has no such object; it would delete ours if names alone told whose it is.
+      const options = { config: mapped({ 'team-b': 'h-a' }, true), hostNamespace: 'vcluster-two' };
+      const two = await stage.daemon(options);
+      await stage.pair({ namespace: 'team-b', name: 'web', ips: ['10.9.9.9'] });
+      await two.settled();
+      await one.settled();
+      expect(await onHost('h-a', 'web')).toEqual(before);
+      expect(two.of('web', 'team-b')?.state).toBe('refused/NotOwned');
+      expect(await stage.writes()).toEqual([]);
+    });
+
+    it('a key whose mapping changed: the new copy is there before the old one goes', async () => {
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      const first = await stage.daemon({ config: mapped({ 'team-a': 'h-a', 'team-b': 'h-b' }, true) });
+      expect(await onHost('h-a', 'web')).toBeDefined();
+      await first.stop();
+      await stage.forgetWrites();
+      await stage.daemon({ config: mapped({ 'team-a': 'h-b', 'team-b': 'h-a' }, true) });
+      expect(await onHost('h-a', 'web')).toBeUndefined();
+      expect(ipsOf(await onHost('h-b', 'web'))).toEqual(['10.0.0.1']);
+      expect(await stage.writes()).toEqual(['host create ', 'host delete web']);
+    });
+
+    it('a host namespace that does not exist yet is waited for', async () => {
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-late', 'team-b': 'h-b' }, true) });
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      await stage.pair({ namespace: 'team-b', name: 'web' });
+      await daemon.settled();
+      expect(ipsOf(await onHost('h-b', 'web')), 'others are not held up').toEqual(['10.0.0.1']);
+      expect(daemon.of('web', 'team-a')?.state).toBe('waiting/HostNamespaceMissing');
+      await stage.forgetWrites();
+      await daemon.clock.jump(10_000);
+      expect((await stage.writes()).length).toBeLessThanOrEqual(3);
+      await stage.namespace('host', 'h-late');
+      await daemon.clock.jump(10_000);
+      await daemon.settled();
+      expect(ipsOf(await onHost('h-late', 'web'))).toEqual(['10.0.0.1']);
+    });
+
+    it('a host namespace that is being deleted is waited for, without a storm', async () => {
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-going' }, true) });
+      await stage.namespace('host', 'h-going');
+      // Something that holds up its end.
+      const holds = { metadata: { ...at('h-going', 'holds'), finalizers: ['example.com/hold'] } };
+      await stage.create('host', 'endpoints', holds as never);
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      await daemon.settled();
+      expect(await onHost('h-going', 'web')).toBeDefined();
+      await ground().host.admin.request('DELETE', '/api/v1/namespaces/h-going');
+      await until('the end of the copy', async () =>
+        (await onHost('h-going', 'web')) === undefined ? true : undefined,
+      );
+      await daemon.settled();
+      expect(daemon.of('web', 'team-a')?.state).toBe('waiting/OwnerMissing');
+      await stage.forgetWrites();
+      await daemon.clock.jump(20_000);
+      expect((await stage.writes()).length).toBeLessThanOrEqual(5);
+      await stage.patch('host', 'endpoints', {
+        ...at('h-going', 'holds'),
+        mergePatch: { metadata: { finalizers: null } },
+      });
+      await until('the end of the namespace', async () => {
+        const answer = await ground().host.admin.request('GET', '/api/v1/namespaces/h-going');
+        return answer.status === 404 || undefined;
+      });
+      stage.forgetNamespace('host', 'h-going');
+      await stage.namespace('host', 'h-going');
+      await daemon.clock.jump(10_000);
+      await daemon.settled();
+      expect(ipsOf(await onHost('h-going', 'web'))).toEqual(['10.0.0.1']);
+      expect(await stage.tenants('web', 'team-a')).toBeDefined();
+    });
+  });
+}
+
+/** As config/cluster-role.yaml gives. */
+function clusterRoleRights(): Right[] {
+  return [
+    { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+    { group: '', resources: ['services'], verbs: ['get', 'list', 'watch'] },
+    ...roleRights().filter(({ resources }) => resources.includes('leases')),
+  ];
+}
