@@ -1,0 +1,181 @@
+// What does one change cost inside the daemon, the network apart? Real windows, queue, sync and writers over connections
+// that answer at once from memory with the bytes of a real API server. Processor time, and the best of several rounds, so
+// that a busy machine says the same as a quiet one.
+import { parseArgs } from 'node:util';
+import { systemClock } from '../src/clock.ts';
+import type { Connection, Request, Stream, StreamRequest, StreamSink } from '../src/cluster/connection.ts';
+import { openWindow } from '../src/cluster/open-window.ts';
+import { openWriter } from '../src/cluster/open-writer.ts';
+import { toAnswer } from '../src/cluster/status-answer.ts';
+import { endpointsResource, servicesResource } from '../src/cluster/writer.ts';
+import { createLog } from '../src/log.ts';
+import { createMetrics } from '../src/metrics.ts';
+import type { KubeObject } from '../src/object/object.ts';
+import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
+import { projectService } from '../src/sync/kind.ts';
+import { createRules } from '../src/sync/rules.ts';
+import { Sync } from '../src/sync/sync.ts';
+import { round } from './statistics.ts';
+import { endpointsOf, hostNameOf, hostNamespace, keysOf, serviceOf, subsetsOf, virtualCluster } from './workload.ts';
+
+const { values } = parseArgs({
+  options: { count: { type: 'string', default: '2000' }, rounds: { type: 'string', default: '15' } },
+});
+const keys = keysOf(Number(values.count));
+
+/** One API server as texts: lists, watches and merge patches, and nothing that an honest client would not notice. */
+class TextServer {
+  readonly objects = new Map<string, KubeObject>();
+  readonly connection: Connection;
+  #revision = 1000;
+  #watchers = new Set<{ resource: string; sink: StreamSink }>();
+
+  constructor(name: string) {
+    this.connection = {
+      name,
+      server: 'https://127.0.0.1:1',
+      request: async (request) =>
+        toAnswer({ ...this.#answer(request), ...noise, method: request.method, what: request.path }),
+      stream: (request, sink) => this.#stream(request, sink),
+      close: async () => {},
+    };
+  }
+
+  put(resource: string, object: object): void {
+    const { metadata, ...rest } = object as KubeObject;
+    const path = `${resource}/${metadata.namespace}/${metadata.name}`;
+    const known = this.objects.get(path)?.metadata;
+    const kept = {
+      uid: known?.uid ?? uidOf(++this.#revision),
+      creationTimestamp: '2026-11-21T00:00:00Z',
+      managedFields,
+    };
+    const stored = { ...rest, metadata: { ...metadata, ...kept, resourceVersion: String(++this.#revision) } };
+    this.objects.set(path, stored);
+    const line = Buffer.from(
+      `${JSON.stringify({ type: known === undefined ? 'ADDED' : 'MODIFIED', object: stored })}\n`,
+    );
+    for (const watcher of this.#watchers) if (watcher.resource === resource) watcher.sink.data(line);
+  }
+
+  #answer({ method, path, body }: Request): { status: number; body: string; bytes: number } {
+    const parts = (path.split('?', 1)[0] as string).split('/').slice(3);
+    const [namespace = '', resource = '', name = ''] = parts[0] === 'namespaces' ? parts.slice(1) : ['', parts[0]];
+    const text =
+      method === 'GET'
+        ? this.#list(`${resource}/${namespace === '' ? '' : `${namespace}/`}`)
+        : this.#write({ namespace, resource, name }, JSON.parse(body ?? '{}'));
+    return { status: 200, body: text, bytes: text.length };
+  }
+
+  #list(prefix: string): string {
+    const items = [...this.objects].filter(([path]) => path.startsWith(prefix)).map(([, object]) => object);
+    const kind = prefix.startsWith('services') ? 'ServiceList' : 'EndpointsList';
+    return JSON.stringify({ kind, metadata: { resourceVersion: String(this.#revision) }, items });
+  }
+
+  #write(place: { namespace: string; resource: string; name: string }, change: KubeObject): string {
+    const path = `${place.resource}/${place.namespace}/${place.name || change.metadata.name}`;
+    const known = this.objects.get(path);
+    this.put(place.resource, { ...known, ...change, metadata: { ...known?.metadata, ...change.metadata } });
+    return JSON.stringify(this.objects.get(path));
+  }
+
+  #stream({ path }: StreamRequest, sink: StreamSink): Stream {
+    const resource = /\/([a-z]+)\?/.exec(path)?.[1] ?? '';
+    const watcher = { resource, sink };
+    this.#watchers.add(watcher);
+    sink.opened();
+    let end = (): void => {};
+    const ended = new Promise<{ kind: 'aborted' }>((resolve) => {
+      end = () => resolve({ kind: 'aborted' });
+    });
+    const abort = (): void => {
+      this.#watchers.delete(watcher);
+      end();
+    };
+    return { ended, pause() {}, resume() {}, abort };
+  }
+}
+
+const noise = { server: '', location: undefined, retryAfterMs: undefined };
+const managedFields = [
+  {
+    manager: 'hostward',
+    operation: 'Update',
+    apiVersion: 'v1',
+    time: '2026-11-21T00:00:00Z',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:metadata': { 'f:labels': { '.': {}, 'f:app': {}, 'f:tier': {} } }, 'f:subsets': {} },
+  },
+];
+
+function uidOf(number: number): string {
+  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+}
+
+const virtual = new TextServer('virtual');
+const host = new TextServer('host');
+for (const [index, key] of keys.entries()) {
+  virtual.put('services', serviceOf(key));
+  virtual.put('endpoints', endpointsOf(key, index, 0));
+}
+host.put('services', serviceOf({ namespace: hostNamespace, name: virtualCluster }));
+host.put('endpoints', endpointsOf({ namespace: hostNamespace, name: 'somebody-elses' }, 0, 0));
+
+const log = createLog({ level: 'info', destination: { write() {} } });
+const shared = { clock: systemClock, random: Math.random, log, metrics: createMetrics() };
+const write = { ...shared, permit: () => true, fieldManager: 'hostward' };
+const open = <T extends { namespace: string; name: string; uid: string; resourceVersion: string }>(
+  server: TextServer,
+  ref: typeof endpointsResource,
+  project: (object: KubeObject) => T,
+  namespace?: string,
+) => openWindow<T>({ connection: server.connection, ref, project, ...(namespace && { namespace }), ...shared });
+const sync = new Sync({
+  ...shared,
+  windows: {
+    virtual: open(virtual, endpointsResource, endpointsKind.projectVirtual),
+    services: open(virtual, servicesResource, projectService),
+    host: open(host, endpointsResource, endpointsKind.projectHost, hostNamespace),
+    owner: open(host, servicesResource, projectService, hostNamespace),
+  },
+  rules: createRules(
+    {
+      virtualClusterName: virtualCluster,
+      hostNamespace,
+      backSync: 'all',
+      exclude: { labels: [], annotations: [] },
+      addressPolicy: { allow: [], deny: [] },
+    },
+    undefined,
+  ),
+  virtualWriter: openWriter({ ...write, connection: virtual.connection }),
+  hostWriter: openWriter({ ...write, connection: host.connection }),
+  isLeader: () => true,
+  isDryRun: false,
+  isHostRecent: true,
+});
+
+async function quiet(): Promise<void> {
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (!sync.queue.isIdle);
+}
+
+await sync.start();
+await quiet();
+const microseconds: number[] = [];
+for (let variant = 1; variant <= Number(values.rounds); variant++) {
+  const before = process.cpuUsage();
+  for (const [index, key] of keys.entries())
+    virtual.put('endpoints', { ...endpointsOf(key, index, 0), subsets: subsetsOf(index, variant) });
+  await quiet();
+  const { user, system } = process.cpuUsage(before);
+  microseconds.push((user + system) / keys.length);
+  const name = hostNameOf(keys[0] as (typeof keys)[number]);
+  const copy = JSON.stringify(host.objects.get(`endpoints/${hostNamespace}/${name}`)?.['subsets']);
+  if (copy !== JSON.stringify(subsetsOf(0, variant))) throw new Error(`round ${variant} is not on the host`);
+}
+const best = Math.min(...microseconds);
+process.stdout.write(`${round(best, 1)} µs a change, the best of ${microseconds.length} rounds of ${keys.length}\n`);
+process.exit();
