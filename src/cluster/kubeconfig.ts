@@ -34,8 +34,9 @@ export async function openKubeconfig(options: KubeconfigOptions): Promise<Creden
 }
 
 async function loadProxy(url: string): Promise<Credentials['proxy']> {
-  const { default: Agent } = await import('undici/lib/dispatcher/proxy-agent.js');
-  return { url, Agent };
+  // All of undici: its proxy agent does not work without the methods that the rest adds to it.
+  const { ProxyAgent } = await import('undici');
+  return { url, Agent: ProxyAgent };
 }
 
 type Selection = { kind: 'ok'; selected: Selected } | { kind: 'faults'; faults: readonly ClusterFault[] };

@@ -3,7 +3,3 @@ declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici';
   export default Pool;
 }
-declare module 'undici/lib/dispatcher/proxy-agent.js' {
-  import { ProxyAgent } from 'undici';
-  export default ProxyAgent;
-}

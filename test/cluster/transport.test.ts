@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Access, Credentials } from '../../src/cluster/access.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
@@ -372,6 +373,32 @@ describe('TLS', () => {
     expect(await faultOf(plainCredentials(url.replace('https:', 'http:')))).toMatch(
       /CLUSTER_(UNREACHABLE|NOT_KUBERNETES)/,
     );
+  });
+
+  test('a proxy named by the kubeconfig carries everything, certificates checked end to end', async () => {
+    const { url } = await tlsServer(await ca.issue());
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, near) => {
+      asked.push(request.url ?? '');
+      const far = connectTcp(Number(request.url?.split(':')[1]), '127.0.0.1', () => {
+        near.write('HTTP/1.1 200 OK\r\n\r\n');
+        near.pipe(far);
+        far.pipe(near);
+      });
+      for (const socket of [near, far]) {
+        socket.on('error', () => undefined);
+        socket.on('close', () => [near, far].forEach((each) => void each.destroy()));
+      }
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    closers.push(() => proxy.close());
+    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const { ProxyAgent: Agent } = await import('undici');
+    const through = (tls: Partial<Access['tls']>) => ({ ...trusting(url, tls), proxy: { url: proxyUrl, Agent } });
+    expect(await faultOf(through({ ca: ca.cert }))).toBe('ok');
+    expect(asked).toEqual([url.replace('https://', '')]);
+    expect(await faultOf(through({ ca: otherCa.cert }))).toContain('it is not signed by the CA');
   });
 
   test('a new client certificate is used without a restart', async () => {

@@ -31,6 +31,7 @@ test('lines are the same whatever the sizes of the chunks', () => {
         expect(splitter.unfinished).toBe(false);
       },
     ),
+    { numRuns: 40 },
   );
 });
 
