@@ -6,6 +6,7 @@ import type { Settings } from './config/settings.ts';
 import { ChildSandbox } from './expression/child-sandbox.ts';
 import { createExpressionMetrics, type ExpressionMetrics } from './expression/expression-metrics.ts';
 import { type OpenedPatcher, openPatcher } from './sync/patch/open-patcher.ts';
+import type { ReferenceResolver } from './sync/references/names.ts';
 
 /** An object in work may still hold the old rules for so long. */
 const lingerMs = 10_000;
@@ -13,12 +14,17 @@ const lingerMs = 10_000;
 export class RunningPatches {
   readonly #options: DaemonOptions;
   readonly #mappings: CompiledMappings | undefined;
+  readonly #references: ReferenceResolver;
   #expressionMetrics: ExpressionMetrics | undefined;
   #opened: OpenedPatcher | undefined;
 
-  constructor(options: DaemonOptions, mappings: CompiledMappings | undefined) {
+  constructor(
+    options: DaemonOptions,
+    beside: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
+  ) {
     this.#options = options;
-    this.#mappings = mappings;
+    this.#mappings = beside.mappings;
+    this.#references = beside.references;
   }
 
   get current(): OpenedPatcher | undefined {
@@ -43,6 +49,7 @@ export class RunningPatches {
       set,
       sourceOf,
       mappings: this.#mappings,
+      references: this.#references,
       openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath }),
       clock,
       metrics,

@@ -1,9 +1,8 @@
 // Part of the front door: which host namespaces copies stand in, and the one window that shows them all.
 import { combineWindows, narrowWindow } from './cluster/combined-window.ts';
-import type { Window } from './cluster/window.ts';
+import type { Item, Window } from './cluster/window.ts';
 import { type CompiledMappings, compileMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
-import type { HostItem } from './sync/kind.ts';
 import { markerLabel } from './sync/words.ts';
 
 export function mappingsOf(settings: Settings): CompiledMappings | undefined {
@@ -22,14 +21,14 @@ export function hostNamespaces(mappings: CompiledMappings | undefined, hostNames
   return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [hostNamespace])])];
 }
 
-export function openHostWindow(
+export function openHostWindow<T extends Item>(
   mappings: CompiledMappings | undefined,
   options: {
     namespaces: readonly string[];
     virtualClusterName: string;
-    openHost: (scope: { namespace?: string; labelSelector?: string }) => Window<HostItem>;
+    openHost: (scope: { namespace?: string; labelSelector?: string }) => Window<T>;
   },
-): Window<HostItem> {
+): Window<T> {
   const { namespaces, openHost } = options;
   const prefixes = mappings?.windows.prefixes ?? [];
   if (prefixes.length > 0) {

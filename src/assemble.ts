@@ -1,6 +1,8 @@
 // The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
 import { RunningPatches } from './assemble-patches.ts';
+import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
+import { openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
 import { hostNamespaces, mappingsOf, openHostWindow } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
@@ -10,7 +12,7 @@ import type { ClusterFault } from './cluster/errors.ts';
 import { type Lease, openLease } from './cluster/lease.ts';
 import { openWindow } from './cluster/open-window.ts';
 import { openWriter } from './cluster/open-writer.ts';
-import { checkNamespace, checkPermissions, type Permission, probe } from './cluster/probe.ts';
+import { checkNamespace, checkPermissions, probe } from './cluster/probe.ts';
 import { openConnection } from './cluster/transport.ts';
 import type { Item, Window } from './cluster/window.ts';
 import { type ResourceRef, servicesResource } from './cluster/writer.ts';
@@ -18,9 +20,13 @@ import { settingChanges } from './config/difference.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
+import { setGauges } from './sync/gauges.ts';
 import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
+import type { ContentKind } from './sync/references/content-kind.ts';
+import type { ContentWindows } from './sync/references/content-world.ts';
+import { type ReferenceSettings, References } from './sync/references/references.ts';
 import { createRules } from './sync/rules.ts';
-import { objectCounts, objectStatus, patchedObjectStatus, syncStatus } from './sync/status.ts';
+import { objectStatus, patchedObjectStatus, syncStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
 import type { Rules, Windows } from './sync/world.ts';
 
@@ -34,6 +40,7 @@ class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
   readonly #options: DaemonOptions;
   readonly #mappings: CompiledMappings | undefined;
+  readonly #references: References;
   readonly #patches: RunningPatches;
   readonly #connections: Connection[] = [];
   #settings: Settings;
@@ -50,7 +57,16 @@ class AssembledDaemon implements Daemon {
     this.#options = options;
     this.#settings = options.settings;
     this.#mappings = mappingsOf(options.settings);
-    this.#patches = new RunningPatches(options, this.#mappings);
+    const { clock, random, log, metrics } = options;
+    this.#references = new References({
+      settings: referenceSettings(options.settings, options.patches),
+      openWindows: (kind) => this.#openContentWindows(kind),
+      clock,
+      random,
+      log,
+      metrics,
+    });
+    this.#patches = new RunningPatches(options, { mappings: this.#mappings, references: this.#references.names });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -105,32 +121,21 @@ class AssembledDaemon implements Daemon {
     const [virtualVersion, hostVersion] = probes.map((result) => (result.kind === 'ok' ? result.version : ''));
     this.#versions = { virtual: virtualVersion ?? '', host: hostVersion ?? '' };
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
+    const { isDryRun, patches } = this.#options;
+    const references = referenceSettings(this.#settings, patches);
+    const needsLease = this.#needsLease();
+    const needs = { settings: this.#settings, references, places: this.#places(), isDryRun, needsLease };
     const missing = await Promise.all([
-      checkPermissions(virtual, virtualPermissions(this.#options.isDryRun)),
-      checkPermissions(host, this.#hostPermissions()),
+      checkPermissions(virtual, virtualPermissions(needs)),
+      checkPermissions(host, hostPermissions(needs)),
     ]);
     return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing.flat()];
   }
 
-  #hostPermissions(): Permission[] {
-    const { hostNamespace, setOwner } = this.#settings;
-    const windows = this.#mappings?.windows;
-    const isWide = windows !== undefined && windows.prefixes.length > 0;
-    const places = isWide ? [undefined] : hostNamespaces(this.#mappings, hostNamespace);
-    const writes = this.#options.isDryRun ? [] : (['create', 'patch', 'delete'] as const);
-    const permissions: Permission[] = places.flatMap((namespace) => [
-      ...grant('endpoints', ['get', 'list', 'watch', ...writes], namespace),
-      ...grant('services', ['get'], namespace),
-    ]);
-    if (this.#mappings === undefined && setOwner)
-      permissions.push(...grant('services', ['list', 'watch'], hostNamespace));
-    if (this.#needsLease()) {
-      const verbs = ['get', 'create', 'update'] as const;
-      permissions.push(
-        ...grant('leases', verbs, hostNamespace).map((one) => ({ ...one, group: 'coordination.k8s.io' })),
-      );
-    }
-    return permissions;
+  /** Host namespaces that copies may stand in; with patterns among the mappings any. */
+  #places(): readonly (string | undefined)[] {
+    const isWide = this.#mappings !== undefined && this.#mappings.windows.prefixes.length > 0;
+    return isWide ? [undefined] : hostNamespaces(this.#mappings, this.#settings.hostNamespace);
   }
 
   #needsLease(): boolean {
@@ -148,7 +153,7 @@ class AssembledDaemon implements Daemon {
     const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
     const { maxWritesPerSecond } = this.#settings;
     const sync = new Sync({
-      windows: this.#openWindows(virtual, host, rules),
+      windows: this.#openWindows(rules),
       rules,
       virtualWriter: openWriter({ ...shared, connection: virtual }),
       hostWriter: openWriter({
@@ -162,6 +167,7 @@ class AssembledDaemon implements Daemon {
       metrics,
       isLeader,
       isDryRun,
+      references: this.#references,
       isHostRecent: isRecent(this.#versions.host),
     });
     this.#sync = sync;
@@ -206,50 +212,60 @@ class AssembledDaemon implements Daemon {
     );
   }
 
-  #openWindows(virtual: Connection, host: Connection, rules: Rules): Windows {
+  #open<T extends Item>(
+    side: 'virtual' | 'host',
+    ref: ResourceRef,
+    scope: WindowScope,
+    project: (object: KubeObject) => T | undefined,
+  ): Window<T> {
     const { clock, random, log, metrics } = this.#options;
+    const connection = this.#connections[side === 'virtual' ? 0 : 1] as Connection;
+    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
+    const where = scope.namespace === undefined ? '' : ` in ${scope.namespace}`;
+    this.#windows.push({
+      name: `${connection.name} ${ref.resource}${where}`,
+      window: window as unknown as Window<Item>,
+    });
+    return window;
+  }
+
+  #openContentWindows(kind: ContentKind): ContentWindows {
+    const { hostNamespace, virtualClusterName } = this.#settings;
+    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    return openContentWindows(kind, {
+      virtualClusterName,
+      open: {
+        virtual: (ref, project) => this.#open('virtual', ref, {}, project),
+        host: (ref, labelSelector, project) =>
+          openHostWindow(this.#mappings, {
+            namespaces,
+            virtualClusterName,
+            openHost: (scope) => this.#open('host', ref, { ...scope, labelSelector }, project),
+          }),
+      },
+    });
+  }
+
+  #openWindows(rules: Rules): Windows {
     const { kind } = rules.translation;
     const { hostNamespace, virtualClusterName, setOwner } = this.#settings;
-    const open = <T extends Item>(
-      connection: Connection,
-      ref: ResourceRef,
-      scope: { namespace?: string; labelSelector?: string; fieldSelector?: string },
-      project: (object: KubeObject) => T | undefined,
-    ): Window<T> => {
-      const window = openWindow<T>({ connection, ref, ...scope, project, clock, random, log, metrics });
-      const where = scope.namespace === undefined ? '' : ` in ${scope.namespace}`;
-      this.#windows.push({ name: `${connection.name} ${ref.resource}${where}`, window });
-      return window;
-    };
     const openHost = (scope: { namespace?: string; labelSelector?: string }): Window<HostItem> =>
-      open(host, kind.resource, scope, (object) => kind.projectHost(object));
+      this.#open('host', kind.resource, scope, (object) => kind.projectHost(object));
     const namespaces = hostNamespaces(this.#mappings, hostNamespace);
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
+    const needsOwner = this.#mappings === undefined && setOwner;
     return {
-      virtual: open<VirtualItem>(virtual, kind.resource, {}, (object) => kind.projectVirtual(object)),
-      services: open(virtual, servicesResource, {}, projectService),
+      virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
+      services: this.#open('virtual', servicesResource, {}, projectService),
       host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
-      owner: this.#mappings === undefined && setOwner ? open(host, servicesResource, owner, projectService) : undefined,
+      owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
     };
   }
 
   /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
   #updateGauges(clock: Clock): void {
-    const sync = this.#sync;
-    if (sync !== undefined) {
-      const counts = sync.ledger.counts();
-      const of = objectCounts(sync);
-      sync.metrics.leader.set(this.#lease === undefined || this.#lease.isHeld() ? 1 : 0);
-      sync.metrics.contested.set(sync.contest.contested().length);
-      sync.metrics.deletesWithheld.set(sync.massDelete.guard.size);
-      sync.metrics.differences.set(sync.ledger.differences.size);
-      sync.metrics.objects.set({ state: 'inSync' }, of['inSync'] ?? 0);
-      for (const [name, count] of counts) {
-        const [state, reason] = name.split('/');
-        if (reason === undefined) sync.metrics.objects.set({ state: state ?? '' }, count);
-        else if (state === 'refused') sync.metrics.refused.set({ reason }, count);
-      }
-    }
+    const isLeader = this.#lease === undefined || this.#lease.isHeld();
+    if (this.#sync !== undefined) setGauges(this.#sync, { isLeader });
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }
 
@@ -284,8 +300,25 @@ class AssembledDaemon implements Daemon {
   }
 
   async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+    const references = referenceSettings(settings, patches);
+    await this.#checkContent(references);
     await this.#patches.take(settings, patches);
+    await this.#references.take(references);
     this.#sync?.setRules(this.#rulesOf(settings));
+  }
+
+  /** Windows that may not be opened would keep the new configuration waiting for ever. */
+  async #checkContent(references: ReferenceSettings): Promise<void> {
+    const [virtual, host] = this.#connections;
+    if (virtual === undefined || host === undefined) return;
+    const { isDryRun } = this.#options;
+    const content = contentPermissions(references, { isDryRun, places: this.#places() });
+    const missing = await Promise.all([
+      checkPermissions(virtual, content.virtual),
+      checkPermissions(host, content.host),
+    ]);
+    const sentences = missing.flat().map((fault) => `${fault.message}; ${fault.fix}`);
+    if (sentences.length > 0) throw new Error(sentences.join('\n'));
   }
 
   health(): { isHealthy: boolean; lines: readonly string[] } {
@@ -317,6 +350,7 @@ class AssembledDaemon implements Daemon {
   status(): unknown {
     const { clock, version, isDryRun } = this.#options;
     const { virtualClusterName, hostNamespace, namespaces } = this.#settings;
+    const references = this.#references.status();
     return {
       version,
       virtualCluster: virtualClusterName,
@@ -328,6 +362,7 @@ class AssembledDaemon implements Daemon {
       uptimeSeconds: Math.round((clock.now() - this.#startedMs) / 1000),
       clusters: { virtual: this.#versions.virtual, host: this.#versions.host },
       ...(this.#sync && syncStatus(this.#sync)),
+      ...(references && { references }),
       ...(this.#patches.current && { patches: this.#patches.current.counts.totals() }),
       windows: this.#windows.map(({ name, window }) => ({
         window: name,
@@ -345,19 +380,6 @@ class AssembledDaemon implements Daemon {
     if (!sync?.isReady) return undefined;
     return sync.world.rules.patcher === undefined ? objectStatus(sync, key) : patchedObjectStatus(sync, key);
   }
-}
-
-function virtualPermissions(isDryRun: boolean): Permission[] {
-  const writes = isDryRun ? [] : (['patch'] as const);
-  return [
-    ...grant('endpoints', ['get', 'list', 'watch', ...writes], undefined),
-    ...grant('services', ['list', 'watch'], undefined),
-    ...(isDryRun ? [] : grant('events', ['create', 'patch'], undefined)),
-  ];
-}
-
-function grant(resource: string, verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] {
-  return verbs.map((verb) => ({ verb, group: '', resource, namespace }));
 }
 
 /** endpoints.kubernetes.io/managed-by is set by host clusters from 1.33 on. */

@@ -10,6 +10,7 @@ import type { OwnerState } from '../owner.ts';
 import type { Facts } from '../step.ts';
 import type { Rules } from '../world.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
+import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from './names.ts';
@@ -184,21 +185,23 @@ export class References {
     this.registry.noteFailed(key, references);
   }
 
-  /** Also sets the gauges: both count the same. Undefined when no content is moved. */
+  setGauges(): void {
+    for (const [kind, sync] of this.#syncs)
+      for (const [state, count] of countsOf(sync)) this.#series.objects(kind, state, count);
+  }
+
+  /** Undefined when no content is moved. */
   status(): object | undefined {
     if (this.#syncs.size === 0) return undefined;
     return Object.fromEntries(
       [...this.#syncs].map(([kind, sync]) => {
-        const counts = new Map(contentStates.map((state) => [state, 0]));
         const trouble: { object: Key; state: string; message: string }[] = [];
         for (const [object, outcome] of sync.outcomes) {
-          const state = outcome.kind === 'settled' ? outcome.as : outcome.kind;
-          counts.set(state, (counts.get(state) ?? 0) + 1);
+          const state = stateOf(outcome);
           const message = 'message' in outcome ? outcome.message : undefined;
           if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
         }
-        for (const [state, count] of counts) this.#series.objects(kind, state, count);
-        return [kind, { ...Object.fromEntries(counts), trouble }];
+        return [kind, { ...Object.fromEntries(countsOf(sync)), trouble }];
       }),
     );
   }
@@ -206,4 +209,17 @@ export class References {
   get isIdle(): boolean {
     return [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
   }
+}
+
+function countsOf(sync: ContentSync): Map<string, number> {
+  const counts = new Map(contentStates.map((state) => [state, 0]));
+  for (const outcome of sync.outcomes.values()) {
+    const state = stateOf(outcome);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function stateOf(outcome: ContentOutcome): string {
+  return outcome.kind === 'settled' ? outcome.as : outcome.kind;
 }
