@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type CompiledExpression, compileExpression } from '../../src/expression/compile.ts';
 import type { Evaluator } from '../../src/expression/evaluator.ts';
+import type { SandboxSetup } from '../../src/expression/harness.ts';
 import { residentMbOf } from '../../src/expression/resident-memory.ts';
+import type { Sandbox } from '../../src/expression/sandbox.ts';
 import { children, compiled, evaluateOne, evaluator, fixture, openChild } from './bed.ts';
 
 interface Hostile {
@@ -17,7 +19,7 @@ interface Runnable {
 }
 
 const rows = fixture<Hostile[]>('hostile.json');
-const softMs = 25;
+const softMs = 15;
 
 /** Looks at whatever one evaluation could change for the next. */
 const witness = compiled(
@@ -36,14 +38,33 @@ function runnable(): Runnable[] {
   });
 }
 
+/** Processor time of this thread, in milliseconds, for the longest turn of its loop that had to do with a request. */
+class Turns {
+  longestMs = 0;
+
+  /** From here to the end of the turn. */
+  watch(): void {
+    const before = process.threadCpuUsage();
+    setImmediate(() => {
+      const { user, system } = process.threadCpuUsage(before);
+      this.longestMs = Math.max(this.longestMs, (user + system) / 1_000);
+    });
+  }
+}
+
 async function sandboxed(expressions: readonly CompiledExpression[]) {
-  const on = await evaluator({
-    expressions,
-    openSandbox: (setup) => openChild(setup, 600),
-    softMs,
-    memo: { entries: 0 },
-  });
-  return { on, child: children.at(-1) };
+  const turns = new Turns();
+  const openSandbox = (setup: SandboxSetup): Sandbox => {
+    const child = openChild(setup, 600);
+    const run: Sandbox['run'] = async (text, options) => {
+      const outcome = await child.run(text, options);
+      turns.watch();
+      return outcome;
+    };
+    return { start: () => child.start(), stop: () => child.stop(), run };
+  };
+  const on = await evaluator({ expressions, openSandbox, softMs, memo: { entries: 0 } });
+  return { on, turns, child: children.at(-1) };
 }
 
 /** A machine with other things to do can let a good evaluation run out of its time, but never make it wrong. */
@@ -62,23 +83,22 @@ describe('hostile expressions and values', () => {
     timeout: 180_000,
   }, async () => {
     const inputs = runnable();
-    const { on, child } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
+    const { on, child, turns } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
     const expected = await surely(on, witness, 'w');
+    const seen: Promise<unknown>[] = [];
     let largestMb = 0;
-    let longestTurnMs = 0;
     for (const { expression, value } of inputs) {
-      const before = process.threadCpuUsage();
+      turns.watch();
       const outcome = await evaluateOne(on, expression, { value, virtualObject: { metadata: { name: 'x' } } });
-      const spent = process.threadCpuUsage(before);
-      longestTurnMs = Math.max(longestTurnMs, (spent.user + spent.system) / 1_000);
       if ('error' in outcome) expect(outcome.error.message.length).toBeLessThanOrEqual(200);
       largestMb = Math.max(largestMb, residentMbOf(child?.pid ?? 0) ?? 0);
-      expect(await surely(on, witness, 'w')).toBe(expected);
+      // Not waited for: it runs right after the one and right before the next.
+      seen.push(surely(on, witness, 'w'));
     }
+    expect(new Set(await Promise.all(seen))).toEqual(new Set([expected]));
     expect(inputs.length).toBeGreaterThan(300);
     expect(largestMb).toBeLessThan(200);
-    // Processor time of this thread for a whole evaluation: more than any one turn of its loop.
-    expect(longestTurnMs).toBeLessThan(50);
+    expect(turns.longestMs).toBeLessThan(50);
   });
 
   // CI sets both higher: 10,000 hostile among 320,000 good ones.
