@@ -146,7 +146,9 @@ export interface LeaseMetrics {
 }
 
 export function leaseMetrics(metrics: Metrics, lease: string): LeaseMetrics {
-  const held = gauge(metrics, 'hostward_leader', '1 while this process holds the lease', ['lease']).labels({ lease });
+  const held = gauge(metrics, 'hostward_lease_held', '1 while this process holds the lease', ['lease']).labels({
+    lease,
+  });
   const transitions = counter(metrics, 'hostward_leader_transitions_total', 'Changes between leader and standby', [
     'lease',
   ]).labels({ lease });

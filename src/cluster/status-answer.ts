@@ -52,7 +52,8 @@ function refusal(response: HttpResponse, status: StatusBody): Answer {
     case 429:
       return { kind: 'throttled', retryAfterMs: waitMs, message };
     default:
-      if (response.status >= 500) return { kind: 'failed', status: response.status, retryAfterMs: waitMs, message };
+      if (response.status >= 500 && !isTooLarge(status))
+        return { kind: 'failed', status: response.status, retryAfterMs: waitMs, message };
       return { kind: 'refused', status: response.status, reason: status.reason ?? '', message };
   }
 }
@@ -71,6 +72,11 @@ function isPlainRefusal(status: number): boolean {
 
 function isNamespaceTerminating(status: StatusBody): boolean {
   return status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false;
+}
+
+/** Said with 500 by kube-apiserver, in the words of etcd or of gRPC; the same object will never be smaller. */
+function isTooLarge(status: StatusBody): boolean {
+  return /request is too large|message larger than max/.test(status.message ?? '');
 }
 
 function secondsToMs(seconds: unknown): number | undefined {

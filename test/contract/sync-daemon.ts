@@ -76,6 +76,13 @@ export class LiveDaemon {
     return this.#daemon.start();
   }
 
+  /** What a start comes to; a daemon that did start is stopped again. */
+  async startOnce(): Promise<Started> {
+    const started = await this.start();
+    await this.stop();
+    return started;
+  }
+
   /** Started, with everything in sync that is there. */
   async begin(): Promise<this> {
     const started = await this.start();

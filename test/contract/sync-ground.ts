@@ -1,5 +1,7 @@
 // What the live sync suites stand on: two API servers, a user of the daemon on each, and a record of what that user did.
 // The embedded servers and real ones both come in this form.
+import { randomUUID } from 'node:crypto';
+import type { KubeObject } from '../../src/object/object.ts';
 import { settle } from '../virtual-clock.ts';
 import type { ApiClient } from './client.ts';
 
@@ -25,6 +27,8 @@ export interface SyncServer {
   readonly caPem: string;
   /** May do everything; what tests and rivals use. */
   readonly admin: ApiClient;
+  /** With the rights of the daemon's user. */
+  readonly asDaemon: ApiClient;
   /** Kubeconfig of the daemon's user; `server` stands in for the address, for tests that put something in between. */
   kubeconfig(server?: { url: string; caPem: string }): string;
   /** Exactly these rights, from now on. */
@@ -32,6 +36,8 @@ export interface SyncServer {
   /** Everything the daemon's user asked since the last call of forget(), in the order of the answers. */
   asked(): Promise<Asked[]>;
   forget(): Promise<void>;
+  /** Stores an Endpoints as an older server might have: nothing is checked. */
+  smuggle(object: KubeObject): Promise<void>;
 }
 
 export interface SyncGround {
@@ -70,4 +76,14 @@ export async function until<T>(what: string, look: () => T | undefined | Promise
     await settle(1);
     await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
   }
+}
+
+/** What a server would have added before it stored the object. */
+export function storedForm(object: KubeObject): KubeObject {
+  const metadata = {
+    ...object.metadata,
+    uid: randomUUID(),
+    creationTimestamp: new Date().toISOString().replace(/\.\d+/, ''),
+  };
+  return { ...object, apiVersion: 'v1', kind: 'Endpoints', metadata };
 }

@@ -54,11 +54,16 @@ export class SyncStage {
 
   /** An empty pair of clusters, but for the owner of all copies. */
   async set({ hasOwner = true }: { hasOwner?: boolean } = {}): Promise<void> {
-    await this.ground.virtual.grant(virtualRights);
-    await this.ground.host.grant(roleRights());
+    await this.grantAll();
     await this.namespace('host', hostNamespace);
     if (hasOwner) await this.createOwner();
     for (const side of sides) await this.ground[side].forget();
+  }
+
+  /** What the daemon's user needs, and nothing more. */
+  async grantAll(): Promise<void> {
+    await this.ground.virtual.grant(virtualRights);
+    await this.ground.host.grant(roleRights());
   }
 
   async createOwner(): Promise<KubeObject> {
@@ -209,6 +214,11 @@ export class SyncStage {
     return this.get('host', 'endpoints', copyPlace(namespace, name));
   }
 
+  /** Status of a list in HNS when the daemon's user asks. */
+  async probe(side: Side, resource: string): Promise<number> {
+    return (await this.ground[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
+  }
+
   async list(side: Side, resource: string): Promise<KubeObject[]> {
     const answer = await this.ground[side].admin.request('GET', `/api/v1/${resource}`);
     expectDone(answer, `list ${resource}`);
@@ -344,7 +354,7 @@ export function tidy(object: KubeObject | undefined | null): KubeObject | null {
 }
 
 /** What a sidecar finds in the virtual cluster: it is the administrator there, but needs no more than this. */
-const virtualRights: readonly Right[] = [
+export const virtualRights: readonly Right[] = [
   { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
   { group: '', resources: ['events'], verbs: ['create', 'patch'] },

@@ -1,9 +1,12 @@
 // The live suites of sync between two real API servers with kube-controller-manager.
 import { afterAll, beforeAll, describe } from 'vitest';
+import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
+import { ownerSuite } from '../contract/sync-owner.ts';
 import { racesSuite } from '../contract/sync-races.ts';
+import { rightsSuite } from '../contract/sync-rights.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealGround, startRealGround } from './sync-ground.ts';
 
@@ -22,5 +25,8 @@ describe.skipIf(assets.found === undefined)(
     countingSuite(() => ground);
     racesSuite(() => ground);
     mappingSuite(() => ground);
+    ownerSuite(() => ground);
+    rightsSuite(() => ground);
+    addressesSuite(() => ground);
   },
 );

@@ -1,11 +1,12 @@
 // Two embedded API servers as ground for the live sync suites.
 import type { RequestRecord } from '../../src/apiserver/request-journal.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
+import { toStoredText } from '../../src/apiserver/stored-text.ts';
 import type { Target } from '../../src/apiserver/target.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
 import { ApiClient } from '../contract/client.ts';
-import type { Right, Side, SyncGround, SyncServer } from '../contract/sync-ground.ts';
+import { type Right, type Side, type SyncGround, type SyncServer, storedForm } from '../contract/sync-ground.ts';
 
 const user = 'hostward';
 const token = 'token-of-the-daemon';
@@ -32,6 +33,7 @@ export async function startEmbeddedGround(): Promise<EmbeddedGround> {
     async stop() {
       for (const server of [virtual, host]) {
         await server.admin.close();
+        await server.asDaemon.close();
         await server.cluster.stop();
       }
     },
@@ -55,6 +57,12 @@ async function startServer(name: Side): Promise<EmbeddedServer> {
     url: cluster.url,
     caPem: cluster.caPem,
     admin: new ApiClient({ url: cluster.url, caPem: cluster.caPem, token: cluster.adminToken }),
+    asDaemon: new ApiClient({ url: cluster.url, caPem: cluster.caPem, token }),
+    async smuggle(object) {
+      const { namespace, name } = object.metadata;
+      const key = `/registry/services/endpoints/${namespace}/${name}`;
+      await cluster.store.write(key, { expect: undefined, value: toStoredText(storedForm(object)) });
+    },
     kubeconfig: (server) =>
       kubeconfigText({ name, token, user, url: server?.url ?? cluster.url, caPem: server?.caPem ?? cluster.caPem }),
     async grant(rights) {

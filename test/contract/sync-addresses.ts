@@ -1,0 +1,209 @@
+// Rule 14 in every textual form of an address, and objects that break other limits: refused, said, and in nobody's way.
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/object/object.ts';
+import { baseKey } from '../../src/sync/words.ts';
+import { type SyncGround, until } from './sync-ground.ts';
+import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+
+interface AddressCase {
+  text: string;
+  special?: string;
+  problem?: string;
+}
+
+const read = (file: string): AddressCase[] =>
+  JSON.parse(readFileSync(new URL(`../../fixtures/object/${file}`, import.meta.url), 'utf8')).cases;
+const corpus = [...read('addresses.json'), ...read('addresses-refused.json')];
+
+export function addressesSuite(ground: () => SyncGround): void {
+  describe('rule 14: addresses', () => {
+    let stage: SyncStage;
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+    });
+    afterEach(async () => {
+      await stage.clear();
+      stage.close();
+    });
+
+    it('no spelling of a forbidden address reaches the host, and no refused object holds up another', async () => {
+      await stage.pair({ name: 'good' });
+      // Whatever today's API servers refuse, an older one may have let in.
+      for (const [at, { text }] of corpus.entries()) {
+        const name = `spelt-${at}`;
+        await stage.service({ name, onHost: false });
+        await ground().virtual.smuggle({ metadata: { namespace: stage.tenant, name }, subsets: subsetsOf(text) });
+      }
+      const daemon = await stage.daemon();
+      for (const [at, { text, special, problem }] of corpus.entries()) {
+        const copy = await stage.copy(`spelt-${at}`);
+        const state = daemon.of(`spelt-${at}`)?.state;
+        if (special !== undefined || problem !== undefined) {
+          expect([text, copy, state]).toEqual([text, undefined, 'refused/AddressRefused']);
+        } else {
+          // The host has the last word on what it takes.
+          expect([text, state === 'refused/HostRefused' ? [text] : ipsOf(copy)]).toEqual([text, [text]]);
+        }
+      }
+      await stage.editTenants('good', { subsets: subsetsOf('10.0.0.8') });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('good'))).toEqual(['10.0.0.8']);
+      await daemon.stop();
+      await stage.forgetWrites();
+      await stage.daemon();
+      expect((await stage.writes()).filter((one) => !one.endsWith(' 422'))).toEqual([]);
+    });
+
+    it('what an API server refuses itself never gets as far as us', async () => {
+      for (const text of [
+        '127.0.0.1',
+        '::1',
+        '169.254.169.254',
+        'fe80::1',
+        '224.0.0.1',
+        '0.0.0.0',
+        '::',
+        '10.0.0.256',
+        'localhost',
+      ]) {
+        const body = { metadata: { name: 'refused' }, subsets: subsetsOf(text) };
+        const path = `/api/v1/namespaces/default/endpoints`;
+        expect([text, (await ground().virtual.admin.request('POST', path, { body })).status]).toEqual([text, 422]);
+      }
+    });
+
+    it('one address of many refuses the object, and the event names up to three with the rule', async () => {
+      const daemon = await stage.daemon({ config: { hostward: { addressPolicy: { deny: ['10.5.0.0/16'] } } } });
+      await stage.pair({ name: 'web' });
+      await daemon.settled();
+      expect(await stage.copy('web')).toBeDefined();
+      await stage.editTenants('web', {
+        subsets: subsetsOf('10.0.0.1', '10.5.0.1', '10.5.0.2', '10.5.0.3', '10.5.0.4'),
+      });
+      await daemon.settled();
+      expect(await stage.copy('web')).toBeUndefined();
+      const event = await until('an event', async () =>
+        (await stage.events('web')).find(({ reason }) => reason === 'AddressRefused'),
+      );
+      expect(event).toMatchObject({ type: 'Warning' });
+      expect(event.message).toContain(
+        '"10.5.0.1" (denied by 10.5.0.0/16), "10.5.0.2" (denied by 10.5.0.0/16), "10.5.0.3"',
+      );
+      expect(event.message).toContain('and 1 more');
+      expect(event.message).not.toContain('10.5.0.4');
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.1') });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
+    });
+
+    it('a policy that is tightened takes copies away, and one that is loosened brings them back', async () => {
+      await stage.pair({ name: 'v4' });
+      await stage.pair({ name: 'v6', ips: ['fd00::1'] });
+      const daemon = await stage.daemon();
+      expect(ipsOf(await stage.copy('v6'))).toEqual(['fd00::1']);
+      daemon.apply({ hostward: { addressPolicy: { allow: ['10.0.0.0/8'] } } });
+      await daemon.settled();
+      expect(await stage.copy('v6')).toBeUndefined();
+      expect(await stage.copy('v4')).toBeDefined();
+      daemon.apply({ hostward: { addressPolicy: { deny: ['10.0.0.0/8'] } } });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('v6'))).toEqual(['fd00::1']);
+      expect(await stage.copy('v4')).toBeUndefined();
+    });
+  });
+
+  describe('objects at the limits', () => {
+    let stage: SyncStage;
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+      await stage.pair({ name: 'small' });
+    });
+    afterEach(async () => {
+      await stage.clear();
+      stage.close();
+    });
+
+    const expectOthersServed = async (): Promise<void> => {
+      await stage.editTenants('small', { subsets: subsetsOf('10.0.0.9') });
+      await until('the small one', async () => (ipsOf(await stage.copy('small'))[0] === '10.0.0.9' ? true : undefined));
+    };
+
+    it('10,000 addresses go through whole, and an edit of one is one write', async () => {
+      const ips = Array.from({ length: 10_000 }, (_, at) => `10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`);
+      await stage.pair({ name: 'wide', ips });
+      const daemon = await stage.daemon();
+      expect(ipsOf(await stage.copy('wide'))).toEqual(ips);
+      await stage.forgetWrites();
+      await stage.editTenants('wide', { subsets: subsetsOf(...ips.slice(1)) });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('wide'))).toEqual(ips.slice(1));
+      expect(await stage.writes()).toHaveLength(1);
+      await expectOthersServed();
+    });
+
+    it('a copy that is too large for the host is parked and said, and blocks nobody', async () => {
+      const { name } = (await tooLarge(stage)).metadata;
+      const daemon = await stage.daemon();
+      await until('the verdict', () =>
+        /^(refused|retry)/.test(daemon.of(name ?? '')?.state ?? '') ? true : undefined,
+      );
+      await expectOthersServed();
+      await daemon.clock.jump(20_000);
+      expect((await stage.writes()).filter((one) => / [45]\d\d$/.test(one)).length).toBeLessThanOrEqual(16);
+      expect(daemon.of(name ?? '')?.state).toBe('refused/HostRefused');
+      await until('an event', async () =>
+        (await stage.events(name ?? '')).find(({ reason }) => reason === 'HostRefused'),
+      );
+      await stage.editTenants(name ?? '', { subsets: subsetsOf('10.0.0.3') });
+      await until('a copy of bearable size', async () =>
+        ipsOf(await stage.copy(name ?? ''))[0] === '10.0.0.3' ? true : undefined,
+      );
+      await daemon.settled();
+    });
+
+    it('annotations that leave no room for our bookkeeping are synced without it', async () => {
+      const keys = Array.from({ length: 3000 }, (_, at) => [`key-${at}`, 'v'.repeat(50)]);
+      await stage.pair({ name: 'wordy', metadata: { annotations: Object.fromEntries(keys) } });
+      const daemon = await stage.daemon();
+      expect((await stage.copy('wordy'))?.metadata.annotations?.['key-7']).toBe('v'.repeat(50));
+      expect((await stage.copy('wordy'))?.metadata.annotations?.[baseKey]).toBeUndefined();
+      await daemon.stop();
+      await stage.forgetWrites();
+      const next = await stage.daemon();
+      await next.settled();
+      expect(await stage.writes()).toEqual([]);
+    });
+
+    it('annotations that leave no room for the six are parked', async () => {
+      await stage.pair({ name: 'full', metadata: { annotations: { a: 'v'.repeat(256 * 1024 - 100) } } });
+      const daemon = await stage.daemon();
+      expect(daemon.of('full')?.state).toBe('refused/HostRefused');
+      await expectOthersServed();
+    });
+  });
+}
+
+/** The virtual server just takes it; on the host every Pod has a longer name. */
+async function tooLarge(stage: SyncStage): Promise<KubeObject> {
+  // An embedded server counts the JSON that it stores, a real one the body that it reads.
+  const most = stage.ground.hasControllers ? 46_000 : 16_000;
+  for (let count = most; ; count = Math.floor(count * 0.96)) {
+    const addresses = Array.from({ length: count }, (_, at) => ({
+      ip: `10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`,
+      targetRef: { kind: 'Pod', namespace: 'n', name: `p-${at}` },
+    }));
+    try {
+      return await stage.pair({
+        name: 'large',
+        subsets: [{ addresses, ports: [{ port: 80 }] }],
+        service: { onHost: false },
+      });
+    } catch (error) {
+      if (!String(error).includes('too large') || count < 1000) throw error;
+      await stage.remove('virtual', 'services', { namespace: stage.tenant, name: 'large' });
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// Rule 3: the owner of all copies comes first. Without it an uninstall would leave stale addresses behind for good.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+
+const owner = { namespace: hostNamespace, name: virtualCluster };
+
+export function ownerSuite(ground: () => SyncGround): void {
+  describe('rule 3: the owner of the copies', () => {
+    let stage: SyncStage;
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set({ hasOwner: false });
+    });
+    afterEach(async () => {
+      await stage.clear();
+      stage.close();
+    });
+
+    it('missing: nothing is created, it is said, and all is made up for when it comes', async () => {
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      expect(await stage.copy('web')).toBeUndefined();
+      expect(daemon.of('web')?.state).toBe('waiting/OwnerMissing');
+      expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(true);
+      const { metadata } = await stage.createOwner();
+      await until('the copy', async () => await stage.copy('web'));
+      expect((await stage.copy('web'))?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
+      expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(false);
+    });
+
+    it('gone and back with another uid: references are repaired or copies made anew, foreign owners kept', async () => {
+      await stage.createOwner();
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      const other = await stage.create('host', 'services', {
+        metadata: { namespace: hostNamespace, name: 'other' },
+        spec: { clusterIP: 'None' },
+      } as never);
+      const copy = await stage.copy('web');
+      const foreign = { apiVersion: 'v1', kind: 'Service', name: 'other', uid: other.metadata.uid };
+      await stage.editCopy('web', {
+        metadata: { ownerReferences: [...(copy?.metadata.ownerReferences ?? []), foreign] },
+      });
+      await daemon.settled();
+      await stage.remove('host', 'services', owner);
+      await until('a daemon that misses the owner', () =>
+        daemon.status.owner.startsWith('missing') ? true : undefined,
+      );
+      await stage.pair({ name: 'later' });
+      await daemon.settled();
+      expect(await stage.copy('later'), 'nothing new without an owner').toBeUndefined();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('web')), 'updates go on').toEqual(['10.0.0.2']);
+
+      const { metadata } = await stage.createOwner();
+      await daemon.clock.jump(3000);
+      await until('the new uid on all', async () => {
+        const copies = [await stage.copy('web'), await stage.copy('later')];
+        return (
+          copies.every((one) => one?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid)) || undefined
+        );
+      });
+      const uids = (await stage.copy('web'))?.metadata.ownerReferences?.map(({ uid }) => uid);
+      expect(uids?.toSorted()).toEqual([metadata.uid, other.metadata.uid].toSorted());
+      await daemon.settled();
+      await stage.forgetWrites();
+      await daemon.clock.jump(5000);
+      expect(await stage.writes()).toEqual([]);
+    });
+
+    it('an uninstall leaves nothing behind', async () => {
+      await stage.createOwner();
+      for (const name of ['web', 'api', 'db']) await stage.pair({ name });
+      const daemon = await stage.daemon();
+      await stage.remove('host', 'services', owner);
+      await until('the garbage collector', async () => {
+        const left = (await stage.list('host', 'endpoints')).filter(
+          ({ metadata }) => metadata.namespace === hostNamespace,
+        );
+        return left.length === 0 || undefined;
+      });
+      await daemon.clock.jump(5000);
+      await daemon.settled();
+      expect(
+        (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.namespace === hostNamespace),
+      ).toEqual([]);
+      expect(await stage.tenants('web')).toBeDefined();
+    });
+
+    it('deletes go on without it', async () => {
+      await stage.createOwner();
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      await stage.editCopy('web', { metadata: { finalizers: ['example.com/hold'] } });
+      await stage.remove('host', 'services', owner);
+      await stage.removeTenants('web');
+      await until('the mark of deletion', async () => (await stage.copy('web'))?.metadata.deletionTimestamp);
+      await stage.editCopy('web', { metadata: { finalizers: null } });
+      await until('the end', async () => ((await stage.copy('web')) === undefined ? true : undefined));
+      await daemon.settled();
+    });
+
+    it('without setOwner nobody is asked', async () => {
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon({ config: { experimental: { syncSettings: { setOwner: false } } } });
+      expect((await stage.copy('web'))?.metadata.ownerReferences).toBeUndefined();
+      expect(daemon.of('web')?.state).toBe('inSync');
+    });
+  });
+}

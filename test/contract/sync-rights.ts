@@ -1,0 +1,135 @@
+// The rights that config/role.yaml gives are enough, and none is too many: without any one of them the daemon says which.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Meddler } from './meddler.ts';
+import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { ipsOf, roleRights, SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
+
+export function rightsSuite(ground: () => SyncGround): void {
+  describe('rights', () => {
+    let stage: SyncStage;
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+    });
+    afterEach(async () => {
+      await stage.grantAll();
+      await stage.clear();
+      stage.close();
+    });
+
+    it('with exactly those of role.yaml nothing is forbidden, whatever happens', async () => {
+      await stage.create('host', 'endpoints', {
+        metadata: stage.at('native'),
+        subsets: subsetsOf('192.168.0.1'),
+      } as never);
+      for (const name of ['web', 'api', 'native']) await stage.pair({ name, metadata: { labels: { app: 'x' } } });
+      const daemon = await stage.daemon({
+        config: { hostward: { leaderElection: 'always', addressPolicy: { deny: ['10.66.0.0/16'] } } },
+      });
+      await until('a leader', () => (daemon.status.leadership === 'leading' ? true : undefined));
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('native'))).toEqual(['10.0.0.1']);
+      await stage.editTenants('web', { subsets: subsetsOf('10.66.0.1') });
+      await stage.editCopy('api', { metadata: { labels: { app: 'h' } } });
+      await daemon.settled();
+      await stage.removeTenants('api');
+      await daemon.settled();
+      await until('an event', async () =>
+        (await stage.events('web')).find(({ reason }) => reason === 'AddressRefused'),
+      );
+      await daemon.stop();
+      expect(await stage.forbidden()).toEqual([]);
+      const used = new Set(
+        (await ground().host.asked())
+          .filter(({ resource }) => resource !== 'namespaces')
+          .map(({ verb, resource }) => `${verb} ${resource}`),
+      );
+      expect([...used]).toEqual(
+        expect.arrayContaining([
+          'create endpoints',
+          'patch endpoints',
+          'delete endpoints',
+          'list endpoints',
+          'get services',
+          'create leases',
+          'update leases',
+        ]),
+      );
+    });
+
+    const without = (rights: readonly Right[], resource: string, verb: string): Right[] =>
+      rights.map((right) =>
+        right.resources.includes(resource) ? { ...right, verbs: right.verbs.filter((one) => one !== verb) } : right,
+      );
+
+    const needed: [string, string, string][] = [
+      ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb): [string, string, string] => [
+        'host',
+        'endpoints',
+        verb,
+      ]),
+      ...['get', 'list', 'watch'].map((verb): [string, string, string] => ['host', 'services', verb]),
+      ...['get', 'create', 'update'].map((verb): [string, string, string] => ['host', 'leases', verb]),
+      ...['get', 'list', 'watch', 'patch'].map((verb): [string, string, string] => ['virtual', 'endpoints', verb]),
+      ...['list', 'watch'].map((verb): [string, string, string] => ['virtual', 'services', verb]),
+    ];
+
+    it('without any one of them the start fails, naming cluster, verb, resource and namespace', async () => {
+      for (const [side, resource, verb] of needed) {
+        await ground()[side as 'virtual' | 'host'].grant(
+          without(side === 'host' ? roleRights() : virtualRights, resource, verb),
+        );
+        // Rights are spread by a watch in a real API server.
+        const faults = await until(`a fault for ${verb} ${resource}`, async () => {
+          const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
+          return started.kind === 'faults' ? started.faults : undefined;
+        });
+        const where = side === 'host' ? `in namespace "${hostNamespace}"` : 'in all namespaces';
+        const full = resource === 'leases' ? 'leases.coordination.k8s.io' : resource;
+        expect(faults.map(({ message }) => message)).toEqual([
+          `checking rights on the ${side} cluster: not allowed to ${verb} ${full} ${where}`,
+        ]);
+        await stage.grantAll();
+      }
+    });
+
+    it('with all of them missing every one is named at once', async () => {
+      await ground().host.grant([]);
+      await ground().virtual.grant([]);
+      const faults = await until('all faults', async () => {
+        const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
+        return started.kind === 'faults' && started.faults.length >= needed.length ? started.faults : undefined;
+      });
+      expect(faults.length).toBeGreaterThanOrEqual(needed.length);
+    });
+
+    it('taken away in mid-run: nothing is deleted, it is said, and all goes on when they are back', async () => {
+      const meddler = await new Meddler(ground().host).start();
+      for (const name of ['web', 'api']) await stage.pair({ name });
+      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      await ground().host.grant([]);
+      await until('no rights any more', async () => {
+        const answer = await stage.probe('host', 'endpoints');
+        return answer === 403 || undefined;
+      });
+      meddler.cut();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.2.1') });
+      await until('an object that is refused', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
+      await daemon.clock.jump(30_000);
+      await until('a window in trouble', () =>
+        daemon.readiness.find((line) => line.includes('host endpoints') && line.includes('(')),
+      );
+      expect(await stage.copy('api')).toBeDefined();
+      expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
+      await ground().host.grant(roleRights());
+      await until('rights are back', async () => {
+        await daemon.clock.jump(61_000);
+        return ipsOf(await stage.copy('web'))[0] === '10.0.2.1' || undefined;
+      });
+      await daemon.settled();
+      expect(await stage.tenants('web')).toBeDefined();
+      await daemon.stop();
+      await meddler.stop();
+    });
+  });
+}
