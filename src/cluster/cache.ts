@@ -60,10 +60,12 @@ export class Cache<T extends Item> {
   /** A DELETED event; its version is that of the deletion. */
   remove(object: KubeObject): Effect {
     const key = keyOfObject(object);
-    this.#tombstones.delete(key);
+    const rv = object.metadata.resourceVersion ?? '';
+    const gone = this.#tombstones.get(key);
+    // An older delete was of an object before; the own one is still to come.
+    if (gone !== undefined && compareVersions(rv, gone) > 0) this.#tombstones.delete(key);
     const known = this.#entries.get(key);
-    if (known === undefined || compareVersions(object.metadata.resourceVersion ?? '', versionOf(known)) < 0)
-      return 'none';
+    if (known === undefined || compareVersions(rv, versionOf(known)) < 0) return 'none';
     this.#entries.delete(key);
     return 'removed';
   }

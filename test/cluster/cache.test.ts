@@ -85,6 +85,15 @@ test('compareVersions() orders decimal texts of any length as numbers', () => {
   );
 });
 
+test('a delete before an own delete does not bring back what lies between', () => {
+  const cache = new Cache(projectTestItem);
+  cache.remember(make('a', 103));
+  cache.forget('n/a', '103');
+  cache.remove(make('a', 101));
+  expect(cache.set(make('a', 102))).toBe('none');
+  expect(cache.has('n/a')).toBe(false);
+});
+
 interface Happening {
   name: number;
   what: 'foreign' | 'foreignDelete' | 'own' | 'ownDelete';
