@@ -43,6 +43,7 @@ type State =
 
 export class ChildSandbox implements Sandbox {
   readonly #options: ChildSandboxOptions;
+  #setup: SandboxSetup;
   readonly #hardMs: number;
   #state: State = { kind: 'stopped' };
   #args: string[] = [];
@@ -51,6 +52,7 @@ export class ChildSandbox implements Sandbox {
   #hasLoner = false;
   #outbox = '';
   #nextId = 1;
+  #setupId = 0;
   #deathsInARow = 0;
   /** Why we killed the process ourselves; undefined when we did not. */
   #killedFor: 'hung' | 'retired' | undefined;
@@ -63,6 +65,7 @@ export class ChildSandbox implements Sandbox {
 
   constructor(options: ChildSandboxOptions) {
     this.#options = options;
+    this.#setup = options.setup;
     this.#hardMs = options.hardMs ?? sandboxLimits.hardMs;
   }
 
@@ -79,6 +82,25 @@ export class ChildSandbox implements Sandbox {
       this.#whenReady = { resolve, reject };
       this.#spawn('first');
     });
+  }
+
+  /** Other expressions in the same process, for those who try one after the other; nothing else may be under way. */
+  async reload(setup: SandboxSetup): Promise<void> {
+    this.#setup = setup;
+    if (this.#state.kind === 'stopped') return this.start();
+    await new Promise<void>((resolve, reject) => {
+      this.#whenReady = { resolve, reject };
+      if (!('child' in this.#state)) return;
+      this.#state = { ...this.#state, kind: 'starting' };
+      this.#progressAt = this.#options.clock.now();
+      this.#sendSetup(this.#state.channel);
+    });
+  }
+
+  #sendSetup(channel: Duplex): void {
+    this.#setupId++;
+    channel.write(encodeFrame({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) }));
+    this.#startWatch();
   }
 
   async stop(): Promise<void> {
@@ -110,7 +132,7 @@ export class ChildSandbox implements Sandbox {
   }
 
   #spawn(reason: StartReason): void {
-    const { nodePath, setup, clock } = this.#options;
+    const { nodePath, clock } = this.#options;
     this.#options.onStart?.(reason);
     const child = spawn(nodePath, this.#args, {
       env: {},
@@ -139,15 +161,16 @@ export class ChildSandbox implements Sandbox {
       if (child.pid === undefined) this.#buried(child);
     });
     child.on('close', () => this.#buried(child));
-    channel.write(encodeFrame({ id: 0, kind: 'setup', text: JSON.stringify(setup) }));
     this.#progressAt = clock.now();
-    this.#startWatch();
+    this.#sendSetup(channel);
   }
 
   #receive(child: ChildProcess, frame: Frame): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     this.#progressAt = this.#options.clock.now();
     if (frame.kind === 'ready') {
+      // Ready for the set-up before this one is not ready.
+      if (frame.id !== this.#setupId) return;
       this.#state = { kind: 'running', child, channel: this.#state.channel };
       this.#whenReady?.resolve();
       this.#whenReady = undefined;

@@ -3,6 +3,7 @@
 // result or an error. Remembers results, sends the rest in one request, finds out which expression a time-out belongs to.
 // It must never know what an object means, and never evaluate anything in this process.
 import type { Clock } from '../clock.ts';
+import { type Answer, readAnswers } from './answer.ts';
 import type { CompiledExpression } from './compile.ts';
 import { type ContextUse, emptyUse, mergeUse, project, useOf } from './context-use.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
@@ -159,8 +160,15 @@ class SandboxedEvaluator implements Evaluator {
     }
     const outcome = await (this.#sandbox as Sandbox).run(text, { alone: isRetry });
     if (outcome.kind === 'answer') {
-      const answers: unknown = JSON.parse(outcome.text);
-      for (const [at, open] of asked.entries()) this.#take(open, (answers as Answer[])[at] as Answer);
+      const answers = readAnswers(
+        outcome.text,
+        asked.map(({ values }) => values.length),
+      );
+      for (const [at, open] of asked.entries()) {
+        const answer = answers?.[at];
+        if (answer !== undefined) this.#take(open, answer);
+        else this.#failGroup(open, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
+      }
       return;
     }
     if (outcome.kind === 'unavailable') {
@@ -202,19 +210,20 @@ class SandboxedEvaluator implements Evaluator {
     return true;
   }
 
-  #take(open: Open, [changed, results, faults]: Answer): void {
+  #take(open: Open, answer: Answer): void {
     const { slot, group, result, question, places } = open;
-    result.results = spread(group.values, open, { changed, results });
+    const { faults } = answer;
+    result.results = spread(group.values, places, answer);
     if (faults.length === 0) this.#memo.remember(slot.shelf, question, result.results);
     else {
-      const errors = faults.flatMap(([at, kind, message]) => {
+      const errors = faults.flatMap(({ at, kind, message }) => {
         const error: EvaluationError = { kind, message: plainMessage(message, open.values[at]) };
         return (places?.[at] ?? [at]).map((place) => ({ at: place, error }));
       });
       result.errors = errors.sort((a, b) => a.at - b.at);
     }
     this.#metrics?.evaluated('value', open.values.length - faults.length);
-    for (const [, kind] of faults) this.#metrics?.evaluated(kind, 1);
+    for (const { kind } of faults) this.#metrics?.evaluated(kind, 1);
     if (!this.#quarantine.isEmpty) this.#quarantine.succeeded(slot.index, suspectKey(question));
   }
 
@@ -224,13 +233,6 @@ class SandboxedEvaluator implements Evaluator {
     this.#metrics?.evaluated(error.kind, values.length);
   }
 }
-
-/** Of one group: which values changed (0: all of them), their results in the same order, and index, kind and message of those that failed. */
-type Answer = [
-  changed: number[] | 0,
-  results: unknown[],
-  faults: [at: number, kind: 'threw' | 'size' | 'type', message: string][],
-];
 
 function setupOf(options: EvaluatorOptions, use: ContextUse): SandboxSetup {
   return {
@@ -281,11 +283,8 @@ function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question'>):
 }
 
 /** The results of all values of a group, from those that changed. */
-function spread(
-  values: readonly unknown[],
-  { places }: Open,
-  { changed, results }: { changed: number[] | 0; results: unknown[] },
-): unknown[] {
+function spread(values: readonly unknown[], places: number[][] | undefined, answer: Answer): unknown[] {
+  const { changed, results } = answer;
   if (changed === 0 && places === undefined) return results;
   const all = [...values];
   for (let next = 0; next < results.length; next++) {

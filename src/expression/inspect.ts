@@ -24,7 +24,7 @@ import { addUse, type ContextUse, chainOf, emptyUse, writtenKey } from './contex
 import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 import { expressionLimits } from './limits.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
-import { childrenOf, namesInBlock, namesInFunction, namesInPattern, Scope } from './scope.ts';
+import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 
 export interface Inspection {
   faults: ExpressionFault[];
@@ -32,6 +32,8 @@ export interface Inspection {
   usesValue: boolean;
   usesValueExists: boolean;
 }
+
+type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'FunctionExpression' | 'FunctionDeclaration' }>;
 
 /** Allowed as they are; whatever matters stands in their children. */
 const plainNodes = new Set<string>([
@@ -173,8 +175,7 @@ class Inspector {
           this.#unknown(node, node.async ? 'async' : 'generator');
           return;
         }
-        const inner = this.#declare(node, namesInFunction(node.id?.name, node.params, node.body), scope);
-        this.#children(node, inner, depth);
+        this.#functionParts(node, scope, depth);
         return;
       }
       case 'BlockStatement':
@@ -219,6 +220,16 @@ class Inspector {
         this.#children(node, scope, depth);
         return;
     }
+  }
+
+  /** Default values of parameters do not see what the body declares. */
+  #functionParts(node: AnyFunction, scope: Scope, depth: number): void {
+    const own = node.id ? [node.id.name] : [];
+    const outer = this.#declare(node, [...own, ...node.params.flatMap(namesInPattern)], scope);
+    for (const param of node.params) this.visit(param, outer, depth + 1);
+    const { body } = node;
+    const inner = body.type === 'BlockStatement' ? this.#declare(node, varsIn(body.body), outer) : outer;
+    this.visit(body, inner, depth + 1);
   }
 
   #unknown(node: AnyNode, name: string): void {

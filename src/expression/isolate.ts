@@ -33,7 +33,6 @@ export class HardenedIsolate {
     this.#onCatastrophe = options.onCatastrophe;
   }
 
-  /** Builds the isolate now; throws when an expression does not compile, which is a bug of ours. */
   start(): void {
     this.#living ??= this.#build();
   }
@@ -98,9 +97,16 @@ export class HardenedIsolate {
     }
     part('begin').applySync(undefined, [setup.vcluster], { timeout: setup.timeoutMs });
     const add = part('add');
+    const closureOf = (code: string, filename: string) => {
+      try {
+        return evaluate(`'use strict';((value,valueExists,context)=>(${code}))`, filename);
+      } catch {
+        // What acorn took for JavaScript and V8 does not: that expression fails, and no other one.
+        return evaluate("'use strict';(() => { throw new SyntaxError('V8 cannot read the expression') })", filename);
+      }
+    };
     for (const [index, code] of setup.expressions.entries()) {
-      const closure = evaluate(`'use strict';((value,valueExists,context)=>(${code}))`, `expression-${index}`);
-      add.applySync(undefined, [closure.derefInto()]);
+      add.applySync(undefined, [closureOf(code, `expression-${index}`).derefInto()]);
     }
     return { isolate, run: part('run'), calls: 0 };
   }

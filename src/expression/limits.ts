@@ -28,6 +28,8 @@ export const realmLimits = {
   resultDepth: 64,
   /** Characters of all results of one call; also what the main process has to parse in one go. */
   results: 3_145_728,
+  /** Characters of an answer as JSON, where control characters take six; three bytes each still fit into a frame. */
+  answer: 5_242_880,
   message: 200,
 } as const;
 

@@ -148,6 +148,13 @@ const run = (text) => {
     for (let at = 0; at < answers.length; at++) answers[at] = wellFormed(answers[at]);
     json = stringifyJson(answers);
   }
+  if (json.length > limits.answer) {
+    const message = 'all results of the object are larger than ' + limits.answer + ' characters of JSON';
+    for (let at = 0; at < answers.length; at++) {
+      answers[at] = [[], [], apply(arrayMethods.map, groups[at][1], [(value, index) => [index, 'size', message]])];
+    }
+    json = stringifyJson(answers);
+  }
   // A list of one text: a bare text of more than 1 KiB would be memory that nobody counts.
   return [json];
 };

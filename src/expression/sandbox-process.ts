@@ -27,8 +27,10 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   const handle = (frame: Frame): Frame => {
     if (frame.kind === 'setup') {
       const setup: SandboxSetup = JSON.parse(frame.text);
+      const isFirst = isolate === undefined;
+      isolate?.stop();
       isolate = new HardenedIsolate({ setup, home: options.home, onCatastrophe: options.die });
-      isolate.warmUp();
+      if (isFirst) isolate.warmUp();
       isolate.start();
       return { id: frame.id, kind: 'ready', text: '' };
     }

@@ -1,5 +1,5 @@
 // Which names an expression declares itself, and where they hold. Only what resolves to none of them is a name of the realm.
-import type { AnyNode, BlockStatement, Expression, Pattern, Statement } from 'acorn';
+import type { AnyNode, Pattern, Statement } from 'acorn';
 
 export class Scope {
   readonly #names: ReadonlySet<string>;
@@ -36,16 +36,6 @@ export function namesInPattern(pattern: Pattern): string[] {
   }
 }
 
-export function namesInFunction(
-  own: string | undefined,
-  params: readonly Pattern[],
-  body: BlockStatement | Expression,
-): string[] {
-  const names = params.flatMap(namesInPattern);
-  if (own !== undefined) names.push(own);
-  return body.type === 'BlockStatement' ? [...names, ...namesInBlock(body.body), ...varsIn(body.body)] : names;
-}
-
 /** let, const and functions of one block. */
 export function namesInBlock(statements: readonly Statement[]): string[] {
   return statements.flatMap((statement) => {
@@ -56,7 +46,7 @@ export function namesInBlock(statements: readonly Statement[]): string[] {
 }
 
 /** var belongs to the function, however deep it stands. */
-function varsIn(nodes: readonly AnyNode[]): string[] {
+export function varsIn(nodes: readonly AnyNode[]): string[] {
   return nodes.flatMap((node) => {
     if (node.type === 'VariableDeclaration') {
       return node.kind === 'var' ? node.declarations.flatMap((declaration) => namesInPattern(declaration.id)) : [];

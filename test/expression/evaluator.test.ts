@@ -252,3 +252,28 @@ describe('metrics', () => {
     expect(text).toContain('hostward_expression_remembered_total 1');
   });
 });
+
+describe('an answer', () => {
+  const answers = [
+    '',
+    'x',
+    '{}',
+    '[]',
+    '[[]]',
+    '[[0,[],[]]]',
+    '[[[0],[],[]]]',
+    '[[[1],["x"],[]]]',
+    '[[[0.5],["x"],[]]]',
+    '[[["0"],["x"],[]]]',
+    '[[[],[],[[0,"other","m"]]]]',
+    '[[[],[],[[0,"threw",1]]]]',
+    '[[[],[],[[-1,"threw","m"]]]]',
+    '[[[],[],[]],[[],[],[]]]',
+    '[null]',
+  ];
+  it.each(answers)('of another shape is none: %s', async (text) => {
+    const { on, expressions, tap } = await tapped(['value']);
+    tap.answers = [{ kind: 'answer', text }];
+    expect(await evaluateOne(on, expressions[0] as never, { value: 'v' })).toMatchObject({ error: { kind: 'crash' } });
+  });
+});

@@ -1,0 +1,60 @@
+// Reads what the sandbox answered. It ran foreign code, so nothing of the answer is believed: a shape other than the agreed
+// one is no answer at all. What the results mean is checked by those who asked.
+
+/** Of one group: which values changed (0: all of them), their results in the same order, and the values that failed. */
+export interface Answer {
+  changed: readonly number[] | 0;
+  results: unknown[];
+  faults: readonly AnswerFault[];
+}
+
+export interface AnswerFault {
+  at: number;
+  kind: 'threw' | 'size' | 'type';
+  message: string;
+}
+
+/** sizes: how many values each group was asked about. */
+export function readAnswers(text: string, sizes: readonly number[]): Answer[] | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(parsed) || parsed.length !== sizes.length) return undefined;
+  const answers: Answer[] = [];
+  for (const [group, part] of parsed.entries()) {
+    const answer = readAnswer(part, sizes[group] as number);
+    if (answer === undefined) return undefined;
+    answers.push(answer);
+  }
+  return answers;
+}
+
+function readAnswer(part: unknown, size: number): Answer | undefined {
+  if (!Array.isArray(part) || part.length !== 3) return undefined;
+  const [changed, results, faults] = part as unknown[];
+  if (!Array.isArray(results) || !Array.isArray(faults)) return undefined;
+  if (changed === 0 ? results.length !== size : !areIndexes(changed, size) || changed.length !== results.length) {
+    return undefined;
+  }
+  const read: AnswerFault[] = [];
+  for (const fault of faults) {
+    if (!Array.isArray(fault) || !isIndex(fault[0], size) || typeof fault[2] !== 'string') return undefined;
+    const kind: unknown = fault[1];
+    if (kind !== 'threw' && kind !== 'size' && kind !== 'type') return undefined;
+    read.push({ at: fault[0], kind, message: fault[2] });
+  }
+  return { changed: changed as number[] | 0, results, faults: read };
+}
+
+function areIndexes(list: unknown, size: number): list is number[] {
+  if (!Array.isArray(list)) return false;
+  for (const at of list) if (!isIndex(at, size)) return false;
+  return true;
+}
+
+function isIndex(at: unknown, size: number): at is number {
+  return typeof at === 'number' && Number.isInteger(at) && at >= 0 && at < size;
+}
