@@ -221,7 +221,8 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics } = this.#options;
     const connection = this.#connections[side === 'virtual' ? 0 : 1] as Connection;
     const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
-    const where = scope.namespace === undefined ? '' : ` in ${scope.namespace}`;
+    const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
+    const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
     this.#windows.push({
       name: `${connection.name} ${ref.resource}${where}`,
       window: window as unknown as Window<Item>,
