@@ -1,18 +1,25 @@
 // `hostward check`: every fault and warning of a configuration, each with its place, a caret under it and how to mend it.
 // Names that only the pod knows are no fault of a file, so that a file can be checked anywhere.
-import { type Fault, formatFault } from '../config/fault.ts';
-import type { Loaded } from '../config/load.ts';
+import { type Fault, formatFault, sortFaults } from '../config/fault.ts';
+import { noteText, placedNotes } from './compat-notes.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { faultsOf, loadSettings, loadWithNames } from './load-settings.ts';
+import { faultsOf, type LoadedAll, loadSettings, loadWithNames } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
+import { tryPairs } from './try-pairs.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
-  const { faults, warnings, texts } = await judge(context, options);
+  const { faults, warnings, loaded } = await judge(context, options);
+  const notes = options.has('compat') ? placedNotes(loaded) : undefined;
   if (options.choice('output') === 'json') {
-    context.stdout.write(`${JSON.stringify({ faults, warnings }, undefined, 2)}\n`);
+    const report = { faults, warnings, ...(notes && { compat: notes }) };
+    context.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
   } else {
+    const { texts } = loaded;
     for (const found of [...faults, ...warnings]) context.stdout.write(`${formatFault(found, texts)}\n`);
-    context.stdout.write(`${countOf(faults.length, 'fault')}, ${countOf(warnings.length, 'warning')}\n`);
+    for (const note of notes ?? []) context.stdout.write(`${noteText(note, texts)}\n`);
+    const counts = [countOf(faults.length, 'fault'), countOf(warnings.length, 'warning')];
+    if (notes !== undefined) counts.push(countOf(notes.length, 'difference'));
+    context.stdout.write(`${counts.join(', ')}\n`);
   }
   return faults.length > 0 ? exitCodes.input : exitCodes.fine;
 }
@@ -24,7 +31,7 @@ function countOf(count: number, noun: string): string {
 interface Judgement {
   faults: readonly Fault[];
   warnings: readonly Fault[];
-  texts: Loaded['texts'];
+  loaded: LoadedAll;
 }
 
 /** Valid as a name, and no name that anyone would give: the rest of the configuration is judged as if it were known. */
@@ -36,5 +43,7 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
     hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  return { faults: faultsOf(loaded), warnings: [...notes, ...loaded.warnings], texts: loaded.texts };
+  const tried = loaded.kind === 'ok' ? await tryPairs(context, loaded) : [];
+  const warnings = sortFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
+  return { faults: faultsOf(loaded), warnings, loaded };
 }

@@ -94,8 +94,15 @@ export const commands: readonly CommandSpec[] = [
     operands: '',
     maxOperands: 0,
     summary: 'Report every fault and warning of a configuration, with its line and how to mend it',
-    details: ['Exit code 1 when there is a fault; warnings alone leave it at 0.'],
-    options: [...settingOptions, output('text', 'json')],
+    details: [
+      'Exit code 1 when there is a fault; warnings alone leave it at 0.',
+      'Expressions are compiled, and every pair of expression and reverse expression is tried on samples in the sandbox: the first value that comes back as another one is reported.',
+    ],
+    options: [
+      ...settingOptions,
+      { name: 'compat', summary: "say too what patches do otherwise than in vCluster's own engine" },
+      output('text', 'json'),
+    ],
     examples: [
       { line: 'hostward check --config vcluster.yaml', says: 'before a release' },
       { line: 'hostward check -c base.yaml -c prod.yaml -o json', says: 'for another program' },

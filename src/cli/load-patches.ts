@@ -1,10 +1,13 @@
 // The patches of a configuration, compiled where the rooms meet: config knows where an expression stands, expression knows
 // what is wrong inside it, and the user gets both in one report with everything else.
-import { type Fault, fault } from '../config/fault.ts';
+import { type Fault, fault, sortFaults, warning } from '../config/fault.ts';
 import type { Loaded } from '../config/load.ts';
+import type { SettingsPath } from '../config/settings-path.ts';
+import { lintPatches, type PatchWarning } from '../sync/patch/lint-patches.ts';
 import { patchableFields } from '../sync/patch/open-patcher.ts';
 import type { PatcherOptions } from '../sync/patch/pass.ts';
 import { compilePatchSet, type PatchFault, type PatchSet } from '../sync/patch/patch-set.ts';
+import { rulesOf } from './rules-of.ts';
 
 export interface LoadedPatches {
   set: PatchSet;
@@ -12,26 +15,49 @@ export interface LoadedPatches {
   sourceOf: PatcherOptions['sourceOf'];
 }
 
-const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
+export const patchListPath: SettingsPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const referenceFields: readonly string[] = ['namePath', 'namespacePath', 'kindPath', 'apiVersionPath'];
 
 export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches } {
   const result = compilePatchSet(loaded.patches, patchableFields);
   const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
-  if (result.kind === 'ok') return { ...loaded, compiled };
+  const warnings = allWarnings(loaded, result.set);
+  if (result.kind === 'ok') return { ...loaded, warnings, compiled };
   const faults = result.faults.map((one) => placed(one, loaded));
   const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { warnings, patches, positions, texts } = loaded;
+  const { patches, positions, texts } = loaded;
   return { kind: 'faults', faults: [...others, ...faults], warnings, patches, positions, texts, compiled };
+}
+
+function allWarnings(loaded: Loaded, set: PatchSet): readonly Fault[] {
+  const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
+  const found = lintPatches(set.patches, { rules }).map((one) => placedWarning(one, loaded));
+  return sortFaults([...loaded.warnings, ...found], [...loaded.texts.keys()]);
+}
+
+export function placedWarning(one: PatchWarning, { positions }: Loaded): Fault {
+  const path = [...patchListPath, one.index, one.field];
+  return warning({
+    code: `PATCH_${one.rule.toUpperCase().replaceAll('-', '_')}`,
+    at: positions.positionInScalar(path, one.line, one.column),
+    path: pathOf(one.index, one.field),
+    found: one.found,
+    wanted: one.wanted,
+    fix: one.fix,
+  });
+}
+
+export function pathOf(index: number, member: string): string {
+  return `${patchListPath.join('.')}[${index}].${member}`;
 }
 
 function placed(one: PatchFault, { positions }: Loaded): Fault {
   const member = referenceFields.includes(one.field) ? ['reference', one.field] : [one.field];
-  const at = positions.positionInScalar([...listPath, one.index, ...member], one.line, one.column);
+  const at = positions.positionInScalar([...patchListPath, one.index, ...member], one.line, one.column);
   return fault({
     code: one.field === 'expression' || one.field === 'reverseExpression' ? 'PATCH_EXPRESSION' : 'PATCH_PATH',
     at,
-    path: `${listPath.join('.')}[${one.index}].${member.join('.')}`,
+    path: pathOf(one.index, member.join('.')),
     found: one.message,
     wanted: one.field.endsWith('xpression') ? 'one JavaScript expression' : 'a path to something that may be patched',
     fix: one.fix,
@@ -40,7 +66,7 @@ function placed(one: PatchFault, { positions }: Loaded): Fault {
 
 function sourceIn({ positions }: Loaded): PatcherOptions['sourceOf'] {
   return (index, field) => {
-    const position = positions.positionOf([...listPath, index, field]);
+    const position = positions.positionOf([...patchListPath, index, field]);
     return position && `${position.file}:${position.line}:${position.column}`;
   };
 }

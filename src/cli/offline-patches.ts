@@ -6,7 +6,7 @@ import type { SandboxSetup } from '../expression/harness.ts';
 import { silentLog } from '../log.ts';
 import { type OpenedPatcher, openPatcher } from '../sync/patch/open-patcher.ts';
 import type { Trace } from '../sync/patch/pass.ts';
-import type { Context } from './context.ts';
+import { CommandFault, type Context, exitCodes } from './context.ts';
 import type { GoodConfiguration } from './load-settings.ts';
 import { mappingsOf } from './rules-of.ts';
 
@@ -30,4 +30,14 @@ export function openOfflinePatches(
 export function sandboxOpener(context: Context): (setup: SandboxSetup) => ChildSandbox {
   const { clock, nodePath } = context;
   return (setup) => new ChildSandbox({ setup, clock, log: silentLog, nodePath });
+}
+
+/** Where no process can be started, it is the machine's fault. */
+export async function startSandbox(start: () => Promise<void>): Promise<void> {
+  try {
+    await start();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFault(exitCodes.environment, `the sandbox for expressions cannot be started: ${why}`, { cause });
+  }
 }

@@ -9,7 +9,7 @@ import type { Context } from './context.ts';
 import { CommandFault, exitCodes } from './context.ts';
 import { Explanation } from './explanation.ts';
 import type { GoodConfiguration } from './load-settings.ts';
-import { openOfflinePatches } from './offline-patches.ts';
+import { openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type NamedObject, withoutServerFields } from './print-objects.ts';
 import { rulesOf } from './rules-of.ts';
 
@@ -39,7 +39,7 @@ export async function renderOffline(context: Context, input: OfflineRenderInput)
   if (opened !== undefined) return renderWith(opened, input, undefined);
   const own = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
   try {
-    await own?.start();
+    if (own !== undefined) await startSandbox(() => own.start());
     return await renderWith(own, input, explanation);
   } finally {
     await own?.stop();

@@ -1,7 +1,7 @@
 // `hostward run`: the daemon from its configuration to its last word. In: options and signals. Out: a log on standard output,
 // the local HTTP port, and an exit code. Must never know what is synced, nor how.
 
-import { formatFault } from '../config/fault.ts';
+import { type Fault, formatFault } from '../config/fault.ts';
 import { parseListen } from '../config/text-rules.ts';
 import { watchConfiguration } from '../config/watch-files.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
@@ -23,7 +23,8 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     level: logLevelOf(settings.logLevel, options),
     destination: { write: (line) => context.stdout.write(line) },
   });
-  for (const warning of warnings) log.warn({ room: 'config', warning: formatFault(warning) }, 'configuration warning');
+  const notes = new ConfigurationNotes(log);
+  notes.take(warnings);
   const metrics = createMetrics();
   const eventLoop = measureEventLoopDelay(metrics);
   const rooms = await context.loadRooms();
@@ -45,7 +46,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
-    status: () => daemon.status(),
+    status: () => ({ ...(daemon.status() as object), ...notes.status() }),
     objectStatus: (key) => daemon.objectStatus(key),
   });
   const watch = watchConfiguration({
@@ -58,6 +59,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
+          notes.take(change.loaded.warnings);
           const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
           log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
@@ -89,6 +91,30 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     await operations.stop();
     eventLoop.stop();
     log.info({ room: 'main' }, 'stopped');
+  }
+}
+
+/** Warnings of the configuration in force: each told once in the log, all of them in status. */
+class ConfigurationNotes {
+  readonly #log: Log;
+  readonly #told = new Set<string>();
+  #now: readonly string[] = [];
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  take(warnings: readonly Fault[]): void {
+    this.#now = warnings.map((warning) => formatFault(warning));
+    for (const warning of this.#now) {
+      if (this.#told.has(warning)) continue;
+      this.#told.add(warning);
+      this.#log.warn({ room: 'config', warning }, 'configuration warning');
+    }
+  }
+
+  status(): { warnings?: readonly string[] } {
+    return this.#now.length === 0 ? {} : { warnings: this.#now };
   }
 }
 

@@ -10,7 +10,7 @@ import { CommandFault, type Context } from './context.ts';
 import { unifiedDiff } from './line-diff.ts';
 import { withPatches } from './load-patches.ts';
 import { exampleNames, type GoodConfiguration, loadWithNames } from './load-settings.ts';
-import { openOfflinePatches } from './offline-patches.ts';
+import { openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type OfflineRender, renderOffline, withoutBookkeeping } from './offline-render.ts';
 import { sorted, withoutServerFields } from './print-objects.ts';
 import { readObjects } from './read-objects.ts';
@@ -62,7 +62,7 @@ async function compareCase(run: Run): Promise<void> {
   const objects = await objectsIn(run, 'virtual.yaml');
   const opened = openOfflinePatches(run.context, configuration);
   try {
-    await opened?.start();
+    if (opened !== undefined) await startSandbox(() => opened.start());
     const render = renderer(run, { configuration, objects, opened });
     const hostObjects = run.names.has('host-before.yaml') ? await objectsIn(run, 'host-before.yaml') : [];
     const forward = await render('forward', hostObjects);

@@ -75,6 +75,79 @@ describe('hostward check', () => {
   });
 });
 
+describe('hostward check, of patches', () => {
+  const patches = (...entries: string[]) =>
+    `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n`;
+  const checkText = (text: string, ...more: string[]) =>
+    check({ files: { '/home/v.yaml': text } }, '-c', 'v.yaml', ...named, ...more);
+
+  it('puts the caret under the place inside a block of text', async () => {
+    const text = patches('- path: metadata.labels.a\n  expression: |\n    value +\n      nope', '- path: a[');
+    const { code, out } = await checkText(text);
+    expect(code).toBe(1);
+    expect(out).toContain('v.yaml:8:15: sync.toHost.endpoints.patches[0].expression: wanted one JavaScript expression');
+    expect(out).toContain('                nope\n                ^\n');
+  });
+
+  it('tries pairs in the sandbox and tells the first value that comes back as another', async () => {
+    const pair = '- path: metadata.annotations.k\n  expression: \'"my-prefix-" + value\'';
+    const { code, out } = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix".length)`));
+    expect(code).toBe(0);
+    expect(out).toContain('v.yaml:7:30: warning: sync.toHost.endpoints.patches[0].reverseExpression');
+    expect(out).toContain('found "web", which is "my-prefix-web" on the host and comes back as "-web"');
+    const good = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix-".length)`));
+    expect(good.out).toBe('no faults, no warnings\n');
+  });
+
+  it('warns in the order of the file, and as JSON', async () => {
+    const text = patches(
+      '- path: metadata.labels.release\n  expression: value',
+      "- path: metadata.labels.a\n  expression: value in ['x']",
+    );
+    const { out } = await checkText(text, '-o', 'json');
+    expect(JSON.parse(out).warnings).toMatchObject([
+      { code: 'PATCH_REWRITTEN_KEY', line: 5, column: 17, file: 'v.yaml' },
+      { code: 'PATCH_IN_ARRAY', line: 8, column: 23, fix: "write ['x'].includes(value)" },
+    ]);
+  });
+
+  it('--compat tells what vCluster does otherwise', async () => {
+    const text = patches(
+      '- path: metadata.annotations["example.com/k"]\n  expression: "null"',
+      "- path: metadata.annotations['x']\n  expression: context.path\n  reverseExpression: value",
+      '- path: metadata.labels.b\n  reverseExpression: value\n  onError: skip',
+      '- path: metadata.labels["ü"]\n  onMissing: create\n  expression: "\'v\'"',
+      '- path: metadata.annotations.*\n  reference: {apiVersion: v1, kind: Secret}',
+    );
+    const { out } = await checkText(text, '--compat', '-o', 'json');
+    const rules = JSON.parse(out).compat.map((note: { path: string; rule: string }) => [
+      /\[(\d)\]/.exec(note.path)?.[1],
+      note.rule,
+    ]);
+    expect(rules).toEqual([
+      ['0', 'missing-key'],
+      ['0', 'forward-only'],
+      ['0', 'delete-dotted'],
+      ['1', 'missing-key'],
+      ['1', 'single-quotes'],
+      ['1', 'context-path'],
+      ['2', 'back-only'],
+      ['2', 'own-key'],
+      ['3', 'unicode-key'],
+      ['3', 'forward-only'],
+      ['3', 'own-key'],
+      ['4', 'dot-star'],
+      ['4', 'reference'],
+    ]);
+    const shown = await checkText(text, '--compat');
+    expect(shown.out).toContain(
+      'v.yaml:5:17: differs: sync.toHost.endpoints.patches[0].path: Hostward does not run where the key is missing',
+    );
+    expect(shown.out).toContain('          - path: metadata.annotations["example.com/k"]\n                  ^\n');
+    expect(shown.out).toMatch(/13 differences\n$/);
+  });
+});
+
 describe('hostward schema', () => {
   it('prints a JSON Schema', async () => {
     const { context, out } = scene();
