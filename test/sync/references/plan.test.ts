@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { judgeOwnership } from '../../../src/sync/ownership.ts';
+import { createPlacement } from '../../../src/sync/placement.ts';
+import { type ContentKind, contentChange, contentKinds } from '../../../src/sync/references/content-kind.ts';
+import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
+import { copyPlaceOf } from '../../../src/sync/references/names.ts';
+import { isImport, planContent } from '../../../src/sync/references/plan.ts';
+import { ReferenceRegistry } from '../../../src/sync/references/registry.ts';
+
+const key = 'default/db';
+const placement = createPlacement({ virtualCluster: 'vc', hostNamespace: 'hns' });
+const copyPlace = copyPlaceOf(
+  { kind: 'Secret', namespace: 'default', name: 'db' },
+  { placement, naming: 'generated' },
+) as {
+  namespace: string;
+  name: string;
+};
+const importPlace = { namespace: 'hns', name: 'db' };
+
+const content = fc.record(
+  {
+    type: fc.constantFrom('Opaque', 'kubernetes.io/tls', 'kubernetes.io/service-account-token'),
+    data: fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), fc.constantFrom('eA==', 'eQ==')),
+  },
+  { requiredKeys: ['type'] },
+);
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+const virtual = fc.record(
+  {
+    namespace: fc.constant('default'),
+    name: fc.constant('db'),
+    uid: fc.constant('v-uid'),
+    resourceVersion: fc.constant('7'),
+    labels: fc.constantFrom({ app: 'x' }, { 'hostward.dev/importable': 'true' }),
+    importedFrom: fc.constantFrom('h-uid', 'other-uid'),
+    isImmutable: fc.constant(true as const),
+    content,
+  },
+  { requiredKeys: ['namespace', 'name', 'uid', 'resourceVersion', 'content'] },
+);
+const six = {
+  'vcluster.loft.sh/object-name': 'db',
+  'vcluster.loft.sh/object-namespace': 'default',
+  'vcluster.loft.sh/object-uid': 'v-uid',
+  'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+  'vcluster.loft.sh/object-host-name': copyPlace.name,
+  'vcluster.loft.sh/object-host-namespace': 'hns',
+};
+const copy = fc.record(
+  {
+    namespace: fc.constant('hns'),
+    name: fc.constant(copyPlace.name),
+    uid: fc.constant('c-uid'),
+    resourceVersion: fc.constant('9'),
+    labels: fc.constantFrom({ 'vcluster.loft.sh/managed-by': 'vc' }, { 'vcluster.loft.sh/managed-by': 'other' }, {}),
+    annotations: fc
+      .subarray(Object.entries(six))
+      .chain((some) => fc.constantFrom(six, Object.fromEntries(some), { ...six, 'vcluster.loft.sh/object-name': 'x' })),
+    isImmutable: fc.constant(true as const),
+    content,
+  },
+  { requiredKeys: ['namespace', 'name', 'uid', 'resourceVersion', 'content'] },
+);
+const importable = fc.record({
+  ...{ namespace: fc.constant('hns'), name: fc.constant('db'), resourceVersion: fc.constant('3') },
+  ...{ uid: fc.constantFrom('h-uid', 'new-uid'), labels: fc.constant({ 'hostward.dev/importable': 'true' }), content },
+});
+const owner = fc.constantFrom(
+  { kind: 'none' as const },
+  { kind: 'missing' as const, message: 'no owner' },
+  { kind: 'present' as const, name: 'vc', uid: 'o-uid' },
+);
+
+const facts = fc.record({
+  key: fc.constant(key),
+  kind: fc.constant(contentKinds[0] as ContentKind),
+  placement: fc.constant(placement),
+  labels: fc.constant({
+    toHost: (one: string) => (one.startsWith('hostward.dev/') ? undefined : one),
+    toVirtual: () => undefined,
+    flowsBack: () => false,
+  }),
+  virtual: maybe(virtual),
+  copyPlace: fc.constant(copyPlace),
+  copy: maybe(copy),
+  importPlace: fc.constant(importPlace),
+  importable: maybe(importable.filter(({ content: { type } }) => !type.includes('token'))),
+  lost: fc.constantFrom('unknown' as const, 'gone' as const, 'unlabelled' as const),
+  isReferenced: fc.boolean(),
+  mayRemove: fc.boolean(),
+  isExported: fc.boolean(),
+  owner,
+}) as unknown as fc.Arbitrary<ContentFacts>;
+
+function check(claim: (given: ContentFacts, request: Exclude<ReturnType<typeof requestOf>, undefined>) => void): void {
+  fc.assert(
+    fc.property(facts, (given) => {
+      const request = requestOf(given);
+      if (request !== undefined) claim(given, request);
+    }),
+    { numRuns: 3000 },
+  );
+}
+function requestOf(given: ContentFacts) {
+  const step = planContent(given);
+  return step.kind === 'request' ? step.request : undefined;
+}
+
+describe('planContent()', () => {
+  it('writes on the host only what is ours, and removes only what says so itself, with preconditions', () => {
+    check((given, request) => {
+      if (request.side !== 'host' || request.verb === 'get') return;
+      expect(request.place).toEqual(copyPlace);
+      if (request.verb === 'create') return expect(given.copy).toBeUndefined();
+      const ownership = judgeOwnership(given.copy as NonNullable<typeof given.copy>, key, placement);
+      expect(ownership.kind).toBe('ours');
+      if (request.verb === 'remove') {
+        expect(ownership).toMatchObject({ isDeletable: true });
+        expect(request.preconditions).toEqual({ uid: 'c-uid', resourceVersion: '9' });
+      } else expect(request.mergePatch).toMatchObject({ metadata: { uid: 'c-uid', resourceVersion: '9' } });
+    });
+  });
+
+  it('writes in the virtual cluster only what the host authorises now, or has taken back by its label', () => {
+    check((given, request) => {
+      if (request.side !== 'virtual') return;
+      if (request.verb === 'create') return expect([given.virtual, given.isReferenced]).toEqual([undefined, true]);
+      const isTakenBack = given.importable === undefined && given.lost === 'unlabelled' && given.virtual?.importedFrom;
+      expect(isImport(given.virtual, given.importable) || Boolean(isTakenBack)).toBe(true);
+      if (request.verb === 'remove') expect(request.preconditions).toEqual({ uid: 'v-uid', resourceVersion: '7' });
+    });
+  });
+
+  it('takes nothing away for want of a reference before all references are counted', () => {
+    check((given, request) => {
+      if (request.verb !== 'remove' || given.mayRemove) return;
+      // To make it anew, or because the host has taken its permission back.
+      const isReplaced =
+        request.side === 'host'
+          ? contentChange(given.virtual?.content ?? {}, given.copy as NonNullable<typeof given.copy>).kind === 'replace'
+          : given.isReferenced || given.importable === undefined;
+      expect(isReplaced).toBe(true);
+    });
+  });
+
+  it('exports nothing that is switched off, not referred to, imported, or the token of a service account', () => {
+    check((given, request) => {
+      if (request.side !== 'host' || (request.verb !== 'create' && request.verb !== 'patch')) return;
+      expect([given.isExported, given.isReferenced, isImport(given.virtual, given.importable)]).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      expect(given.virtual?.content.type).not.toMatch(/token/);
+      const text = JSON.stringify(request);
+      expect(text).not.toContain('importable');
+      expect(text).not.toContain('immutable');
+      if (request.verb === 'create') expect(given.owner.kind).not.toBe('missing');
+    });
+  });
+
+  it('asks the host once about an import that has lost its object, and believes the answer', () => {
+    check((given, request) => {
+      if (request.verb !== 'get') return;
+      expect([given.virtual?.importedFrom !== undefined, given.importable, given.lost]).toEqual([
+        true,
+        undefined,
+        'unknown',
+      ]);
+      expect(requestOf({ ...given, lost: 'gone' })?.verb).not.toBe('get');
+    });
+  });
+});
+
+describe('ReferenceRegistry', () => {
+  const toDb = { kind: 'Secret', namespace: 'default', name: 'db', standing: 'exported' as const };
+  const make = () => {
+    const heard: string[] = [];
+    const registry = new ReferenceRegistry({
+      changed: ({ name }) => heard.push(name),
+      completed: () => heard.push('complete'),
+    });
+    return { registry, heard };
+  };
+
+  it('knows nothing until everybody has been counted, and anew after each recount', () => {
+    const { registry, heard } = make();
+    expect(registry.isComplete).toBe(false);
+    registry.recount(['a', 'b']);
+    registry.note('a', [toDb]);
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
+    registry.note('b', []);
+    expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete']]);
+    registry.recount([]);
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
+    registry.note('a', []);
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
+  });
+
+  it('a pass that failed takes nothing away from what was known', () => {
+    const { registry } = make();
+    registry.recount(['a']);
+    registry.note('a', [toDb]);
+    registry.noteFailed('a', [{ ...toDb, name: 'new' }]);
+    expect([...registry.keysOf('Secret')].sort()).toEqual(['default/db', 'default/new']);
+    expect([...registry.unsure]).toEqual(['a']);
+    registry.note('a', []);
+    expect([[...registry.keysOf('Secret')], [...registry.unsure]]).toEqual([[], []]);
+  });
+});
