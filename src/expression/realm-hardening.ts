@@ -68,12 +68,21 @@ for (const kind of functionKinds) {
   if (kind.prototype !== undefined) prototypes.push([kind.prototype, []]);
   prototypes.push([kind, []]);
 }
+// Reached only by syntax that the inspection refuses.
+for (const name of ['Symbol', 'BigInt', 'Promise']) prototypes.push([globals[name].prototype, []]);
 const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
 for (const [prototype, kept] of prototypes) prune(prototype, kept);
 
 const seeds = [...iterators, iteratorPrototype, ...functionKinds, asyncIterator, functionPrototype, globals];
 for (const [prototype] of prototypes) seeds.push(prototype);
 for (const name of keptGlobals) seeds.push(globals[name]);
+// An error that V8 throws keeps its stack behind a pair of functions that all of them share.
+try {
+  null.stack;
+} catch (fault) {
+  const stack = getOwnPropertyDescriptor(fault, 'stack');
+  if (stack !== undefined) seeds.push(stack.get, stack.set);
+}
 
 const frozen = new WeakSet();
 const isFrozenHere = uncurry(WeakSet.prototype.has);

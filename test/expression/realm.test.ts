@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { keptMethods, keptStatics } from '../../src/expression/builtins.ts';
+import { harnessSource, type SandboxSetup } from '../../src/expression/harness.ts';
+import { HardenedIsolate } from '../../src/expression/isolate.ts';
+
+// Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.
+function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
+  const setup: SandboxSetup = {
+    harness: harnessSource(),
+    expressions: [code],
+    functions,
+    vcluster: '{"name":"n","config":{"list":[1]}}',
+    memoryLimitMb: 32,
+    timeoutMs: 2_000,
+    callsPerIsolate: 1_000,
+  };
+  const onCatastrophe = (message: string) => {
+    throw new Error(message);
+  };
+  const isolate = new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+  isolate.start();
+  try {
+    const outcome = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, { labels: { a: 1 } }]));
+    if (outcome.kind !== 'answer') return outcome.kind;
+    const [[, results, faults]] = JSON.parse(outcome.text);
+    return faults.length > 0 ? `${faults[0][1]}: ${faults[0][2]}` : results[0];
+  } finally {
+    isolate.stop();
+  }
+}
+
+/** Walks everything that can be reached, with reflection that it took before the realm lost it. */
+const audit = `() => {
+  const { getPrototypeOf, ownKeys, getOwnPropertyDescriptor, isExtensible } = Reflect;
+  const globals = globalThis;
+  return (seeds) => {
+    const own = new Set(seeds);
+    const seen = new Set();
+    const open = seeds.map((seed, at) => [seed, 'seed ' + at]);
+    open.push([globals, 'globals']);
+    const problems = [];
+    const methods = [];
+    while (open.length > 0) {
+      const [x, path] = open.pop();
+      if ((typeof x !== 'object' && typeof x !== 'function') || x === null || seen.has(x)) continue;
+      seen.add(x);
+      const isOwn = own.has(x) || false;
+      if (!isOwn && isExtensible(x)) problems.push(path + ' can be extended');
+      for (const key of ownKeys(x)) {
+        const property = getOwnPropertyDescriptor(x, key);
+        const name = path + '.' + String(key);
+        if (!isOwn && (property.configurable || property.writable)) problems.push(name + ' can be changed');
+        if (!isOwn && key === 'constructor') problems.push(name + ' is there');
+        if (typeof property.value === 'function') methods.push(String(key));
+        open.push([property.value, name], [property.get, name], [property.set, name]);
+      }
+      open.push([getPrototypeOf(x), path + '.__proto__']);
+    }
+    return { problems, methods, size: seen.size };
+  };
+}`;
+
+const seeds = [
+  ...['[]', '({})', 'Object("")', 'Object(1)', 'Object(true)', '/x/', '() => 1', 'new Error("e")', 'new Map()'],
+  ...[
+    'new Set()',
+    '[].values()',
+    '""[["matchAll"][0]](/x/g)',
+    'new Map().entries()',
+    'new Set().values()',
+    '"".match(/x/) ?? []',
+  ],
+  ...['new Date(0)', 'context', 'Object(1n)', '(() => { try { null.x } catch (e) { return e } })()', '((t) => t)`x`'],
+  ...['(function* () {})()', '(async () => 1)()', '(async function* () {})()'],
+];
+
+describe('the realm', () => {
+  it('holds nothing that can be changed, and no way to a constructor', () => {
+    const found = raw(`audit([${seeds.join(',')}])`, [['audit', audit]]) as {
+      problems: string[];
+      methods: string[];
+      size: number;
+    };
+    expect(found).toBeTypeOf('object');
+    // What the seeds are themselves, the expression made, and the prototypes of its generators.
+    const ofGenerators = /^seed (20|22)\.__proto__ can be extended$/;
+    expect(found.problems.filter((problem) => !ofGenerators.test(problem))).toEqual([]);
+    expect(found.size).toBeGreaterThan(200);
+    const allowed = new Set([...keptStatics.values(), ...keptMethods.values()].flat());
+    const others = ['next', 'get', 'set', 'toString', 'Symbol(Symbol.iterator)', 'audit', ...keptStatics.keys()];
+    const more = ['atob', 'btoa', 'parseInt', 'parseFloat', 'isNaN', 'isFinite', 'value', 'callee', 'length'];
+    const unknown = found.methods.filter(
+      (name) => !allowed.has(name) && !others.includes(name) && !more.includes(name),
+    );
+    expect([...new Set(unknown)].filter((name) => !/^\$\$|^Symbol\(|^(en|de)codeURI/.test(name))).toEqual([]);
+  });
+
+  const unreachable = [
+    '(() => 1).constructor',
+    '(function* () {}).constructor',
+    '(async () => 1).constructor',
+    '[].constructor',
+    '"".constructor',
+    'value["constr" + "uctor"]',
+    'typeof eval',
+    'typeof Function',
+    'typeof globalThis',
+    'typeof Reflect',
+    'typeof Proxy',
+    'typeof Symbol',
+    'typeof Promise',
+    'typeof WebAssembly',
+    'typeof SharedArrayBuffer',
+    'typeof Intl',
+    'typeof console',
+    'typeof process',
+    'typeof require',
+    '({}).__proto__',
+    '(function () { return this })()',
+    'Object.getPrototypeOf',
+    'Object.defineProperty',
+    'Error.captureStackTrace',
+    'new Error("x").stack',
+    '/x/.compile',
+    'RegExp.$1',
+    'Math.random',
+    'Date.now',
+  ];
+  it.each(unreachable)('does not offer %s', (code) => {
+    expect([null, 'undefined']).toContain(raw(code) ?? null);
+  });
+
+  const refused: [code: string, message: RegExp][] = [
+    ['(Array.prototype.map = 1)', /read only/],
+    ['(Object.prototype.x = 1)', /not extensible/],
+    ['(context.x = 1)', /not extensible/],
+    ['(context.virtualObject.labels.a = 2)', /read only/],
+    ['context.vcluster.config.list.push(2)', /not extensible/],
+    ['delete Math.max', /Cannot delete/],
+    ['(globalX = 1)', /not defined/],
+    ['[].indexOf.call({ length: 2 ** 53 - 1 }, 1)', /need an array/],
+    ['Array.prototype.reverse.call({ length: 2 ** 53 - 1 })', /need an array/],
+    ['(() => { const a = []; a.length = 2 ** 32 - 1; return a.join("") })()', /100000 elements/],
+    ['Math.max.apply(null, { length: 2 ** 31 })', /need an array/],
+    ['new Date()', /clock/],
+    ['Date()', /clock/],
+    ['import("fs")', /broken/],
+  ];
+  it.each(refused)('refuses %s', (code, message) => {
+    expect(raw(code)).toMatch(message);
+  });
+
+  it('keeps an expression that V8 cannot read to itself', () => {
+    expect(raw('for')).toBe('threw: V8 cannot read the expression');
+  });
+
+  it('does not let one function source see the tools of another', () => {
+    const functions: SandboxSetup['functions'] = [
+      ['one', '(tools) => { tools.sha256Hex = () => "x"; return () => 1 }'],
+      ['two', '(tools) => () => tools.sha256Hex("abc")'],
+    ];
+    expect(raw('two()', functions)).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+});
