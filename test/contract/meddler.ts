@@ -111,6 +111,35 @@ export class Meddler {
   }
 }
 
+/** A certificate takes longer to make than most tests run, so meddlers are used again. */
+export class Meddlers {
+  readonly #idle: { upstream: string; meddler: Meddler }[] = [];
+  readonly #busy: { upstream: string; meddler: Meddler }[] = [];
+
+  async before(upstream: { url: string; caPem: string }): Promise<Meddler> {
+    const at = this.#idle.findIndex((one) => one.upstream === upstream.url);
+    const known = at < 0 ? undefined : this.#idle.splice(at, 1)[0];
+    const taken = known ?? { upstream: upstream.url, meddler: await new Meddler(upstream).start() };
+    this.#busy.push(taken);
+    return taken.meddler;
+  }
+
+  /** All of them honest and silent again. */
+  release(): void {
+    for (const one of this.#busy.splice(0)) {
+      one.meddler.rule = () => 'pass';
+      one.meddler.cut();
+      one.meddler.seen.length = 0;
+      this.#idle.push(one);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.release();
+    for (const { meddler } of this.#idle.splice(0)) await meddler.stop();
+  }
+}
+
 function askingOf(request: IncomingMessage): Asking {
   const { method = 'GET', url = '/' } = request;
   const { pathname, searchParams } = new URL(url, 'https://x');

@@ -1,31 +1,27 @@
 // Others write at the same time as we do: late writes, lost answers, rivals. What a server does to a late write is tested
 // without a daemon too, because everything here hangs on it.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { markerLabel } from '../../src/sync/words.ts';
-import { Meddler, type Meddling } from './meddler.ts';
+import { type Meddler, Meddlers, type Meddling } from './meddler.ts';
 import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
 
 export function racesSuite(ground: () => SyncGround): void {
   describe('rule 11 and 12: others write too', () => {
     let stage: SyncStage;
-    let meddlers: Meddler[] = [];
+    const meddlers = new Meddlers();
+    afterAll(() => meddlers.stop());
     beforeEach(async () => {
       stage = new SyncStage(ground());
       await stage.set();
     });
     afterEach(async () => {
       await stage.clear();
-      for (const meddler of meddlers) await meddler.stop();
-      meddlers = [];
+      meddlers.release();
       stage.close();
     });
 
-    const between = async (side: 'virtual' | 'host'): Promise<Meddler> => {
-      const meddler = await new Meddler(ground()[side]).start();
-      meddlers.push(meddler);
-      return meddler;
-    };
+    const between = (side: 'virtual' | 'host'): Promise<Meddler> => meddlers.before(ground()[side]);
 
     lateWrites(() => stage);
 

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
+import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
@@ -28,5 +30,7 @@ describe.skipIf(assets.found === undefined)(
     ownerSuite(() => ground);
     rightsSuite(() => ground);
     addressesSuite(() => ground);
+    leadershipSuite(() => ground);
+    massDeleteSuite(() => ground);
   },
 );

@@ -1,12 +1,11 @@
-// The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones.
+// The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones. Those
+// in which somebody interferes are in live-faults.test.ts.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
-import { racesSuite } from '../contract/sync-races.ts';
-import { rightsSuite } from '../contract/sync-rights.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
 describe('live sync between two embedded API servers', () => {
@@ -18,9 +17,7 @@ describe('live sync between two embedded API servers', () => {
 
   goldenSuite(() => ground);
   countingSuite(() => ground);
-  racesSuite(() => ground);
   mappingSuite(() => ground);
   ownerSuite(() => ground);
-  rightsSuite(() => ground);
   addressesSuite(() => ground);
 });

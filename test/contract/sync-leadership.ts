@@ -1,0 +1,223 @@
+// Rule 16: of two daemons one writes. Each talks to the host through a meddler of its own, which counts what it sends and
+// can cut it off; each has a clock of its own that can be told that time has passed.
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Meddler, Meddlers } from './meddler.ts';
+import type { LiveDaemon } from './sync-daemon.ts';
+import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
+import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+
+interface Candidate {
+  daemon: LiveDaemon;
+  host: Meddler;
+  virtual: Meddler;
+}
+
+const config = { hostward: { leaderElection: 'always' } };
+/** What a lease lasts for those who watch it. */
+const leaseMs = 15_000;
+
+export function leadershipSuite(ground: () => SyncGround): void {
+  describe('rule 16: leadership', () => {
+    let stage: SyncStage;
+    const meddlers = new Meddlers();
+    afterAll(() => meddlers.stop());
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+    });
+    afterEach(async () => {
+      await stage.clear();
+      meddlers.release();
+      stage.close();
+    });
+
+    const candidate = async (name: string, options = {}): Promise<Candidate> => {
+      const host = await meddlers.before(ground().host);
+      const virtual = await meddlers.before(ground().virtual);
+      const via = { host: host.at, virtual: virtual.at };
+      const daemon = await stage.daemon({ config, via, environment: { POD_NAME: name }, ...options });
+      return { daemon, host, virtual };
+    };
+    const leads = (one: Candidate) =>
+      until('a leader', () => (one.daemon.status.leadership === 'leading' ? true : undefined));
+    const written = (one: Candidate): string[] => [...one.host.writes(), ...one.virtual.writes()];
+    const ip = async (name: string) => ipsOf(await stage.copy(name))[0];
+    const serves = (name: string, wanted: string) =>
+      until(`${name} at ${wanted}`, async () => ((await ip(name)) === wanted ? true : undefined));
+
+    it('the first leads and writes, the second stands by with warm windows and writes nothing', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      const second = await candidate('second');
+      expect(second.daemon.status.leadership).toMatch(/^standby behind first_/);
+      await serves('web', '10.0.0.1');
+      for (let round = 2; round < 6; round++) {
+        await stage.editTenants('web', { subsets: subsetsOf(`10.0.0.${round}`) });
+        await serves('web', `10.0.0.${round}`);
+      }
+      await stage.editCopy('web', { metadata: { labels: { own: 'h' } } });
+      await first.daemon.settled();
+      await second.daemon.settled();
+      expect(written(second)).toEqual([]);
+      expect(written(first)).toHaveLength(7);
+      expect(second.daemon.of('web')?.hostObject).toBeDefined();
+    });
+
+    it('a graceful stop hands over at once, and nothing is written twice', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      const second = await candidate('second');
+      await first.daemon.stop();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      // A standby looks once a second; a lease that has run out would be fifteen.
+      await second.daemon.clock.jump(1500);
+      await leads(second);
+      await serves('web', '10.0.0.2');
+      await second.daemon.settled();
+      expect(written(second)).toEqual([expect.stringContaining('PATCH web-x-')]);
+    });
+
+    it('after a crash the other one leads when the lease has run out, and not before', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      const second = await candidate('second');
+      await second.daemon.clock.jump(2000);
+      cutOff(first);
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await second.daemon.clock.jump(leaseMs - 4000);
+      expect(second.daemon.status.leadership).toMatch(/^standby/);
+      expect(await ip('web')).toBe('10.0.0.1');
+      await second.daemon.clock.jump(7000);
+      await leads(second);
+      await serves('web', '10.0.0.2');
+    });
+
+    it('a leader that cannot renew writes nothing once its time is up, though nobody else has come', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      first.host.rule = ({ resource }) => (resource === 'leases' ? 'drop' : 'pass');
+      await first.daemon.clock.jump(leaseMs);
+      expect(first.daemon.status.leadership).toMatch(/^standby/);
+      first.host.seen.length = 0;
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await stage.editCopy('web', { metadata: { labels: { own: 'h' } } });
+      await until('news that is seen and left alone', async () => {
+        const current = await stage.tenants('web');
+        return first.daemon.of('web')?.virtual === `resourceVersion ${current?.metadata.resourceVersion}` || undefined;
+      });
+      await first.daemon.clock.jump(3000);
+      expect(written(first).filter((one) => !one.startsWith('POST'))).toEqual([]);
+      expect(await ip('web')).toBe('10.0.0.1');
+      first.host.rule = () => 'pass';
+      await first.daemon.clock.jump(4000);
+      await leads(first);
+      await serves('web', '10.0.0.2');
+      await until('the edit of the host', async () => (await stage.tenants('web'))?.metadata.labels?.['own']);
+    });
+
+    it('one that was cut off and comes back finds a new leader and leaves everything to it', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      const second = await candidate('second');
+      await second.daemon.clock.jump(2000);
+      cutOff(first);
+      await Promise.all([first.daemon.clock.jump(leaseMs + 3000), second.daemon.clock.jump(leaseMs + 3000)]);
+      await leads(second);
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.3') });
+      await serves('web', '10.0.0.3');
+      first.host.seen.length = 0;
+      first.virtual.seen.length = 0;
+      for (const meddler of [first.host, first.virtual]) meddler.rule = () => 'pass';
+      await Promise.all([first.daemon.clock.jump(30_000), second.daemon.clock.jump(30_000)]);
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.4') });
+      await serves('web', '10.0.0.4');
+      await first.daemon.settled();
+      expect(first.daemon.status.leadership).toMatch(/^standby behind second_/);
+      expect(written(first)).toEqual([]);
+    });
+
+    it('a write that was held up until another one leads is refused by the server, not carried out late', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      const second = await candidate('second');
+      await second.daemon.clock.jump(2000);
+      let release: (how: 'pass') => void = () => {};
+      const held = new Promise<void>((resolve) => {
+        first.host.rule = ({ method, resource }) => {
+          if (resource === 'leases') return 'drop';
+          if (method !== 'PATCH' || resource !== 'endpoints') return 'pass';
+          resolve();
+          return new Promise((free) => {
+            release = free;
+          });
+        };
+      });
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await held;
+      await second.daemon.clock.jump(leaseMs + 3000);
+      await leads(second);
+      await serves('web', '10.0.0.2');
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.3') });
+      await serves('web', '10.0.0.3');
+      release('pass');
+      await second.daemon.settled();
+      expect(await ip('web')).toBe('10.0.0.3');
+    });
+
+    it('a lease that somebody deletes is written anew, and there is never a second leader', async () => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      const second = await candidate('second');
+      await stage.remove('host', 'leases', { namespace: hostNamespace, name: 'hostward-vc' });
+      for (let second_ = 0; second_ < 30; second_++) {
+        await Promise.all([first.daemon.clock.jump(500), second.daemon.clock.jump(500)]);
+        const leaders = [first, second].filter(({ daemon }) => daemon.status.leadership === 'leading');
+        expect(leaders.length).toBeLessThanOrEqual(1);
+      }
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await Promise.all([first.daemon.clock.jump(leaseMs), second.daemon.clock.jump(leaseMs)]);
+      await serves('web', '10.0.0.2');
+    });
+
+    it('alone and never: no lease is asked for', async () => {
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      expect(daemon.status.leadership).toBe('alone');
+      expect(await stage.get('host', 'leases', { namespace: hostNamespace, name: 'hostward-vc' })).toBeUndefined();
+    });
+
+    it('auto: more than one replica in the configuration means a lease', async () => {
+      const highAvailability = { highAvailability: { replicas: 3 } };
+      const auto = { hostward: { leaderElection: 'auto' }, controlPlane: { statefulSet: highAvailability } };
+      const one = await candidate('one', { config: auto });
+      await leads(one);
+      expect(await stage.get('host', 'leases', { namespace: hostNamespace, name: 'hostward-vc' })).toBeDefined();
+    });
+
+    it('a dry run writes nothing, needs no lease, and knows every difference', async () => {
+      await stage.pair({ name: 'web' });
+      const one = await candidate('dry', { isDryRun: true });
+      expect(written(one)).toEqual([]);
+      expect(one.daemon.status.differences).toMatchObject([{ object: `${stage.tenant}/web`, request: 'host create' }]);
+    });
+  });
+}
+
+function cutOff({ host, virtual }: Candidate): void {
+  for (const meddler of [host, virtual]) {
+    meddler.rule = () => 'drop';
+    meddler.cut();
+  }
+}

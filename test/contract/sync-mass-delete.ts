@@ -1,0 +1,161 @@
+// Rule 15: a list that lacks many objects is not believed at once. A meddler before the virtual API server tells lies.
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Asking, type Meddler, Meddlers } from './meddler.ts';
+import { type SyncGround, until } from './sync-ground.ts';
+import { SyncStage } from './sync-stage.ts';
+
+const count = 30;
+const names = Array.from({ length: count }, (_, at) => `web-${at}`);
+
+export function massDeleteSuite(ground: () => SyncGround): void {
+  describe('rule 15: mass deletes', () => {
+    let stage: SyncStage;
+    let meddler: Meddler;
+    const meddlers = new Meddlers();
+    afterAll(() => meddlers.stop());
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+      meddler = await meddlers.before(ground().virtual);
+      await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
+    });
+    afterEach(async () => {
+      await stage.clear();
+      meddlers.release();
+      stage.close();
+    });
+
+    const start = () => stage.daemon({ via: { virtual: meddler.at } });
+    const copies = async (): Promise<number> =>
+      (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.name?.startsWith('web-')).length;
+    const deletes = async (): Promise<number> =>
+      (await stage.writes()).filter((one) => one.startsWith('host delete')).length;
+
+    /** The watch of that resource ends as if its history were gone; then so many lists lack what `isLacking` says. */
+    const lie = (resource: string, lists: number, isLacking: (name: string) => boolean): { told: () => number } => {
+      let left = lists;
+      let isGone = false;
+      let version = '';
+      meddler.rule = async (asking: Asking) => {
+        if (asking.resource !== resource) return 'pass';
+        if (asking.isWatch) {
+          if (isGone || asking.url.includes('sendInitialEvents')) return 'pass';
+          isGone = true;
+          return { status: 410, body: { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 } };
+        }
+        if (asking.method !== 'GET' || asking.name !== '' || left === 0) return 'pass';
+        left--;
+        const answer = await ground().virtual.admin.request('GET', `/api/v1/${resource}`);
+        const list = answer.json as { metadata: { resourceVersion: string }; items: { metadata: { name: string } }[] };
+        version = list.metadata.resourceVersion;
+        return {
+          status: 200,
+          body: {
+            ...list,
+            metadata: { resourceVersion: version },
+            items: list.items.filter(({ metadata }) => !isLacking(metadata.name)),
+          },
+        };
+      };
+      meddler.cut();
+      return { told: () => lists - left };
+    };
+
+    it.each(['endpoints', 'services'])(
+      'one empty list of %s deletes nothing: the second one decides',
+      async (resource) => {
+        const daemon = await start();
+        await stage.forgetWrites();
+        const lies = lie(resource, 1, () => true);
+        await until('the lie', async () => {
+          await daemon.clock.jump(500);
+          return lies.told() === 1 || undefined;
+        });
+        await daemon.settled();
+        await until('the second list', () => (daemon.status.deletesWithheld === 0 ? true : undefined));
+        await daemon.settled();
+        expect(await copies()).toBe(count);
+        expect(await stage.writes()).toEqual([]);
+      },
+    );
+
+    it('two lists that lack different halves delete only what both lack', async () => {
+      const daemon = await start();
+      await stage.forgetWrites();
+      let nth = 0;
+      const lies = lie('endpoints', 2, (name) => {
+        const at = names.indexOf(name);
+        if (at < 0) return false;
+        if (at === 0) nth++;
+        // The first lacks 0 to 19, the second 10 to 29.
+        return nth === 1 ? at < 20 : at >= 10;
+      });
+      await until('both lies', async () => {
+        await daemon.clock.jump(500);
+        return lies.told() === 2 || undefined;
+      });
+      await until('the verdict', async () => ((await deletes()) > 0 ? true : undefined));
+      await daemon.clock.jump(2000);
+      const deleted = (await stage.writes())
+        .filter((one) => one.startsWith('host delete'))
+        .map((one) => Number(/web-(\d+)-/.exec(one)?.[1]));
+      for (const at of deleted) expect(at >= 10 && at < 20, `web-${at} was on one of the lists`).toBe(true);
+    });
+
+    it.each(['endpoints', 'services'])(
+      'a first list after a start that lacks all %s deletes nothing either',
+      async (resource) => {
+        const first = await start();
+        await first.stop();
+        await stage.forgetWrites();
+        const lies = lie(resource, 1, () => true);
+        const next = await start();
+        expect(lies.told()).toBe(1);
+        await until('the second list', () => (next.status.deletesWithheld === 0 ? true : undefined));
+        await next.settled();
+        expect(await copies()).toBe(count);
+        expect(await deletes()).toBe(0);
+      },
+    );
+
+    it('a real mass delete while we were down is carried out after the second list', async () => {
+      const first = await start();
+      await first.stop();
+      for (const name of names) await stage.removeTenants(name);
+      const next = await start();
+      await until('an empty host', async () => ((await copies()) === 0 ? true : undefined));
+      await next.settled();
+      expect(next.status.deletesWithheld).toBe(0);
+    });
+
+    it('a real mass delete before our eyes is carried out at once', async () => {
+      const daemon = await start();
+      meddler.seen.length = 0;
+      for (const name of names) await stage.removeTenants(name);
+      await until('an empty host', async () => ((await copies()) === 0 ? true : undefined));
+      await daemon.settled();
+      expect(
+        meddler.seen.filter(
+          ({ resource, method, isWatch }) => resource === 'endpoints' && method === 'GET' && !isWatch,
+        ),
+      ).toEqual([]);
+    });
+
+    it('a list that cannot be read deletes nothing', async () => {
+      const daemon = await start();
+      await stage.forgetWrites();
+      meddler.rule = ({ resource }) =>
+        resource === 'endpoints'
+          ? { status: 500, body: { kind: 'Status', status: 'Failure', code: 500, message: 'no' } }
+          : 'pass';
+      meddler.cut();
+      await daemon.clock.jump(60_000);
+      expect(await copies()).toBe(count);
+      expect(await deletes()).toBe(0);
+      meddler.rule = () => 'pass';
+      await daemon.clock.jump(60_000);
+      await daemon.settled();
+      expect(await stage.writes()).toEqual([]);
+    });
+  });
+}
