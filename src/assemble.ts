@@ -1,5 +1,6 @@
 // The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
+import { openDaemonLease } from './assemble-lease.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
 import { openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
@@ -9,7 +10,7 @@ import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
 import { openCredentials } from './cluster/credentials.ts';
 import type { ClusterFault } from './cluster/errors.ts';
-import { type Lease, openLease } from './cluster/lease.ts';
+import type { Lease } from './cluster/lease.ts';
 import { openWindow } from './cluster/open-window.ts';
 import { openWriter } from './cluster/open-writer.ts';
 import { checkNamespace, checkPermissions, probe } from './cluster/probe.ts';
@@ -52,6 +53,7 @@ class AssembledDaemon implements Daemon {
   #versions = { virtual: '', host: '' };
   #end: (why: string) => void = () => {};
   #phase: 'new' | 'starting' | 'running' | 'stopped' = 'new';
+  #takingOver: Promise<void> = Promise.resolve();
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -75,20 +77,26 @@ class AssembledDaemon implements Daemon {
   async start(): Promise<Started> {
     this.#phase = 'starting';
     this.#startedMs = this.#options.clock.now();
-    if (!this.#settings.endpointsEnabled) {
-      this.#options.log.warn({ room: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
-      this.#phase = 'running';
-      return { kind: 'started' };
-    }
-    const opened = await this.#openBoth();
-    if (opened.kind === 'faults') return opened;
-    const faults = await this.#check(opened.virtual, opened.host);
+    const faults = this.#settings.endpointsEnabled ? await this.#setUp(this.#options.patches) : [];
     if (faults.length > 0) return { kind: 'faults', faults };
-    await this.#patches.take(this.#settings, this.#options.patches);
-    if (this.#phase !== 'starting') return { kind: 'started' };
-    this.#begin(opened.virtual, opened.host);
-    this.#phase = 'running';
+    this.#saySwitch();
+    if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
+  }
+
+  async #setUp(patches: DaemonOptions['patches']): Promise<readonly ClusterFault[]> {
+    const opened = await this.#openBoth();
+    if (opened.kind === 'faults') return opened.faults;
+    const faults = await this.#check(opened.virtual, opened.host, patches);
+    if (faults.length > 0) return faults;
+    await this.#patches.take(this.#settings, patches);
+    if (this.#phase !== 'stopped') this.#begin(opened.virtual, opened.host);
+    return [];
+  }
+
+  #saySwitch(): void {
+    if (this.#settings.endpointsEnabled) return;
+    this.#options.log.warn({ room: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
 
   async #openBoth(): Promise<
@@ -114,14 +122,18 @@ class AssembledDaemon implements Daemon {
   }
 
   /** Everything that is wrong with the set-up at once, before any work begins. */
-  async #check(virtual: Connection, host: Connection): Promise<readonly ClusterFault[]> {
+  async #check(
+    virtual: Connection,
+    host: Connection,
+    patches: DaemonOptions['patches'],
+  ): Promise<readonly ClusterFault[]> {
     const probes = await Promise.all([probe(virtual), probe(host)]);
     const unreachable = probes.flatMap((result) => (result.kind === 'faults' ? result.faults : []));
     if (unreachable.length > 0) return unreachable;
     const [virtualVersion, hostVersion] = probes.map((result) => (result.kind === 'ok' ? result.version : ''));
     this.#versions = { virtual: virtualVersion ?? '', host: hostVersion ?? '' };
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
-    const { isDryRun, patches } = this.#options;
+    const { isDryRun } = this.#options;
     const references = referenceSettings(this.#settings, patches);
     const needsLease = this.#needsLease();
     const needs = { settings: this.#settings, references, places: this.#places(), isDryRun, needsLease };
@@ -147,8 +159,10 @@ class AssembledDaemon implements Daemon {
   #begin(virtual: Connection, host: Connection): void {
     const { clock, random, log, metrics, isDryRun } = this.#options;
     const rules = this.#rulesOf(this.#settings);
-    if (this.#needsLease()) this.#lease = this.#openLease(host);
-    const isLeader = (): boolean => this.#lease === undefined || this.#lease.isHeld();
+    if (this.#needsLease()) this.#lease = openDaemonLease(this.#options, host);
+    // The switch counts as the lease does: whoever turns it off may have handed the objects to vCluster.
+    const isLeader = (): boolean =>
+      this.#settings.endpointsEnabled && (this.#lease === undefined || this.#lease.isHeld());
     const permit = (): boolean => !isDryRun && isLeader();
     const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
     const { maxWritesPerSecond } = this.#settings;
@@ -184,32 +198,8 @@ class AssembledDaemon implements Daemon {
     });
   }
 
-  #openLease(host: Connection): Lease {
-    const { clock, random, log, metrics, environment } = this.#options;
-    const { hostNamespace, virtualClusterName } = this.#settings;
-    const name = environment['POD_NAME'] ?? environment['HOSTNAME'] ?? 'hostward';
-    const identity = `${name}_${Math.floor(random() * 0xffffffffffff)
-      .toString(16)
-      .padStart(12, '0')}`;
-    return openLease({
-      connection: host,
-      namespace: hostNamespace,
-      name: `hostward-${virtualClusterName}`,
-      identity,
-      clock,
-      random,
-      log,
-      metrics,
-    });
-  }
-
   #rulesOf(settings: Settings): Rules {
-    const { virtualClusterName, hostNamespace } = this.#options.settings;
-    return createRules(
-      { ...settings, virtualClusterName, hostNamespace },
-      this.#mappings,
-      this.#patches.current?.patcher,
-    );
+    return createRules(settings, this.#mappings, this.#patches.current?.patcher);
   }
 
   #open<T extends Item>(
@@ -289,19 +279,33 @@ class AssembledDaemon implements Daemon {
   }
 
   apply(settings: Settings, patches?: DaemonOptions['patches']): { needsRestart: readonly string[] } {
-    const changes = settingChanges(this.#settings, settings);
-    this.#settings = settings;
-    this.#takeOver(settings, patches).catch((error: unknown) => {
-      this.#options.log.error(
-        { room: 'main', err: error },
-        'new configuration could not be taken over, the old one stays',
-      );
-    });
-    return { needsRestart: changes.filter((change) => change.needsRestart).flatMap((change) => change.paths) };
+    const left = settingChanges(this.#settings, settings).filter((change) => change.needsRestart);
+    const kept = Object.fromEntries(left.map(({ field }) => [field, this.#settings[field]]));
+    const wasEnabled = this.#settings.endpointsEnabled;
+    const taken = { ...settings, ...kept };
+    this.#settings = taken;
+    if (wasEnabled) this.#saySwitch();
+    // One after the other: of two changes the later one must be the last to be taken over.
+    this.#takingOver = this.#takingOver
+      .then(() => this.#takeOver(taken, patches))
+      .catch((error: unknown) => {
+        this.#options.log.error(
+          { room: 'main', err: error },
+          'new configuration could not be taken over, the old one stays',
+        );
+      });
+    return { needsRestart: left.flatMap((change) => change.paths) };
   }
 
   async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+    if (this.#phase === 'stopped') return;
     const references = referenceSettings(settings, patches);
+    if (this.#sync === undefined && settings.endpointsEnabled) {
+      await this.#references.take(references);
+      const faults = await this.#setUp(patches);
+      if (faults.length > 0) this.#end(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
+      return;
+    }
     await this.#checkContent(references);
     await this.#patches.take(settings, patches);
     await this.#references.take(references);

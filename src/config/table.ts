@@ -270,7 +270,7 @@ const ownRows: Setting[] = [
     shape: { kind: 'number', above: 0 },
     defaultWords: 'no limit',
     field: 'maxWritesPerSecond',
-    change: 'live',
+    change: 'restart',
     about: 'Writes a second to the host at most, for a host that is shared with others.',
   },
   {

@@ -1,0 +1,57 @@
+// The operator's own switch, turned while the daemon runs: off touches nothing, on catches up.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../contract/sync-ground.ts';
+import { ipsOf, SyncStage, subsetsOf } from '../contract/sync-stage.ts';
+import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+
+describe('hostward.endpoints.enabled, changed while running', () => {
+  let ground: EmbeddedGround;
+  let stage: SyncStage;
+  beforeAll(async () => {
+    ground = await startEmbeddedGround();
+  });
+  afterAll(() => ground.stop());
+  beforeEach(async () => {
+    stage = new SyncStage(ground);
+    await stage.set();
+  });
+  afterEach(async () => {
+    await stage.clear();
+    stage.close();
+  });
+
+  const off = { hostward: { endpoints: { enabled: false } } };
+  const on = { hostward: { endpoints: { enabled: true } } };
+
+  it('off writes to neither side, whatever changes; on again, everything missed is caught up', async () => {
+    const daemon = await stage.daemon({ config: on });
+    await stage.pair({ name: 'db' });
+    await stage.pair({ name: 'gone' });
+    await daemon.settled();
+    await stage.forgetWrites();
+
+    daemon.apply(off);
+    await stage.editTenants('db', { subsets: subsetsOf('10.0.0.2') });
+    await stage.editCopy('db', { metadata: { labels: { host: 'edit' } } });
+    await stage.removeTenants('gone');
+    await stage.pair({ name: 'new' });
+    await daemon.settled();
+    expect(await stage.writes()).toEqual([]);
+
+    daemon.apply(on);
+    await until('the missed changes', async () => {
+      const isCurrent = ipsOf(await stage.copy('db')).includes('10.0.0.2');
+      return isCurrent && (await stage.copy('gone')) === undefined && (await stage.copy('new')) ? true : undefined;
+    });
+    expect((await stage.tenants('db'))?.metadata.labels).toMatchObject({ host: 'edit' });
+  });
+
+  it('a daemon that began switched off begins its work when it is switched on', async () => {
+    await stage.pair({ name: 'db' });
+    const daemon = stage.assemble({ config: off });
+    expect(await daemon.start()).toEqual({ kind: 'started' });
+    expect(await stage.copy('db')).toBeUndefined();
+    daemon.apply(on);
+    await until('the copy', () => stage.copy('db'));
+  });
+});
