@@ -1,12 +1,12 @@
 // `hostward eval`: one expression, or one after the other from standard input, in the sandbox that the daemon uses. In: an
 // expression, a value or an object. Out: the result or the error, as text or as JSON.
-import { formatFault, warning } from '../config/fault.ts';
-import type { Settings } from '../config/settings.ts';
+import { fault, formatFault } from '../config/fault.ts';
 import { compileExpression } from '../expression/compile.ts';
+import type { EvaluationError } from '../expression/evaluation-error.ts';
 import { lintExpression } from '../expression/lint.ts';
 import type { JsonMap } from '../expression/path.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { answerRequests, type EvalAnswer, type EvalFault, type EvalRequest, failed, isMap } from './eval-answers.ts';
+import { type EvalAnswer, type EvalRequest, EvalSession, failed, isMap } from './eval-session.ts';
 import { type InputLine, inputLines } from './input-lines.ts';
 import { exampleNames, loadSettings, loadWithNames, requireGood } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
@@ -25,9 +25,13 @@ export async function evaluate(context: Context, options: Options): Promise<Exit
   const { loaded } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), exampleNames);
   const { settings } = requireGood(context, loaded);
   const request = await requestOf(context, options, expression ?? '');
-  if (options.has('stdin')) return answerLines(context, settings, request);
-  const [answer] = await answerRequests(context, settings, [request]);
-  return print(context, options, { request, answer: answer as EvalAnswer });
+  const session = new EvalSession(context, settings);
+  try {
+    if (options.has('stdin')) return await answerLines(context, session, request);
+    return print(context, options, { request, answer: await session.answer(request) });
+  } finally {
+    await session.stop();
+  }
 }
 
 async function requestOf(context: Context, options: Options, expression: string): Promise<EvalRequest> {
@@ -61,18 +65,11 @@ async function objectIn(context: Context, file: string | undefined): Promise<Jso
   return first.object as unknown as JsonMap;
 }
 
-async function answerLines(context: Context, settings: Settings, defaults: EvalRequest): Promise<ExitCode> {
-  for await (const bundle of inputLines(context.stdinChunks(), { maxLength: lineLimit })) {
-    const read = bundle.map((line) => readRequest(line, defaults));
-    const answers = await answerRequests(
-      context,
-      settings,
-      read.filter((one): one is EvalRequest => 'expression' in one),
-    );
-    for (const one of read) {
-      const answer = 'expression' in one ? answers.shift() : one;
-      context.stdout.write(`${JSON.stringify(answer)}\n`);
-    }
+async function answerLines(context: Context, session: EvalSession, defaults: EvalRequest): Promise<ExitCode> {
+  for await (const line of inputLines(context.stdinChunks(), { maxLength: lineLimit })) {
+    const read = readRequest(line, defaults);
+    const answer = 'expression' in read ? await session.answer(read) : read;
+    context.stdout.write(`${JSON.stringify(answer)}\n`);
   }
   return exitCodes.fine;
 }
@@ -123,12 +120,12 @@ function print(
 
 const shownName = 'expression';
 
-function errorText({ kind, message, position, fix }: EvalFault, expression: string): string {
+function errorText({ kind, message, position }: EvaluationError, expression: string): string {
   const isOfPath = message.startsWith('path: ');
-  if (position === undefined || isOfPath) return `${kind}: ${message}${fix === undefined ? '' : `; ${fix}`}`;
-  const parts = { code: 'PATCH_EXPRESSION', at: { file: shownName, ...position }, found: message };
-  const told = warning({ ...parts, wanted: 'one JavaScript expression', ...(fix && { fix }) });
-  return formatFault({ ...told, severity: 'fault' }, new Map([[shownName, expression]]));
+  if (position === undefined || isOfPath) return `${kind}: ${message}`;
+  const at = { file: shownName, ...position };
+  const parts = { code: 'PATCH_EXPRESSION', at, found: message, wanted: 'one JavaScript expression' };
+  return formatFault(fault(parts), new Map([[shownName, expression]]));
 }
 
 function lintText({ expression, isBack, value, valueExists }: EvalRequest): string {

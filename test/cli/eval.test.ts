@@ -36,22 +36,14 @@ async function answers(requests: (object | string)[], ...argv: string[]) {
 
 describe('hostward eval', () => {
   it.each<[string, string[], unknown]>([
-    ['a value', ['value + 1', '--value', '1'], { value: 2 }],
     ['a number below zero', ['value', '--value', '-5'], { value: -5 }],
-    ['undefined as null', ['undefined'], { value: null }],
-    ['no value at all', ['[value, valueExists]'], { value: [null, false] }],
-    ['null as a value that exists', ['valueExists', '--value', 'null'], { value: true }],
     [
-      'the value at a path',
-      ['value + context.path', '--path', 'metadata.labels.app', '-f', 'o.yaml'],
-      { value: 'dbmetadata.labels.app' },
-    ],
-    ['a path that is not there', ['valueExists', '--path', 'metadata.labels.x', '-f', 'o.yaml'], { value: false }],
-    ['objects without versions', ['context.virtualObject.metadata.resourceVersion', '-f', 'o.yaml'], { value: null }],
-    [
-      'the cluster of a configuration',
-      ['context.vcluster.name + context.vcluster.config.policies.a', '-c', 'c.yaml'],
-      { value: 'vcsecret' },
+      'the cluster of a configuration, and the place of the value',
+      [
+        'value + context.path + context.vcluster.name + context.vcluster.config.policies.a',
+        ...['-c', 'c.yaml', '--path', 'metadata.labels.app', '-f', 'o.yaml'],
+      ],
+      { value: 'dbmetadata.labels.appvcsecret' },
     ],
     [
       'a path of several places',
@@ -77,7 +69,6 @@ describe('hostward eval', () => {
     ['syntax', ['value +'], { kind: 'syntax', position: { line: 1, column: 8 } }],
     ['rejected', ['value + process.env.X'], { kind: 'rejected', position: { line: 1, column: 9 } }],
     ['threw', ['value.a', '--value', 'null'], { kind: 'threw' }],
-    ['type', ['() => 1'], { kind: 'type' }],
     [
       'a bad path',
       ['value', '--path', 'a[-1]'],
@@ -149,6 +140,29 @@ describe('hostward eval --stdin', () => {
     ]);
   });
 
+  it('tells null, undefined and nothing apart as the daemon does', async () => {
+    const { answers: found } = await answers([
+      { expression: 'undefined' },
+      { expression: '[value, valueExists]' },
+      { expression: '[value, valueExists]', value: null },
+      { expression: '[value, valueExists]', value: 'v', valueExists: false },
+      { expression: '[value, valueExists]', object, path: 'metadata.labels.app' },
+      { expression: '[value, valueExists]', object, path: 'metadata.labels.x' },
+      { expression: 'context.virtualObject.metadata.resourceVersion', object },
+      { expression: '() => 1' },
+    ]);
+    expect(found).toEqual([
+      { value: null },
+      { value: [null, false] },
+      { value: [null, true] },
+      { value: ['v', false] },
+      { value: ['db', true] },
+      { value: [null, false] },
+      { value: null },
+      { error: { kind: 'type', message: expect.any(String) } },
+    ]);
+  });
+
   it('takes what a request leaves out from the command line', async () => {
     const asked = [{}, { value: 'x' }, { path: 'metadata.name' }, { expression: 'context.vcluster.namespace' }];
     const result = await answers(asked, 'value', '-f', 'o.yaml', '--path', 'metadata.labels.app', '-c', 'c.yaml');
@@ -180,7 +194,7 @@ describe('inputLines()', () => {
       yield 'too long again';
     }
     const lines = [];
-    for await (const bundle of inputLines(chunks(), { maxLength: 12 })) lines.push(...bundle);
+    for await (const line of inputLines(chunks(), { maxLength: 12 })) lines.push(line);
     expect(lines).toEqual([
       { kind: 'line', text: 'ok' },
       { kind: 'tooLong' },
