@@ -131,26 +131,24 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
 
 function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
   const { virtual, host, draft, translation, isTakeOver } = presence;
-  const update = planUpdate({
-    virtual,
-    host,
-    draft,
-    translation,
-    owner: ownerReference(facts.owner, virtual.hasController === true),
-    isTakeOver,
-    ignoreOrder: facts.ignoreOrder,
-    reversed: facts.reversed,
-    agreed: presence.agreed,
-  });
+  const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
+    planUpdate({
+      virtual,
+      host,
+      draft,
+      translation,
+      owner: ownerReference(facts.owner, virtual.hasController === true),
+      isTakeOver,
+      ignoreOrder: facts.ignoreOrder,
+      reversed: facts.reversed,
+      agreed: presence.agreed,
+      holdsBack,
+    });
+  const whole = plan({ holdsBack: false });
+  const held = heldBackFlow(whole, facts);
+  // A tenant's change is served at once, whatever the host's edits have to wait for.
+  const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
-    if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
-      return done({
-        kind: 'waiting',
-        reason: 'BackFlowHeld',
-        message: 'labels removed on the host reach the virtual object once its Service is known to be current',
-        retryAfterMs: 1000,
-      });
-    }
     return ask({
       side: 'virtual',
       verb: 'patch',
@@ -168,7 +166,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       agreed: agreementOf(update.virtual, host, { draft, translation }),
     });
   }
-  if (update.host === undefined) return decideStrays(facts, { kind: 'inSync' });
+  if (update.host === undefined) return held === undefined ? decideStrays(facts, { kind: 'inSync' }) : done(held);
   return ask({
     side: 'host',
     verb: 'patch',
@@ -178,6 +176,18 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     touches: update.touches,
     conflicts: update.conflicts,
   });
+}
+
+/** Why what the host changed must wait before it reaches the virtual object. */
+function heldBackFlow(update: Update, facts: Facts): Outcome | undefined {
+  if (update.virtual === undefined) return undefined;
+  if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
+    const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
+    return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };
+  }
+  if (facts.backFlowWaitMs === 0) return undefined;
+  const message = 'both sides keep changing the same fields';
+  return { kind: 'waiting', reason: 'Contested', message, retryAfterMs: facts.backFlowWaitMs };
 }
 
 function onlyRemovesLabels(update: Update): boolean {

@@ -109,6 +109,7 @@ export function createHands(options: HandsOptions): Hands {
       isDeleteWithheld: options.guard.isWithheld(key),
       ignoreOrder: hostRepacks,
       mayRemoveLabelsBack: mayRemoveLabelsBack(key),
+      backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
       if (options.isDryRun) {
@@ -116,9 +117,10 @@ export function createHands(options: HandsOptions): Hands {
         const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
         return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
       }
-      if (request.side === 'virtual') return heldBack(backFlow, facts, 'both sides keep changing the same fields');
       if (!undoesHostChange(facts, request)) return undefined;
-      return heldBack(contest, facts, 'somebody on the host keeps changing the copy');
+      const retryAfterMs = contest.delayBeforeRepair(facts.key);
+      const message = 'somebody on the host keeps changing the copy';
+      return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
     },
     written(facts, request, answer) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
@@ -143,11 +145,6 @@ export function createHands(options: HandsOptions): Hands {
         for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
     },
   };
-}
-
-function heldBack(contest: Contest, facts: Facts, message: string): Outcome | undefined {
-  const retryAfterMs = contest.delayBeforeRepair(facts.key);
-  return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
 }
 
 /** Everything but the host that a host copy depends on. */

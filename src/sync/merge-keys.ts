@@ -37,6 +37,8 @@ export interface KeyMergeInput {
   patched: ReadonlySet<string>;
   /** False for a host version that may not flow back at all. */
   mayFlowBack: boolean;
+  /** What would flow back stays on the host as it is and counts as not yet agreed: its time will come. */
+  holdsBack?: boolean;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
   /** Whose a key is by the patches that touch it; `shared` for all others. */
@@ -77,6 +79,11 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
   const verdict = reverseVerdict(key, judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input), input);
   input.observe?.(key, verdict);
 
+  const remembered = base?.get(key);
+  if (verdict === 'toVirtual' && input.holdsBack) {
+    if (remembered !== undefined) merge.base.set(key, remembered);
+    return;
+  }
   let finalHostValue = hostValue;
   if (verdict === 'toVirtual') {
     merge.back.set(key, input.reversed?.has(key) ? (input.reversed.get(key) ?? null) : (hostValue ?? null));
@@ -86,7 +93,6 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
     if (verdict === 'bothVirtualWins') merge.conflicts++;
     if (verdict === 'reverted') merge.reverted.push(hostKey);
   }
-  const remembered = base?.get(key);
   if (verdict === 'hostOnly' && base !== undefined) {
     // Whatever the host does with its own keys is no change of ours to write down.
     if (remembered !== undefined) merge.base.set(key, remembered);

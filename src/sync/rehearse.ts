@@ -35,7 +35,12 @@ export interface Rehearsed {
   host: KubeObject | undefined;
 }
 
-const circumstances: Circumstances = { isDeleteWithheld: false, ignoreOrder: false, mayRemoveLabelsBack: true };
+const circumstances: Circumstances = {
+  isDeleteWithheld: false,
+  ignoreOrder: false,
+  mayRemoveLabelsBack: true,
+  backFlowWaitMs: 0,
+};
 
 export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
   const { rules } = input;

@@ -53,6 +53,8 @@ export interface Facts {
   ignoreOrder: boolean;
   /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
   mayRemoveLabelsBack: boolean;
+  /** Both sides have been answering each other too often: so long nothing flows back, while the host is served as ever. */
+  backFlowWaitMs: number;
 }
 
 export type Request =

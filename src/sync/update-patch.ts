@@ -57,6 +57,8 @@ export interface UpdateInput {
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
   agreed?: Agreement | undefined;
+  /** Only the host is served for now; see KeyMergeInput. */
+  holdsBack?: boolean;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
 
@@ -139,6 +141,7 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
   const shared = {
     mayFlowBack: !translation.kind.isTakenByController(host),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
+    holdsBack: input.holdsBack ?? false,
   };
   const { observe, reversed } = input;
   const { ownerOf } = draft;

@@ -33,6 +33,7 @@ export interface Circumstances {
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
   mayRemoveLabelsBack: boolean;
+  backFlowWaitMs: number;
 }
 
 export class World {

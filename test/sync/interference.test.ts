@@ -40,6 +40,43 @@ const labels = (world: PaperWorld, key: string): (string | undefined)[] => [
   world.copy('web')?.metadata.labels?.[key],
 ];
 
+describe('what an edit of the host has to wait for', () => {
+  const removeLabel = (world: PaperWorld): void =>
+    edit(world.host, world.copy('web'), (draft) => {
+      delete draft.metadata.labels?.['app'];
+    });
+
+  it('does not keep the tenant waiting: a removed label on an old host', async () => {
+    const world = new PaperWorld({ isHostRecent: false });
+    putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
+    await world.run();
+    await world.change(() => removeLabel(world));
+    await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    expect(labels(world, 'app')).toEqual(['0', undefined]);
+    await world.clock.advance(62_000);
+    await world.quiet();
+    expect(labels(world, 'app')).toEqual([undefined, undefined]);
+    await world.stop();
+  });
+
+  it('does not keep the tenant waiting: a host that edits without end', async () => {
+    const { world } = await begin();
+    for (let round = 1; round <= 6; round++) await world.change(() => label(world, 'host', 'app', `h${round}`));
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (draft) => {
+        draft['subsets'] = endpoints('', '10.0.0.2')['subsets'];
+      }),
+    );
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.clock.advance(3000);
+    await world.quiet();
+    expect(labels(world, 'app')).toEqual(['h6', 'h6']);
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.stop();
+  });
+});
+
 describe('an edit in between', () => {
   it('on the host, while an earlier one of the same key is on its way back, still flows back', async () => {
     const { world, beforeHost } = await begin();
