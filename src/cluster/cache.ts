@@ -8,6 +8,9 @@ import type { Item } from './window.ts';
 /** Own deletes that the watch has not confirmed; beyond this the oldest are forgotten, at worst a key flickers. */
 const tombstoneLimit = 10_000;
 
+/** Items kept beside their texts: more than workers are busy with, few enough to cost nothing. */
+const freshLimit = 128;
+
 export type Effect = 'set' | 'removed' | 'none';
 
 export class Cache<T extends Item> {
@@ -15,6 +18,8 @@ export class Cache<T extends Item> {
   #entries = new Map<Key, string>();
   /** Key → resource version that an own delete has done away with. */
   #tombstones = new Map<Key, string>();
+  /** Items as they were lately packed or unpacked: a pass looks at the same few several times, and its own writes again. */
+  #fresh = new Map<Key, { text: string; item: T }>();
   /** Keys that own writes have touched since the running list began. */
   #touched: Set<Key> | undefined;
 
@@ -36,24 +41,36 @@ export class Cache<T extends Item> {
 
   get(key: Key): T | undefined {
     const text = this.#entries.get(key);
-    return text === undefined ? undefined : unpack<T>(text);
+    if (text === undefined) return undefined;
+    const fresh = this.#fresh.get(key);
+    if (fresh !== undefined && fresh.text === text) return fresh.item;
+    return this.#keepFresh(key, text, unpack<T>(text));
+  }
+
+  #keepFresh(key: Key, text: string, item: T): T {
+    if (this.#fresh.size >= freshLimit) this.#fresh.clear();
+    freeze(item);
+    this.#fresh.set(key, { text, item });
+    return item;
   }
 
   /** News of the watch, or the result of an own write. */
   set(object: KubeObject): Effect {
-    const item = this.#project(object);
-    const key = item === undefined ? keyOfObject(object) : keyOf(item.namespace, item.name);
+    const key = keyOfObject(object);
     const rv = object.metadata.resourceVersion ?? '';
     const known = this.#entries.get(key);
+    // Before anything else: half of all events are the echoes of own writes.
     if (known !== undefined && compareVersions(rv, versionOf(known)) <= 0) return 'none';
     const gone = this.#tombstones.get(key);
     if (gone !== undefined) {
       if (compareVersions(rv, gone) <= 0) return 'none';
       this.#tombstones.delete(key);
     }
+    const item = this.#project(object);
     if (item === undefined) return this.#entries.delete(key) ? 'removed' : 'none';
     const packed = pack(item);
     this.#entries.set(key, packed);
+    this.#keepFresh(key, packed, item);
     return known !== undefined && sameContent(known, packed) ? 'none' : 'set';
   }
 
@@ -181,6 +198,13 @@ function unpack<T extends Item>(text: string): T {
   const [rv, item] = JSON.parse(text) as [string, T];
   item.resourceVersion = rv;
   return item;
+}
+
+/** Shared by all who ask for it, so nobody may change it. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const key in value) freeze((value as Record<string, unknown>)[key]);
 }
 
 function versionOf(text: string): string {

@@ -33,7 +33,7 @@ export interface Window<T extends Item> {
   readonly hasSynced: boolean;
   /** Resolves when hasSynced turns true; rejects when the window is stopped before. */
   whenSynced(): Promise<void>;
-  /** The newest version known, own writes included. A fresh value at each call: the cache keeps packed text. */
+  /** The newest version known, own writes included. Shared with others who ask, and frozen. */
   get(key: Key): T | undefined;
   has(key: Key): boolean;
   readonly size: number;

@@ -11,6 +11,9 @@ export interface AddressPolicy {
   refusals(addresses: Iterable<string>): AddressRefusal[];
 }
 
+/** Verdicts that are remembered: a few objects of the largest size, a hundred kilobytes. */
+const judgedLimit = 2_000;
+
 const specialNames = {
   loopback: 'loopback',
   linkLocal: 'link-local',
@@ -33,11 +36,21 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
     if (allow.length > 0 && !allow.some((cidr) => contains(cidr.range, address))) return 'not in the allow list';
     return undefined;
   };
+  /** Each pass asks at least twice, and most addresses of a changed object are those of before. */
+  const judged = new Map<string, string | undefined>();
+  const ruleOf = (address: string): string | undefined => {
+    const known = judged.get(address);
+    if (known !== undefined || judged.has(address)) return known;
+    if (judged.size >= judgedLimit) judged.clear();
+    const rule = judge(address);
+    judged.set(address, rule);
+    return rule;
+  };
   return {
     refusals(addresses) {
       const refused: AddressRefusal[] = [];
       for (const address of addresses) {
-        const rule = judge(address);
+        const rule = ruleOf(address);
         if (rule !== undefined) refused.push({ address, rule });
       }
       return refused;

@@ -33,8 +33,20 @@ const hashLength = 8;
 /** Kubernetes refuses an object whose annotations hold more than this, keys and values together. */
 export const annotationBytesLimit = 256 * 1024;
 
+/** Short values that were hashed lately: each look asks for the same few again, and a digest costs as much as all else. */
+const known = new Map<string, string>();
+const knownLimit = 2_000;
+const knownLength = 256;
+
 export function hashOf(value: string | undefined): string {
-  return value === undefined ? '' : hash('sha256', value, 'base64url').slice(0, hashLength);
+  if (value === undefined) return '';
+  const before = known.get(value);
+  if (before !== undefined) return before;
+  const digest = hash('sha256', value, 'base64url').slice(0, hashLength);
+  if (value.length > knownLength) return digest;
+  if (known.size >= knownLimit) known.clear();
+  known.set(value, digest);
+  return digest;
 }
 
 type PackedEntry = string | [string, string] | [string, string, 1];

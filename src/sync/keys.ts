@@ -69,5 +69,7 @@ function matchesPieces(key: string, pieces: readonly string[]): boolean {
 }
 
 export function entriesOf(map: Record<string, string> | undefined): Map<string, string> {
-  return new Map(map === undefined ? [] : Object.entries(map));
+  const entries = new Map<string, string>();
+  for (const key in map) entries.set(key, map[key] as string);
+  return entries;
 }

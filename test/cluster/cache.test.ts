@@ -10,12 +10,12 @@ const make = (name: string, rv: number, value: unknown = rv): KubeObject => ({
   value,
 });
 
-test('get() gives a fresh value each time, with the version it was stored under', () => {
+test('get() gives a value that nobody can spoil, with the version it was stored under', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 9));
   const first = cache.get('n/a');
   expect(first).toEqual({ namespace: 'n', name: 'a', uid: 'uid-a', resourceVersion: '9', value: 9 });
-  if (first !== undefined) first.value = 'spoilt';
+  expect(() => Object.assign(first ?? {}, { value: 'spoilt' })).toThrow(TypeError);
   expect(cache.get('n/a')?.value).toBe(9);
 });
 
