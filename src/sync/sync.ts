@@ -157,6 +157,7 @@ export class Sync {
 
   enqueue(key: Key): void {
     this.ledger.noteDirty(key, this.options.clock.now());
+    this.options.references?.expect(key);
     this.queue.add(key);
   }
 

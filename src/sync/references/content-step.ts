@@ -49,6 +49,8 @@ export function ask(request: ContentRequest): ContentStep {
   return { kind: 'request', request };
 }
 
+export const notCounted = 'not all references are counted yet';
+
 export function done(outcome: ContentOutcome): ContentStep {
   return { kind: 'done', outcome };
 }

@@ -58,6 +58,7 @@ export class ContentSync {
   readonly #gone = new Map<Key, string>();
   /** Version of the virtual side and the host's at which both last agreed. */
   readonly #settledAt = new Map<Key, string>();
+  readonly #undecided = new Set<Key>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
@@ -93,6 +94,13 @@ export class ContentSync {
   #windows(): Window<Item>[] {
     const { virtual, copies, importable } = this.world.windows;
     return [virtual, copies, importable] as unknown as Window<Item>[];
+  }
+
+  /** What could not be judged while references were being counted. */
+  enqueueUndecided(): void {
+    const keys = [...this.#undecided];
+    this.#undecided.clear();
+    for (const key of keys) this.queue.add(key);
   }
 
   /** Everything that content is, was or may be kept for. */
@@ -157,6 +165,7 @@ export class ContentSync {
       const step = planContent(facts);
       if (step.kind === 'done') {
         if (step.outcome.kind === 'settled') this.#settledAt.set(key, versionOf(facts));
+        if (step.outcome.kind === 'waiting') this.#undecided.add(key);
         return step.outcome;
       }
       const { request } = step;

@@ -6,7 +6,7 @@ import { annotatedKeyOf, judgeOwnership } from '../ownership.ts';
 import type { Place } from '../placement.ts';
 import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys, pauseKey } from '../words.ts';
 import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
-import { ask, type ContentFacts, type ContentStep, done } from './content-step.ts';
+import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { removalOf } from './import-plan.ts';
 
 export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentStep {
@@ -47,7 +47,7 @@ export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): C
   if (copy === undefined || copy.isDeleting || copy.annotations?.[pauseKey] === 'true') return settled;
   const ownership = judgeOwnership(copy, facts.key, facts.placement);
   if (ownership.kind !== 'ours' || !ownership.isDeletable) return settled;
-  if (!facts.mayRemove) return done({ kind: 'waiting', message: 'not all references are counted yet' });
+  if (!facts.mayRemove) return done({ kind: 'waiting', message: notCounted });
   return ask(removalOf(copy, 'host'));
 }
 

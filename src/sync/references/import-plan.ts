@@ -3,7 +3,7 @@ import { type KubeObject, splitKey } from '../../object/object.ts';
 import type { Place } from '../placement.ts';
 import { importedFromKey } from '../words.ts';
 import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
-import type { ContentFacts, ContentRequest, ContentStep } from './content-step.ts';
+import { type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
 
 export function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: Place } {
   const place = splitKey(facts.key);
@@ -24,7 +24,8 @@ export function planImport(
 ): ContentStep | undefined {
   if (virtual.isDeleting) return undefined;
   if (!facts.isReferenced) {
-    return facts.mayRemove ? { kind: 'request', request: removalOf(virtual, 'virtual') } : undefined;
+    if (facts.mayRemove) return { kind: 'request', request: removalOf(virtual, 'virtual') };
+    return done({ kind: 'waiting', message: notCounted });
   }
   const change = contentChange(importable.content, virtual);
   switch (change.kind) {

@@ -73,7 +73,9 @@ export class References {
     });
     this.registry = new ReferenceRegistry({
       changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
-      completed: () => this.enqueueAll(),
+      completed: () => {
+        for (const sync of this.#syncs.values()) sync.enqueueUndecided();
+      },
     });
   }
 
@@ -156,6 +158,10 @@ export class References {
 
   enqueueAll(): void {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
+  }
+
+  expect(referrer: Key): void {
+    this.registry.expect(referrer);
   }
 
   /** Whoever refers will be looked at again, all of them. */

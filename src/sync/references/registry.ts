@@ -38,6 +38,11 @@ export class ReferenceRegistry {
     if (this.isComplete) this.#completed();
   }
 
+  /** Something has happened to this one; what it refers to is not known until its next pass. */
+  expect(referrer: Key): void {
+    this.#uncounted.add(referrer);
+  }
+
   get isComplete(): boolean {
     return this.#hasBegun && this.#uncounted.size === 0;
   }

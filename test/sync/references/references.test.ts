@@ -1,7 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { generatedName } from '../../../src/object/names.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/placement.ts';
+import { settle } from '../../virtual-clock.ts';
+import { PaperWindow } from '../paper-cluster.ts';
 import { edit } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
 import {
@@ -308,6 +310,33 @@ describe('content that is exported', () => {
     expect(world.host.list('secrets')).toHaveLength(0);
   });
 
+  it.each(['secrets', 'endpoints'])('a first list of %s that lacks everything takes nothing away', async (resource) => {
+    await start({}, (w) => {
+      for (let at = 0; at < 10; at++) {
+        w.refer({ k: `s${at}` }, `web-${at}`);
+        w.virtual.put('secrets', secret(`s${at}`));
+      }
+    });
+    await world.stop();
+    const { virtual } = world;
+    const truth = virtual.list.bind(virtual);
+    let lists = 0;
+    const relist = vi.spyOn(PaperWindow.prototype, 'relist').mockImplementation(async function (
+      this: PaperWindow<never>,
+    ) {
+      await settle(10);
+      relist.mockRestore();
+      await this.relist();
+    });
+    virtual.list = (asked) => (asked === resource && lists++ === 0 ? [] : truth(asked));
+    await world.run();
+    await settle(20);
+    await world.quiet();
+    expect(lists).toBe(2);
+    expect(world.contentWrites().filter((one) => one.includes('remove'))).toEqual([]);
+    expect(world.host.list('secrets')).toHaveLength(10);
+  });
+
   it('a reference that cannot be worked out anew keeps what its host copy names', async () => {
     const failing = entry({ path: 'metadata.annotations["bad"]', expression: 'value.x.y' });
     await start({ references: [toSecret, failing] }, (w) => {
@@ -501,6 +530,17 @@ describe('content that is imported', () => {
       undefined,
       true,
     ]);
+    expect(world.sync.contest.contested()).toEqual([]);
+  });
+
+  it('a name that follows what stands behind it is no quarrel, however often', async () => {
+    await start({}, (w) => w.refer({ k: 'late' }));
+    for (let turn = 0; turn < 6; turn++) {
+      await world.change(() => world.host.put('secrets', hostSecret('late')));
+      expect(world.said()).toBe('late');
+      await world.change(() => world.host.put('secrets', hostSecret('late', 'aG9zdA==', {})));
+      expect(world.said()).toBe(nameOf('late'));
+    }
     expect(world.sync.contest.contested()).toEqual([]);
   });
 
