@@ -12,8 +12,17 @@ import { createPlacement } from '../sync/placement.ts';
 import { expectOk } from './cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
 import { DemoBoard, projectSeen, type Seen } from './demo-board.ts';
+import { asPatched, secretAnnotation } from './demo-patches.ts';
 import { changeAt, firstEndpoints, sampleNamespaces, samples } from './demo-samples.ts';
-import { hostNamespace, namespaceObject, namespacesResource, serviceObject, virtualClusterName } from './demo-story.ts';
+import {
+  hostNamespace,
+  namespaceObject,
+  namespacesResource,
+  secretObject,
+  secretsResource,
+  serviceObject,
+  virtualClusterName,
+} from './demo-story.ts';
 import { sides, type Theatre } from './demo-theatre.ts';
 import { frameOf, lagText, plainLine, Screen } from './demo-view.ts';
 
@@ -41,7 +50,7 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
   const screen = new Screen(context.stdout);
   const footer = footerOf(theatre);
   const title = `hostward ${context.version} demo: virtual cluster "${virtualClusterName}" -> host namespace "${hostNamespace}"`;
-  if (!isLive && !isJson) context.stdout.write(`${[title, ...footer].join('\n')}\n`);
+  if (!isLive && !isJson) context.stdout.write(`${[title, ...theatre.patchLines(), ...footer].join('\n')}\n`);
   const drawing = isLive ? new Drawing(context, screen, () => frame(theatre, board, { title, footer })) : undefined;
   try {
     for (const window of windows) window.start();
@@ -54,7 +63,7 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
   }
   // Deliberately still listening while the daemon drains: a second Ctrl-C must not leave it half done.
   void forgetStop;
-  if (!isJson) context.stdout.write(`${summaryOf(lags)}\n`);
+  if (!isJson) context.stdout.write(`${[...theatre.patchLines(), summaryOf(lags)].join('\n')}\n`);
   return exitCodes.fine;
 }
 
@@ -72,7 +81,7 @@ function openWindows(theatre: Theatre, board: DemoBoard): Window<Seen>[] {
       connection: theatre.connectionOf(side),
       ref: endpointsResource,
       ...(side === 'host' && { namespace: hostNamespace }),
-      project: projectSeen,
+      project: side === 'virtual' ? (object) => projectSeen(asPatched(object, virtualClusterName)) : projectSeen,
       clock,
       random,
       log: silentLog,
@@ -97,6 +106,11 @@ async function createSamples(theatre: Theatre): Promise<void> {
   for (const sample of samples) {
     const service = serviceObject(sample.namespace, sample.name);
     expectOk(await virtual.create(servicesResource, service), `create Service "${sample.name}"`);
+    const secret = sample.annotations?.[secretAnnotation];
+    if (secret !== undefined) {
+      const object = secretObject(sample.namespace, secret);
+      expectOk(await virtual.create(secretsResource, object), `create Secret "${secret}"`);
+    }
     expectOk(await virtual.create(endpointsResource, firstEndpoints(sample)), `create Endpoints "${sample.name}"`);
   }
 }
@@ -145,7 +159,8 @@ class Drawing {
 
 function frame(theatre: Theatre, board: DemoBoard, words: { title: string; footer: readonly string[] }): string[] {
   const { columns = 80, rows: lines = 24 } = theatre.context.stdout;
-  return frameOf({ rows: board.rows(), columns, lines, ...words, reasonOf: (key) => reasonOf(theatre, key) });
+  const footer = [...theatre.patchLines(), ...words.footer];
+  return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
 
 function reasonOf(theatre: Theatre, key: Key): string | undefined {

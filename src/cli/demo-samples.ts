@@ -1,5 +1,7 @@
 // The objects that the demo keeps alive, and what happens to them second by second. Data and pure functions: the same
 // number always gives the same change.
+import type { KubeObject } from '../object/object.ts';
+import { secretAnnotation } from './demo-patches.ts';
 import { endpointsObject, subsetsOf } from './demo-story.ts';
 
 export interface Sample {
@@ -8,11 +10,18 @@ export interface Sample {
   /** Third octet of its addresses, so that rows can be told apart. */
   network: number;
   labels: Record<string, string>;
+  annotations?: Record<string, string>;
 }
 
 export const samples: readonly Sample[] = [
-  { namespace: 'default', name: 'legacy-billing', network: 1, labels: { app: 'billing' } },
-  { namespace: 'shop', name: 'database', network: 2, labels: { app: 'database', tier: 'gold' } },
+  { namespace: 'default', name: 'legacy-billing', network: 1, labels: { app: 'billing', team: 'finance' } },
+  {
+    namespace: 'shop',
+    name: 'database',
+    network: 2,
+    labels: { app: 'database', tier: 'gold', team: 'shop' },
+    annotations: { [secretAnnotation]: 'database-tls' },
+  },
   { namespace: 'shop', name: 'search', network: 3, labels: { app: 'search' } },
   { namespace: 'payments', name: 'mainframe', network: 4, labels: { app: 'mainframe', release: '2026-11' } },
   { namespace: 'payments', name: 'fraud-check', network: 5, labels: { app: 'fraud' } },
@@ -26,8 +35,10 @@ export const samples: readonly Sample[] = [
 
 export const sampleNamespaces: readonly string[] = [...new Set(samples.map((sample) => sample.namespace))];
 
-export function firstEndpoints(sample: Sample) {
-  return endpointsObject(sample.namespace, sample.name, addressesAt(sample, 0), sample.labels);
+export function firstEndpoints(sample: Sample): KubeObject {
+  const { namespace, name, labels, annotations } = sample;
+  const object = endpointsObject(namespace, name, addressesAt(sample, 0), labels);
+  return annotations === undefined ? object : { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 export interface SampleChange {

@@ -1,6 +1,8 @@
 // The story that `demo --once` plays: every step is what is done to either side, and what must then be true of both.
 import { endpointsResource, type ResourceRef, servicesResource } from '../cluster/writer.ts';
+import { generatedName } from '../object/names.ts';
 import type { KubeObject } from '../object/object.ts';
+import { secretAnnotation, teamLabel } from './demo-patches.ts';
 
 export type Side = 'virtual' | 'host';
 
@@ -40,6 +42,13 @@ export const hostNamespace = 'vcluster-demo';
 
 export const namespacesResource: ResourceRef = { path: 'api/v1', resource: 'namespaces' };
 
+export const secretsResource: ResourceRef = { path: 'api/v1', resource: 'secrets' };
+
+export function secretObject(namespace: string, name: string): KubeObject {
+  const data = { 'tls.crt': 'Y2VydGlmaWNhdGU=', 'tls.key': 'a2V5' };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, type: 'kubernetes.io/tls', data };
+}
+
 export function namespaceObject(name: string): KubeObject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 }
@@ -64,6 +73,9 @@ const copy = spot('host', hostNamespace, 'database-x-shop-x-demo');
 const first = spot('virtual', 'default', 'api-x-default');
 const second = spot('virtual', 'default-x-default', 'api');
 const contestedCopy = spot('host', hostNamespace, 'api-x-default-x-default-x-demo');
+
+const secretName = 'database-tls';
+const secretOnHost = generatedName({ name: secretName, namespace: 'shop' }, virtualClusterName);
 
 const pair = (namespace: string, name: string, ip: string, labels = {}): Act[] => [
   { do: 'create', side: 'virtual', ref: servicesResource, object: serviceObject(namespace, name) },
@@ -134,6 +146,86 @@ export const story: readonly Step[] = [
     expects: [
       { see: 'object', at: tenant, like: { metadata: { labels: { app: 'database', tier: 'gold' } } } },
       { see: 'object', at: copy, like: { metadata: { labels: { app: 'database', tier: 'gold' } } } },
+    ],
+  },
+  {
+    says: 'patches rewrite a label, the addresses of a subnet and the name of a Secret on their way to the host',
+    acts: [
+      { do: 'create', side: 'virtual', ref: secretsResource, object: secretObject('shop', secretName) },
+      {
+        do: 'change',
+        at: tenant,
+        mergePatch: {
+          metadata: { labels: { [teamLabel]: 'finance' }, annotations: { [secretAnnotation]: secretName } },
+          subsets: subsetsOf('10.30.0.1', '10.20.0.2'),
+        },
+      },
+    ],
+    expects: [
+      {
+        see: 'object',
+        at: copy,
+        like: {
+          metadata: { labels: { [teamLabel]: 'demo-finance' }, annotations: { [secretAnnotation]: secretOnHost } },
+          subsets: subsetsOf('10.130.0.1', '10.20.0.2'),
+        },
+      },
+      {
+        see: 'object',
+        at: tenant,
+        like: { metadata: { labels: { [teamLabel]: 'finance' }, annotations: { [secretAnnotation]: secretName } } },
+      },
+    ],
+  },
+  {
+    says: 'the Secret that the tenant names stands on the host under the name that the host copy gives it',
+    acts: [],
+    expects: [
+      {
+        see: 'object',
+        at: { side: 'host', ref: secretsResource, namespace: hostNamespace, name: secretOnHost },
+        like: { type: 'kubernetes.io/tls', data: secretObject('shop', secretName)['data'] as object },
+      },
+    ],
+  },
+  {
+    says: 'somebody edits the patched label on the host, and the tenant gets it back without the prefix',
+    acts: [{ do: 'change', at: copy, mergePatch: { metadata: { labels: { [teamLabel]: 'demo-payments' } } } }],
+    expects: [
+      { see: 'object', at: tenant, like: { metadata: { labels: { [teamLabel]: 'payments' } } } },
+      { see: 'object', at: copy, like: { metadata: { labels: { [teamLabel]: 'demo-payments' } } } },
+    ],
+  },
+  {
+    says: 'a patch gives a label that Kubernetes refuses: nothing of the change is published, and an event says why',
+    acts: [
+      {
+        do: 'change',
+        at: tenant,
+        mergePatch: { metadata: { labels: { [teamLabel]: '' } }, subsets: subsetsOf('10.30.0.9') },
+      },
+    ],
+    expects: [
+      { see: 'event', about: tenant, reason: 'PatchFailed' },
+      {
+        see: 'object',
+        at: copy,
+        like: {
+          metadata: { labels: { [teamLabel]: 'demo-payments' } },
+          subsets: subsetsOf('10.130.0.1', '10.20.0.2'),
+        },
+      },
+    ],
+  },
+  {
+    says: 'the tenant mends the label, and the whole change arrives',
+    acts: [{ do: 'change', at: tenant, mergePatch: { metadata: { labels: { [teamLabel]: 'logistics' } } } }],
+    expects: [
+      {
+        see: 'object',
+        at: copy,
+        like: { metadata: { labels: { [teamLabel]: 'demo-logistics' } }, subsets: subsetsOf('10.130.0.9') },
+      },
     ],
   },
   {

@@ -14,6 +14,7 @@ import type { KubeObject } from '../object/object.ts';
 import { ClusterClient, expectOk } from './cluster-client.ts';
 import { clusterFault } from './cluster-fault.ts';
 import type { Context } from './context.ts';
+import { demoConfiguration, patchLines } from './demo-patches.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
 import { type LoadedPatches, withPatches } from './load-patches.ts';
 import { OperationsServer } from './operations-server.ts';
@@ -49,6 +50,12 @@ export class Theatre {
 
   get daemon(): Daemon | undefined {
     return this.#daemon;
+  }
+
+  /** What the patches have done, a line for each. */
+  patchLines(): string[] {
+    const status = this.#daemon?.status() as { patches?: Parameters<typeof patchLines>[0] } | undefined;
+    return patchLines(status?.patches ?? []);
   }
 
   /** Where `hostward status` finds the daemon. */
@@ -127,7 +134,7 @@ export class Theatre {
 
   #configuration(): { settings: Settings; compiled: LoadedPatches } {
     const loaded = loadConfiguration({
-      files: [{ name: 'demo', text: 'hostward: { leaderElection: never }' }],
+      files: [{ name: 'demo', text: demoConfiguration }],
       flags: {
         virtualClusterName,
         hostNamespace,
