@@ -40,6 +40,8 @@ export class Normaliser {
     const result: { [key: string]: Json } = {};
     for (const [key, member] of Object.entries(from)) {
       if (key === 'managedFields' && !this.#keepManagedFields) continue;
+      // The server sorts them by time first, and two requests may or may not fall into the same second.
+      if (key === 'managedFields' && Array.isArray(member)) member.sort((a, b) => (managerOf(a) < managerOf(b) ? -1 : 1));
       result[key] = key === 'metadata' ? this.#metadata(member, collection) : this.#member(key, member);
     }
     return result;
@@ -134,4 +136,9 @@ function withoutTableNoise(table: { [key: string]: Json }): { [key: string]: Jso
     ),
   }));
   return { ...table, columnDefinitions: columns, ...(rows === undefined ? {} : { rows }) };
+}
+
+function managerOf(entry: Json): string {
+  const { operation, manager, subresource } = entry as { [key: string]: Json };
+  return `${String(operation)} ${String(manager)} ${String(subresource ?? '')}`;
 }
