@@ -279,7 +279,8 @@ const ownRows: Setting[] = [
     default: 'generated',
     field: 'references',
     change: 'live',
-    about: 'Names that reference patches write: short generated ones, or the long ones of what vCluster syncs itself.',
+    about:
+      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps, or the long ones of what vCluster syncs itself.',
   },
   {
     path: 'hostward.listen',
