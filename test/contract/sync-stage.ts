@@ -219,6 +219,19 @@ export class SyncStage {
     return (await this.ground[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
   }
 
+  /** What the server answers the daemon's user who asks about its own rights in HNS. */
+  async mayDaemon(side: Side, verb: string, resource: string): Promise<boolean> {
+    const resourceAttributes = { verb, resource, group: '', namespace: hostNamespace };
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes },
+    };
+    const answer = await this.ground[side].asDaemon.request('POST', path, { body });
+    return (answer.json as { status: { allowed: boolean } }).status.allowed;
+  }
+
   async list(side: Side, resource: string): Promise<KubeObject[]> {
     const answer = await this.ground[side].admin.request('GET', `/api/v1/${resource}`);
     expectDone(answer, `list ${resource}`);

@@ -7,6 +7,7 @@ import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
+import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
 import { kubeAssets } from './assets.ts';
@@ -32,5 +33,6 @@ describe.skipIf(assets.found === undefined)(
     addressesSuite(() => ground);
     leadershipSuite(() => ground);
     massDeleteSuite(() => ground);
+    processSuite(() => ground);
   },
 );

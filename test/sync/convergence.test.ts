@@ -104,8 +104,12 @@ const hostAct: fc.Arbitrary<Act> = fc.oneof(
 );
 
 class Game {
-  readonly world = new PaperWorld();
+  readonly world: PaperWorld;
   #fuse = new Fuse(() => undefined);
+
+  constructor({ isHostRecent }: { isHostRecent: boolean }) {
+    this.world = new PaperWorld({ isHostRecent });
+  }
 
   async begin(): Promise<void> {
     await live(this.world, this.#fuse);
@@ -297,8 +301,8 @@ describe('sync converges', () => {
       { weight: 3, arbitrary: disturbance },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
-        const game = new Game();
+      fc.asyncProperty(fc.array(act, { maxLength: 30 }), fc.boolean(), async (acts, isHostRecent) => {
+        const game = new Game({ isHostRecent });
         await game.begin();
         for (const one of acts) await game.play(one);
         await game.settle();
@@ -318,8 +322,8 @@ describe('sync converges', () => {
       { weight: 3, arbitrary: disturbance },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
-        const game = new Game();
+      fc.asyncProperty(fc.array(act, { maxLength: 30 }), fc.boolean(), async (acts, isHostRecent) => {
+        const game = new Game({ isHostRecent });
         await game.begin();
         for (const one of acts) await game.play(one);
         await game.settle();
@@ -338,8 +342,8 @@ describe('sync converges', () => {
       { weight: 2, arbitrary: disturbance },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(act, { maxLength: 20 }), async (acts) => {
-        const game = new Game();
+      fc.asyncProperty(fc.array(act, { maxLength: 20 }), fc.boolean(), async (acts, isHostRecent) => {
+        const game = new Game({ isHostRecent });
         await game.begin();
         for (const one of acts) await game.play(one);
         await game.settle();

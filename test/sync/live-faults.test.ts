@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
+import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
@@ -18,4 +19,5 @@ describe('live sync between two embedded API servers, disturbed', () => {
   rightsSuite(() => ground);
   leadershipSuite(() => ground);
   massDeleteSuite(() => ground);
+  processSuite(() => ground);
 });

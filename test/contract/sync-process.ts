@@ -1,0 +1,115 @@
+// The daemon as a process of its own, as an operator runs it: killed in the middle of its work, told to stop, or not
+// allowed to begin.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { ipsOf, roleRights, SyncStage, subsetsOf } from './sync-stage.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const pairs = 80;
+
+interface Running {
+  child: ChildProcess;
+  ended: Promise<{ code: number | null; stderr: string }>;
+}
+
+export function processSuite(ground: () => SyncGround): void {
+  describe('as a process', () => {
+    let stage: SyncStage;
+    let running: Running[] = [];
+    beforeEach(async () => {
+      stage = new SyncStage(ground());
+      await stage.set();
+    });
+    afterEach(async () => {
+      for (const { child, ended } of running) {
+        child.kill('SIGKILL');
+        await ended;
+      }
+      running = [];
+      await stage.grantAll();
+      await stage.clear();
+      stage.close();
+    });
+
+    const run = (leaderElection: string): Running => {
+      const configuration = stage.file(`hostward: { leaderElection: ${leaderElection}, listen: "127.0.0.1:0" }\n`);
+      const kubeconfigs = (['virtual', 'host'] as const).flatMap((side) => [
+        `--${side}-kubeconfig`,
+        stage.file(ground()[side].kubeconfig(), 'kubeconfig'),
+      ]);
+      const names = ['--vcluster-name', virtualCluster, '--host-namespace', hostNamespace];
+      const child = spawn(process.execPath, [main, 'run', '-c', configuration, ...names, ...kubeconfigs], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      let stderr = '';
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        stderr += text;
+      });
+      const ended = new Promise<{ code: number | null; stderr: string }>((resolve) => {
+        child.once('close', (code) => resolve({ code, stderr }));
+      });
+      const one = { child, ended };
+      running.push(one);
+      return one;
+    };
+    const copies = async () =>
+      (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.namespace === hostNamespace);
+
+    it('a missing right ends the start with exit code 3 and a sentence that names it', async () => {
+      const rights = roleRights().map((right) => ({
+        ...right,
+        verbs: right.verbs.filter((verb) => verb !== 'delete'),
+      }));
+      await ground().host.grant(rights);
+      await until('rights that have arrived', async () =>
+        (await stage.mayDaemon('host', 'delete', 'endpoints')) ? undefined : true,
+      );
+      const { code, stderr } = await run('never').ended;
+      expect(stderr).toContain(`not allowed to delete endpoints in namespace "${hostNamespace}"`);
+      expect(code).toBe(3);
+    });
+
+    it('killed again and again in the middle of its work, it loses nothing and writes hardly more', async () => {
+      for (let nth = 0; nth < pairs; nth++) await stage.pair({ name: `web-${nth}`, service: { onHost: false } });
+      await stage.forgetWrites();
+      for (const share of [0.2, 0.6]) {
+        const { child, ended } = run('never');
+        await until('some of the work', async () => ((await copies()).length >= pairs * share ? true : undefined));
+        child.kill('SIGKILL');
+        await ended;
+      }
+      run('never');
+      await until('all of the work', async () => ((await copies()).length === pairs ? true : undefined));
+      const creates = (await stage.writes()).filter((one) => one.startsWith('host create'));
+      expect(creates.filter((one) => !/ [45]\d\d$/.test(one))).toHaveLength(pairs);
+      expect(creates.length - pairs).toBeLessThanOrEqual(2);
+
+      await stage.editTenants('web-7', { subsets: subsetsOf('10.0.0.7') });
+      await until('business as usual', async () =>
+        ipsOf(await stage.copy('web-7'))[0] === '10.0.0.7' ? true : undefined,
+      );
+      expect(
+        (await stage.list('virtual', 'endpoints')).filter(({ metadata }) => metadata.namespace === stage.tenant),
+      ).toHaveLength(pairs);
+    });
+
+    it('told to stop, it gives the lease back and exits 0', async () => {
+      const { child, ended } = run('always');
+      await stage.pair({ name: 'web' });
+      await until('a copy', async () => await stage.copy('web'));
+      const holder = async () => {
+        const lease = await stage.get('host', 'leases', {
+          namespace: hostNamespace,
+          name: `hostward-${virtualCluster}`,
+        });
+        return (lease?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity;
+      };
+      expect(await holder()).toBeTruthy();
+      child.kill('SIGTERM');
+      expect((await ended).code).toBe(0);
+      expect((await holder()) ?? '').toBe('');
+    });
+  });
+}
