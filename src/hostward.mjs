@@ -63,7 +63,8 @@ function handOver(node, flags, entry) {
     process.execve(node, [node, ...args], process.env);
     return;
   }
-  const child = spawn(node, args, { stdio: 'inherit' });
+  // The channel carries no words: it ends with this process, so that the program learns of an end that no signal announces.
+  const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
   // A terminal signals the whole group and this one passes it on once more; the program takes the second as the first.
   const forward = (signal) => child.kill(signal);

@@ -57,9 +57,12 @@ function sinkOf(stream: WriteStream): Sink {
 function onSignal(kind: SignalKind, listener: () => void): () => void {
   // Node would hand the signal's name on, and a listener that resolves a promise would resolve it with that.
   const listen = () => listener();
-  for (const signal of signalsOf[kind]) process.on(signal, listen);
+  // Under an old Node a launcher stays above us; killed outright, it would leave a daemon that nobody watches.
+  const isAlone = kind !== 'stop' || process.channel === undefined;
+  const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
+  for (const event of events) process.on(event, listen);
   return () => {
-    for (const signal of signalsOf[kind]) process.off(signal, listen);
+    for (const event of events) process.off(event, listen);
   };
 }
 

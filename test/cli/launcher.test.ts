@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,6 +49,21 @@ describe('the launcher', () => {
       status: 7,
       stdout: '[["check","--config","a b"],[]]\n',
     });
+  });
+
+  it('takes the daemon with it when it is killed outright on a Node that cannot be replaced', async () => {
+    const config = join(folder, 'off.yaml');
+    writeFileSync(config, 'hostward: {endpoints: {enabled: false}, listen: "127.0.0.1:0"}');
+    const words = ['run', '-c', config, '--vcluster-name', 'v', '--host-namespace', 'n'];
+    const preload = `data:text/javascript,${encodeURIComponent('process.execve = undefined;')}`;
+    const parent = spawn(process.execPath, ['--import', preload, launcher, ...words]);
+    let said = '';
+    // The daemon writes to the same pipe, which closes when both are gone.
+    for await (const chunk of parent.stdout) {
+      said += chunk;
+      if (said.includes('nothing is touched')) parent.kill('SIGKILL');
+    }
+    expect(said).toContain('"msg":"stopped"');
   });
 
   it('gives the daemon its heap flags', () => {
