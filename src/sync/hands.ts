@@ -50,7 +50,10 @@ export function createHands(options: HandsOptions): Hands {
     if (options.isHostRecent) return true;
     const place = world.placeOf(key);
     const host = place === undefined ? undefined : world.hostOf(place);
-    if (host === undefined) return true;
+    if (host === undefined) {
+      backFlowSince.delete(key);
+      return true;
+    }
     const now = clock.now();
     const held = backFlowSince.get(key);
     if (held === undefined || held.hostVersion !== host.resourceVersion) {
