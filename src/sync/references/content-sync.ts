@@ -46,6 +46,8 @@ const concurrency = 8;
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 12;
 const forbiddenRetryMs = 60_000;
+/** Who stands in the way without our label goes without a word to us. */
+const refusedRetryMs = 10 * 60_000;
 
 export class ContentSync {
   readonly world: ContentWorld;
@@ -153,9 +155,17 @@ export class ContentSync {
     if (!this.#options.mayWrite()) return;
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
-    if (outcome.kind === 'settled' && outcome.as === 'none') this.outcomes.delete(key);
+    if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
     this.#conclude(key, outcome, before);
+  }
+
+  /** Nothing is kept for it: names that a tenant makes up must not add up here. */
+  #forget(key: Key): void {
+    this.outcomes.delete(key);
+    this.#settledAt.delete(key);
+    this.#contest.forget(key);
+    if (!this.world.windows.virtual.has(key)) this.#gone.delete(key);
   }
 
   async #pass(key: Key): Promise<ContentOutcome> {
@@ -289,7 +299,7 @@ export class ContentSync {
         break;
       case 'refused': {
         this.queue.forget(key);
-        if (outcome.reason === 'Forbidden') this.queue.addAfter(key, forbiddenRetryMs);
+        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? forbiddenRetryMs : refusedRetryMs);
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { room: 'sync', kind: this.world.kind.kind, object: key, reason, message };

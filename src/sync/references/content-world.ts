@@ -16,6 +16,9 @@ export interface ContentWindows {
   importable: Window<HostContent>;
 }
 
+/** Places remembered, so that the end of a copy is known for whose it was; an older one is found at the next start. */
+const placeLimit = 100_000;
+
 export class ContentWorld {
   readonly kind: ContentKind;
   readonly windows: ContentWindows;
@@ -50,6 +53,7 @@ export class ContentWorld {
     const { placement } = this.rules.translation;
     const place = copyPlaceOf(this.referenceOf(key), { placement, naming: 'generated' });
     if (place !== undefined) this.#keyAt.set(keyOf(place.namespace, place.name), key);
+    if (this.#keyAt.size > placeLimit) this.#keyAt.delete(this.#keyAt.keys().next().value as Key);
     return place;
   }
 

@@ -58,7 +58,9 @@ export class References {
   readonly registry: ReferenceRegistry;
   readonly #options: ReferencesOptions;
   readonly #series: ReferenceMetrics;
+  /** Those whose first lists are in. */
   readonly #syncs = new Map<string, ContentSync>();
+  readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   #settings: ReferenceSettings;
   #host: ReferenceHost | undefined;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
@@ -94,7 +96,7 @@ export class References {
 
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
-    await Promise.all([...this.#syncs.values()].map((sync) => sync.stop(withinMs)));
+    await Promise.all([...this.#opened.values()].map(({ sync }) => sync.stop(withinMs)));
   }
 
   /** A new configuration. A kind that is named no more keeps its windows: what was copied has to be taken back. */
@@ -105,14 +107,22 @@ export class References {
   }
 
   async #openKinds(kinds: ReadonlySet<string>): Promise<void> {
-    const wanted = contentKinds.filter(({ kind }) => kinds.has(kind) && !this.#syncs.has(kind));
-    const opened = wanted.map((kind) => this.#open(kind));
-    await Promise.all(opened.map((sync) => sync.start()));
-    if (this.#phase === 'stopped') return;
-    for (const sync of opened) {
+    const wanted = contentKinds.filter(({ kind }) => kinds.has(kind));
+    await Promise.all(
+      wanted.map((kind) => {
+        const opened = this.#opened.get(kind.kind) ?? this.#begin(this.#open(kind));
+        this.#opened.set(kind.kind, opened);
+        return opened.ready;
+      }),
+    );
+  }
+
+  #begin(sync: ContentSync): { sync: ContentSync; ready: Promise<void> } {
+    const ready = sync.start().then(() => {
       this.#syncs.set(sync.world.kind.kind, sync);
       if (this.#phase === 'working') sync.work();
-    }
+    });
+    return { sync, ready };
   }
 
   #open(kind: ContentKind): ContentSync {

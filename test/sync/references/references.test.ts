@@ -254,6 +254,18 @@ describe('content that is exported', () => {
     expect(dataOf(world.exported('db'))).toBe('aGlz');
   });
 
+  it('when the name becomes free the copy is made', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+      w.host.put('secrets', secret(nameOf('db'), 'aGlz', { namespace: 'vcluster-vc' }));
+    });
+    await world.change(() => world.host.remove('secrets', 'vcluster-vc', nameOf('db')));
+    await world.clock.advance(11 * 60_000);
+    await world.quiet();
+    expect(dataOf(world.exported('db'))).toBe('djE=');
+  });
+
   it('a copy without its label is repaired in place', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
@@ -531,6 +543,21 @@ describe('content that is imported', () => {
       true,
     ]);
     expect(world.sync.contest.contested()).toEqual([]);
+  });
+
+  it('in mapped namespaces it comes from the namespace of the same people', async () => {
+    await start({ mapping: team }, (w) => {
+      w.refer({ k: 'shared' });
+      w.host.put('secrets', secret('shared', 'aG9zdA==', { namespace: 'team', labels: importable }));
+      w.host.put('secrets', hostSecret('shared', 'b3RoZXI='));
+    });
+    expect([world.said(), dataOf(world.imported('shared'))]).toEqual(['shared', 'aG9zdA==']);
+    await change(world.host, 'secrets', world.host.get('secrets', 'team', 'shared'), (draft) => {
+      draft.metadata.labels = {};
+    });
+    expect(world.imported('shared')).toBeUndefined();
+    expect(world.eventReasons()).toEqual(['ReferenceUnresolved']);
+    expect(world.contentWrites().filter((one) => one.startsWith('host'))).toEqual([]);
   });
 
   it('a name that follows what stands behind it is no quarrel, however often', async () => {
