@@ -68,7 +68,10 @@ describe('the launcher', () => {
 
   it('gives the daemon its heap flags', () => {
     const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
-    expect([status, stdout]).toEqual([7, '[["run","-c","x"],["--max-semi-space-size=4"]]\n']);
+    expect([status, stdout]).toEqual([
+      7,
+      '[["run","-c","x"],["--max-semi-space-size=4","--heap-growing-percent=20"]]\n',
+    ]);
   });
 
   it('says in one sentence what is missing under an old Node without a bundled one', () => {
