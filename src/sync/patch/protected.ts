@@ -17,7 +17,12 @@ const unwrittenMetadata = [
 ];
 
 export function isProtectedLabel(key: string): boolean {
-  return key === markerLabel || key === namespaceLabel || key.startsWith('hostward.dev/');
+  return (
+    key === markerLabel ||
+    key === namespaceLabel ||
+    key.startsWith('vcluster.loft.sh/managed-') ||
+    key.startsWith('hostward.dev/')
+  );
 }
 
 export function isProtectedAnnotation(key: string): boolean {
