@@ -45,7 +45,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const virtual = facts.virtual as VirtualItem;
   const draft = facts.draft as Draft;
   const { host } = facts;
-  if (host === undefined) return decideCreate(facts, virtual, { draft, translation });
+  if (host === undefined) return decideCreate(facts, memory, { virtual, draft, translation });
   const left = handsOff(host, virtual);
   if (left !== undefined) return done(left);
   if (host.isDeleting) {
@@ -82,11 +82,25 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
 
 function decideCreate(
   facts: Facts,
-  virtual: VirtualItem,
-  { draft, translation }: { draft: Draft; translation: Translation },
+  memory: Memory,
+  { virtual, draft, translation }: { virtual: VirtualItem; draft: Draft; translation: Translation },
 ): Step {
   if (facts.owner.kind === 'missing') {
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  const { placement } = translation;
+  // A plain name may be that of a Service of the host's own people: Endpoints beside it would answer for it.
+  if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
+    const { service } = memory.hostService;
+    if (service !== undefined && service.isCopyOf !== facts.key) {
+      return done({
+        kind: 'refused',
+        reason: 'HostNameTaken',
+        message: 'its host name is taken by a Service of the host cluster itself',
+        detail: notOurCopy,
+      });
+    }
   }
   const owner = ownerReference(facts.owner, virtual.hasController === true);
   const object = renderCreate(virtual, draft, { translation, owner });
@@ -107,6 +121,8 @@ interface Presence {
   agreed: Agreement | undefined;
 }
 
+const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
+
 /** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
 function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
   const place = placeOf(presence.host);
@@ -120,7 +136,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
       ? 'there is no host Service of that name that is a copy of this virtual Service'
       : service.hasSelector
         ? 'the host Service of that name has a selector'
-        : 'the host Service of that name is not a copy of this virtual Service';
+        : notOurCopy;
   return done({
     kind: 'refused',
     reason: 'HostNameTaken',

@@ -90,6 +90,20 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await onHost('h-a', 'web')).toEqual(before);
     });
 
+    it('no Endpoints are put beside a Service of the host’s people, for they would answer for it', async () => {
+      const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }] };
+      await stage.create('host', 'services', { metadata: at('h-a', 'theirs'), spec });
+      const isCopyOf = { [objectKeys.name]: 'ours', [objectKeys.namespace]: 'team-a' };
+      await stage.create('host', 'services', { metadata: { ...at('h-a', 'ours'), annotations: isCopyOf }, spec });
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
+      await stage.pair({ namespace: 'team-a', name: 'theirs', service: { onHost: false } });
+      await stage.pair({ namespace: 'team-a', name: 'ours', service: { onHost: false } });
+      await daemon.settled();
+      expect(await onHost('h-a', 'theirs')).toBeUndefined();
+      expect(daemon.of('theirs', 'team-a')?.state).toBe('refused/HostNameTaken');
+      expect(ipsOf(await onHost('h-a', 'ours'))).toEqual(['10.0.0.1']);
+    });
+
     it('two virtual clusters of one name never touch each other’s objects', async () => {
       const one = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web' });
