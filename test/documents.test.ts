@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md'];
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+describe('the documents', () => {
+  it.each(documents)('%s points at things that exist', (file) => {
+    const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link]) => link as string);
+    const own = links.filter((link) => !/^[a-z]+:/.test(link));
+    expect(own.filter((link) => !existsSync(join(root, file, '..', link)))).toEqual([]);
+  });
+
+  it.each(['README.md', 'CONTRIBUTING.md'])('%s calls only npm scripts that exist', (file) => {
+    const called = [...read(file).matchAll(/npm run ([a-z]+)/g)].map(([, script]) => script as string);
+    expect(called.filter((script) => !(script in packageJson.scripts))).toEqual([]);
+  });
+
+  it('ARCHITECTURE.md names files that exist', () => {
+    const named = [...read('ARCHITECTURE.md').matchAll(/`((?:src|test|bench|config|fixtures)\/[A-Za-z0-9_./-]+)`/g)];
+    expect(named.map(([, path]) => path as string).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it('the package holds what it needs to start, and its licence', () => {
+    for (const file of ['dist', 'src/hostward.mjs', 'LICENSE']) expect(packageJson.files).toContain(file);
+  });
+});
