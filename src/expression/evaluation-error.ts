@@ -19,7 +19,10 @@ export function plainMessage(message: string, value: unknown): string {
   let plain = message;
   for (const text of textsOf(value)) plain = plain.replaceAll(text, '…');
   // V8 quotes the text on which an operation failed.
-  plain = plain.replace(/search for '[\s\S]*$/, 'search in a text').replace(/on string '[\s\S]*$/, 'on a text');
+  plain = plain
+    .replace(/search for '[\s\S]*$/, 'search in a text')
+    .replace(/\b(on|of) string '[\s\S]*$/, '$1 a text')
+    .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
   return plain.length <= realmLimits.message ? plain : `${plain.slice(0, realmLimits.message - 1)}…`;
 }

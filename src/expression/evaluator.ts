@@ -2,6 +2,7 @@
 // context.vcluster is, a sandbox; then per object the matched values of patches that do not overlap. Out: for each value its
 // result or an error. Remembers results, sends the rest in one request, finds out which expression a time-out belongs to.
 // It must never know what an object means, and never evaluate anything in this process.
+import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { type Answer, readAnswers } from './answer.ts';
 import type { CompiledExpression } from './compile.ts';
@@ -304,9 +305,12 @@ function seenOf(object: unknown, use: ContextUse | undefined): unknown {
   return use === undefined ? null : (project(object, use) ?? null);
 }
 
-/** What a group was asked, as far as it is needed to know it again. */
+/** What a group was asked, as far as it is needed to know it again: values can be a megabyte each, and many are remembered. */
 function suspectKey({ values, json, extra }: Question): string {
-  return `${json ?? JSON.stringify(values)}${extra}`;
+  return createHash('sha256')
+    .update(json ?? JSON.stringify(values))
+    .update(extra)
+    .digest('base64');
 }
 
 function errorOf(outcome: SandboxOutcome & { kind: 'timeout' | 'memory' | 'crash' }): EvaluationError {

@@ -182,8 +182,10 @@ class Inspector {
         this.#children(node, this.#declare(node, namesInBlock(node.body), scope), depth);
         return;
       case 'SwitchStatement': {
-        const names = namesInBlock(node.cases.flatMap((one) => one.consequent));
-        this.#children(node, this.#declare(node, names, scope), depth);
+        const inner = this.#declare(node, namesInBlock(node.cases.flatMap((one) => one.consequent)), scope);
+        // What is switched on does not see what the cases declare.
+        this.visit(node.discriminant, scope, depth + 1);
+        for (const one of node.cases) this.visit(one, inner, depth + 1);
         return;
       }
       case 'CatchClause': {

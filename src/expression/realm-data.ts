@@ -18,14 +18,35 @@ const objectStatics = {
 
 // JSON.stringify of a few nested arrays that share their parts can be longer than any memory; so it is walked here first.
 const jsonDepth = 200;
+// Characters of a number like 0.14285714285714285.
+const longNumber = 20;
+const gapOf = (indent) => {
+  const gap = typeof indent === 'number' ? indent : typeof indent === 'string' ? indent.length : 0;
+  return gap > 10 ? 10 : gap > 0 ? gap : 0;
+};
+// V8 revives without looking at the clock, and takes seconds for what nests deeply.
+const revived = (holder, key, revive, depth) => {
+  const value = holder[key];
+  if (typeof value === 'object' && value !== null) {
+    if (depth > jsonDepth) fail('size', 'text to revive is nested deeper than ' + jsonDepth + ' levels');
+    const names = objectKeys(value);
+    for (let at = 0; at < names.length; at++) {
+      const part = revived(value, names[at], revive, depth + 1);
+      if (part === undefined) deleteProperty(value, names[at]);
+      else value[names[at]] = part;
+    }
+  }
+  return revive(key, value);
+};
 const jsonPart = (value, key, state, depth) => {
   if (typeof value === 'object' && value !== null && typeof value.toJSON === 'function') value = value.toJSON(key);
   if (state.replace !== undefined) value = state.replace(key, value);
+  if (typeof value === 'function') return undefined;
+  state.room -= 1 + depth * state.gap;
   if (typeof value === 'string') state.room -= value.length;
-  else if (typeof value !== 'object') return typeof value === 'function' ? undefined : value;
-  state.room -= 1;
+  else if (typeof value === 'number' && (value | 0) !== value) state.room -= longNumber;
   if (state.room < 0) tooLong();
-  if (typeof value === 'string' || value === null) return value;
+  if (typeof value !== 'object' || value === null) return value;
   if (depth > jsonDepth) fail('size', 'value is nested deeper than ' + jsonDepth + ' levels, or in a circle');
   if (isArray(value)) {
     const out = [];
@@ -48,17 +69,19 @@ const jsonStatics = {
   parse(text, revive) {
     const source = stringOf(text);
     if (source.length > limits.text) tooLong();
+    let parsed;
     try {
-      if (typeof revive !== 'function') return parseJson(source);
+      parsed = parseJson(source);
     } catch {
       // V8 would quote from the text, which may be a secret.
       throw new SyntaxFault('text is not JSON');
     }
-    return parseJson(source, (key, value) => revive(key, value));
+    return typeof revive === 'function' ? revived({ __proto__: null, '': parsed }, '', revive, 0) : parsed;
   },
   stringify(value, replacer, indent) {
     const state = {
       room: limits.text,
+      gap: gapOf(indent),
       replace: typeof replacer === 'function' ? (key, part) => replacer(key, part) : undefined,
       only: isArray(replacer) ? apply(arrayMethods.map, replacer, [stringOf]) : undefined,
     };

@@ -20,6 +20,8 @@ const makeRegExp = (pattern, flags) => {
   const source = isRegExp(pattern) ? pattern.source : pattern === undefined ? '' : stringOf(pattern);
   if (source.length > limits.pattern) tooBig('pattern', limits.pattern + ' characters');
   const marks = flags === undefined ? (isRegExp(pattern) ? pattern.flags : '') : stringOf(flags);
+  // Literals cannot have it either. Its classes of whole texts take V8 seconds and many megabytes to compile.
+  if (textIndexOf(marks, 'v') >= 0) throw new SyntaxFault('flag "v" of a regular expression is not available');
   try {
     return new NativeRegExp(source, marks);
   } catch {
