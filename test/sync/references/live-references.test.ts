@@ -56,6 +56,8 @@ describe('references between two embedded API servers', () => {
   afterEach(async () => {
     await daemon?.stop();
     daemon = undefined;
+    ground.virtual.fault = undefined;
+    ground.host.fault = undefined;
     for (const [side, namespace] of [
       ['virtual', stage.tenant],
       ['host', hostNamespace],
@@ -71,13 +73,11 @@ describe('references between two embedded API servers', () => {
     stage.close();
   });
 
-  function assemble(): Daemon {
-    logged = [];
-    metrics = createMetrics();
+  function load(config: object = configuration) {
     const kubeconfig = (side: 'virtual' | 'host') => stage.file(ground[side].kubeconfig(), 'kubeconfig');
     const loaded = withPatches(
       loadConfiguration({
-        files: [{ name: 'test', text: JSON.stringify(configuration) }],
+        files: [{ name: 'test', text: JSON.stringify(config) }],
         flags: {
           virtualClusterName: virtualCluster,
           hostNamespace,
@@ -87,9 +87,14 @@ describe('references between two embedded API servers', () => {
       }),
     );
     if (loaded.kind === 'faults') throw new Error(JSON.stringify(loaded.faults));
+    return { settings: loaded.settings, patches: loaded.compiled };
+  }
+
+  function assemble(config: object = configuration): Daemon {
+    logged = [];
+    metrics = createMetrics();
     return rooms.assembleDaemon({
-      settings: loaded.settings,
-      patches: loaded.compiled,
+      ...load(config),
       isDryRun: false,
       log: createLog({ level: 'debug', destination: { write: (line) => void logged.push(line) } }),
       clock: new JumpClock(),
@@ -100,8 +105,8 @@ describe('references between two embedded API servers', () => {
     });
   }
 
-  async function begin(): Promise<void> {
-    daemon = assemble();
+  async function begin(config: object = configuration): Promise<void> {
+    daemon = assemble(config);
     const started = await daemon.start();
     if (started.kind === 'faults') throw new Error(JSON.stringify(started.faults));
     await until('a daemon that is ready', () => (daemon?.readiness().isReady ? true : undefined));
@@ -162,6 +167,42 @@ describe('references between two embedded API servers', () => {
     await shows('a copy that is gone', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
     expect(await valueIn('virtual', inVirtual('db'))).toBe('djI=');
     expect(await stage.forbidden()).toEqual([]);
+  });
+
+  it('a patch that is added while we run opens what it needs, once it is allowed, and nothing before', async () => {
+    const { hostward } = configuration;
+    await ground.virtual.grant(virtualRights);
+    await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
+    await stage.pair({ name: 'web', metadata: { annotations: { k: 'db' } } });
+    await begin({ hostward });
+    const next = load();
+    daemon?.apply(next.settings, next.patches);
+    await shows('a refusal', async () => logged.some((line) => line.includes('not allowed to list secrets')));
+    await shows('a copy', async () => (await stage.copy('web')) !== undefined);
+    expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe('db');
+    expect(await stage.forbidden()).toEqual([]);
+    await ground.virtual.grant([...virtualRights, contentRights]);
+    daemon?.apply(next.settings, next.patches);
+    await shows('a copy of the Secret', async () => (await valueIn('host', inHost(nameOf('db')))) === 'djE=');
+    expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe(nameOf('db'));
+    const without = load({ hostward });
+    daemon?.apply(without.settings, without.patches);
+    await shows('no copy of it', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
+    expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe('db');
+  });
+
+  it('a daemon whose Secrets cannot be listed writes no name, and stops when it is told to', async () => {
+    ground.virtual.fault = (target, isDaemon) =>
+      isDaemon && target.resource === 'secrets'
+        ? { kind: 'answer', status: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 500 } }
+        : { kind: 'pass' };
+    await stage.pair({ name: 'web', metadata: { annotations: { k: 'db' } } });
+    daemon = assemble();
+    await daemon.start();
+    await shows('a try', async () => logged.some((line) => line.includes('virtual secrets')));
+    expect(daemon.readiness().isReady).toBe(false);
+    await daemon.stop();
+    expect(await stage.copy('web')).toBeUndefined();
   });
 
   it('rights that are missing are named before anything begins', async () => {
