@@ -76,7 +76,8 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
   if (marker !== placement.virtualCluster && marks.length < theSix.length) {
     return `it lacks the label ${markerLabel}=${placement.virtualCluster} and some of the six object annotations`;
   }
-  if (placement.mode === 'mapped') {
+  // In its own namespace a virtual cluster is alone and names tell whose a copy is, also one from before the mapping.
+  if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
     const instance = host.annotations?.[instanceKey];
     if (instance !== placement.instance) {
       return `its annotation ${instanceKey} is ${instance === undefined ? 'missing' : `"${instance}"`}, not "${placement.instance}"`;

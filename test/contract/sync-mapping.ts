@@ -134,6 +134,20 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual(['host create ', 'host delete web']);
     });
 
+    it('copies from before the mapping was switched on are moved, or kept where they still belong', async () => {
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      await stage.pair({ namespace: 'other', name: 'web' });
+      const owner = { experimental: { syncSettings: { setOwner: false } } };
+      await (await stage.daemon({ config: owner })).stop();
+      const kept = await onHost(hostNamespace, 'web-x-other-x-vc');
+      expect(kept).toBeDefined();
+      const daemon = await stage.daemon({ config: { ...owner, ...mapped({ 'team-a': 'h-a' }) } });
+      expect(ipsOf(await onHost('h-a', 'web'))).toEqual(['10.0.0.1']);
+      expect(await onHost(hostNamespace, 'web-x-team-a-x-vc')).toBeUndefined();
+      expect(daemon.of('web', 'other')?.state).toBe('inSync');
+      expect((await onHost(hostNamespace, 'web-x-other-x-vc'))?.metadata.uid).toBe(kept?.metadata.uid);
+    });
+
     it('a host namespace that does not exist yet is waited for', async () => {
       const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-late', 'team-b': 'h-b' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web' });
