@@ -71,10 +71,14 @@ function versionOfPackage(): string {
 }
 
 const argv = process.argv.slice(2);
+let stdin: Promise<string> | undefined;
 const context: Context = {
   stdout: sinkOf(process.stdout),
   stderr: sinkOf(process.stderr),
-  readStdin: () => text(process.stdin),
+  readStdin: () => {
+    stdin ??= text(process.stdin);
+    return stdin;
+  },
   stdinChunks: () => process.stdin.setEncoding('utf8'),
   environment: process.env,
   cwd: process.cwd(),

@@ -29,7 +29,7 @@ const config: OptionSpec = {
   short: 'c',
   value: 'FILE',
   repeats: true,
-  summary: 'configuration file; several are merged in order, maps deeply, lists replaced',
+  summary: 'configuration file, - is standard input; several are merged in order, maps deeply, lists replaced',
 };
 
 /** What names the virtual cluster and the two API servers; each wins over the configuration and the environment. */

@@ -32,7 +32,7 @@ export type SignalKind = 'stop' | 'reload' | 'resize';
 export interface Context {
   stdout: Sink;
   stderr: Sink;
-  /** Everything on standard input, up to its end. */
+  /** Everything on standard input, up to its end; the same however often it is asked for. */
   readStdin(): Promise<string>;
   /** Standard input as it comes. */
   stdinChunks(): AsyncIterable<string>;

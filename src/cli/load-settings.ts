@@ -2,7 +2,7 @@
 // of a configuration where a command cannot go on with them.
 import { type Fault, formatFault } from '../config/fault.ts';
 import { type Loaded, loadConfiguration } from '../config/load.ts';
-import { readConfigurationFiles } from '../config/read-files.ts';
+import { type ReadFile, readConfigurationFiles } from '../config/read-files.ts';
 import type { SourceFile } from '../config/source-text.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import { type LoadedPatches, withPatches } from './load-patches.ts';
@@ -60,7 +60,11 @@ export async function prepareLoad(context: Context, options: Options, { otherwis
   const serviceAccountNamespace = await context.files.read(podNamespaceFile).catch(() => undefined);
   const load = (files: readonly SourceFile[]): LoadedAll =>
     withPatches(loadConfiguration({ files, flags, environment: context.environment, serviceAccountNamespace }));
-  const files = await readConfigurationFiles(paths, context.files.readConfiguration);
+  const read: ReadFile = async (path) =>
+    path === '-'
+      ? { name: path, text: await context.readStdin(), isStream: true }
+      : context.files.readConfiguration(path);
+  const files = await readConfigurationFiles(paths, read);
   return { paths, files, load, loaded: load(files) };
 }
 

@@ -69,6 +69,12 @@ describe('hostward check', () => {
     expect(out).toContain(sentence);
   });
 
+  it('reads standard input', async () => {
+    const { code, out } = await check({ stdin: 'hostward: {backSync: some}\n' }, '-c', '-');
+    expect(code).toBe(1);
+    expect(out).toContain('-:1:22: hostward.backSync');
+  });
+
   it('takes names from the environment', async () => {
     const environment = { VCLUSTER_NAME: 'vc', NAMESPACE: 'vcluster-vc' };
     expect((await check({ environment })).out).toBe('no faults, no warnings\n');

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { toYaml } from '../../src/cli/yaml-text.ts';
@@ -146,5 +147,24 @@ describe('hostward render, with patches', () => {
       metadata: { annotations: { a: '2' } },
       subsets: [{ addresses: [{ ip: '10.0.0.9' }] }],
     });
+  });
+});
+
+describe('a rehearsal of the daemon', () => {
+  const golden: { cases: { name: string; virtual: { service: object | null; endpoints: object } }[] } = JSON.parse(
+    readFileSync(new URL('../../fixtures/sync/golden.json', import.meta.url), 'utf8'),
+  );
+
+  it('gives what plain rendering gives, and says the same where there is nothing', async () => {
+    for (const { name, virtual } of golden.cases) {
+      const items = [virtual.endpoints, ...(virtual.service ? [virtual.service] : [])];
+      const both = [[], ['--explain']].map(async (more) => {
+        const { context, out, err } = scene({ stdin: JSON.stringify({ kind: 'List', apiVersion: 'v1', items }) });
+        await runCommandLine(context, ['render', '-f', '-', ...names, '--owner-uid', 'u', '-o', 'json', ...more]);
+        return { out: out() === '' ? null : JSON.parse(out()), err: err() };
+      });
+      const [plain, rehearsed] = await Promise.all(both);
+      expect({ name, out: rehearsed?.out.result, err: rehearsed?.err }).toEqual({ name, ...plain });
+    }
   });
 });

@@ -113,6 +113,34 @@ describe('hostward run', () => {
     expect(await end).toBe(0);
   });
 
+  it('tells each warning of its configuration once, also after a new configuration', async () => {
+    const patched = (path: string) =>
+      `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}]}}}\n`;
+    const on = stage(undefined, patched('metadata.labels.release'));
+    const warned = () =>
+      on
+        .out()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).warning)
+        .filter((warning) => warning !== undefined);
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.out().includes('starting'));
+    expect(warned()).toEqual([expect.stringContaining('the label "release", which is called')]);
+    on.files.set('/home/v.yaml', { text: `${patched('metadata.labels.release')}# the same\n`, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration unchanged'));
+    on.files.set('/home/v.yaml', { text: patched('metadata.labels.a.b'), mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration taken over'));
+    expect(warned()).toEqual([
+      expect.stringContaining('"release"'),
+      expect.stringContaining('"b" below metadata.labels.a'),
+    ]);
+    on.send('stop');
+    await end;
+  });
+
   it('says the faults of its clusters and ends with 3', async () => {
     const faults = [
       { code: 'CLUSTER_UNREACHABLE' as const, message: 'connecting to "https://v": refused', fix: 'start it' },

@@ -1,5 +1,6 @@
 // What is allowed in a list of patches and still most likely a mistake: paths that can never match, entries that get into
 // each other's way, keys that have another name on the host, and what the lint of expressions finds. Pure.
+import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
 import { type ExpressionWarning, shown } from '../../expression/expression-fault.ts';
 import { lintExpression } from '../../expression/lint.ts';
 import { pathText, type Segment, segmentsText } from '../../expression/path-grammar.ts';
@@ -125,10 +126,21 @@ function lintTexts(patch: CompiledPatch): PatchWarning[] {
     // A reverse expression runs on keys that are there, whatever onMissing says of the way out.
     const site = { direction, onMissing: direction === 'back' ? 'skip' : onMissing } as const;
     return lintExpression(expression, site)
+      .concat(lintQuotes(expression))
       .filter(({ rule }) => !saidElsewhere.has(rule))
       .map((warning) => placed(patch.index, field, warning));
   };
   return [...of('expression'), ...of('reverseExpression')];
+}
+
+/** Quotes of YAML inside quotes of YAML: the expression is a text, and gives itself. */
+function lintQuotes({ tree }: CompiledExpression): ExpressionWarning[] {
+  if (tree.type !== 'Literal' || typeof tree.value !== 'string') return [];
+  const inner = tree.value;
+  const isExpression = /\bvalue\b|\bcontext\./.test(inner) && compileExpression(inner).kind === 'ok';
+  if (!isExpression) return [];
+  const message = 'a text that reads like an expression, and is taken as it stands';
+  return [{ line: 1, column: 1, rule: 'quoted-expression', message, fix: `write ${shown(inner)} without its quotes` }];
 }
 
 function placed(index: number, field: PatchWarning['field'], warning: ExpressionWarning): PatchWarning {
