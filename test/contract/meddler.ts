@@ -24,6 +24,12 @@ export type Meddling =
   | 'lose'
   | { status: number; body: unknown; headers?: Record<string, string> };
 
+interface Stream {
+  asking: Asking;
+  answer: IncomingMessage;
+  response: ServerResponse;
+}
+
 export class Meddler {
   readonly #upstream: { url: string; caPem: string };
   readonly #agent: Agent;
@@ -31,6 +37,7 @@ export class Meddler {
   #caPem = '';
   /** Asked before each request; a promise holds it up. */
   rule: (asking: Asking) => Meddling | Promise<Meddling> = () => 'pass';
+  readonly #streams = new Set<Stream>();
   /** Of everything that was let through or answered. */
   readonly seen: Asking[] = [];
 
@@ -59,6 +66,18 @@ export class Meddler {
     this.#server?.closeAllConnections();
   }
 
+  /** Open watches of that resource bring no more news until the result is called. */
+  mute(resource: string): () => void {
+    const muted = [...this.#streams].filter(({ asking }) => asking.resource === resource);
+    for (const { answer, response } of muted) {
+      answer.unpipe(response);
+      answer.pause();
+    }
+    return () => {
+      for (const { answer, response } of muted) answer.pipe(response);
+    };
+  }
+
   writes(resource = 'endpoints'): string[] {
     return this.seen
       .filter((one) => one.isWrite && one.resource === resource)
@@ -82,10 +101,14 @@ export class Meddler {
       response.writeHead(meddling.status, { 'content-type': 'application/json', ...meddling.headers });
       return void response.end(JSON.stringify(meddling.body));
     }
-    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: meddling === 'lose' });
+    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: meddling === 'lose', asking });
   }
 
-  #forward(request: IncomingMessage, response: ServerResponse, sent: { body: Buffer; isLost: boolean }): Promise<void> {
+  #forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sent: { body: Buffer; isLost: boolean; asking: Asking },
+  ): Promise<void> {
     const { method = 'GET', url = '/', headers } = request;
     return new Promise((resolve, reject) => {
       const upstream = send(
@@ -100,8 +123,13 @@ export class Meddler {
           response.writeHead(answer.statusCode ?? 502, answer.headers);
           response.flushHeaders();
           answer.pipe(response);
+          const stream = { asking: sent.asking, answer, response };
+          if (sent.asking.isWatch) this.#streams.add(stream);
           answer.once('error', () => response.destroy());
-          answer.once('close', resolve);
+          answer.once('close', () => {
+            this.#streams.delete(stream);
+            resolve();
+          });
           response.once('close', () => answer.destroy());
         },
       );

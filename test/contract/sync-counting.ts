@@ -195,6 +195,31 @@ export function countingSuite(ground: () => SyncGround): void {
         expect(after?.metadata.labels).not.toHaveProperty('app');
       });
 
+      it('what the configuration keeps apart stays apart', async () => {
+        const hostward = { backSync: 'none', exclude: { labels: ['secret-*'], annotations: ['note'] } };
+        await stage.pair({
+          name: 'web',
+          metadata: { labels: { app: 'x', 'secret-a': '1' }, annotations: { note: 'v', a: '1' } },
+        });
+        const daemon = await stage.daemon({ config: { hostward } });
+        expect((await stage.copy('web'))?.metadata.labels).not.toHaveProperty('secret-a');
+        expect((await stage.copy('web'))?.metadata.annotations).not.toHaveProperty('note');
+        await stage.forgetWrites();
+        await stage.editCopy('web', {
+          metadata: { labels: { app: 'h', own: 'h', 'secret-b': 'h' }, annotations: { note: 'h' } },
+        });
+        await daemon.settled();
+        expect(await writesOf('web'), 'one to revert').toEqual(['host patch']);
+        const copy = (await stage.copy('web'))?.metadata;
+        expect(copy?.labels).toMatchObject({ app: 'x', own: 'h', 'secret-b': 'h' });
+        expect(copy?.annotations?.['note']).toBe('h');
+        const virtual = (await stage.tenants('web'))?.metadata;
+        expect([virtual?.labels, virtual?.annotations]).toEqual([
+          { app: 'x', 'secret-a': '1' },
+          { note: 'v', a: '1' },
+        ]);
+      });
+
       it('a native object is taken over in one write', async () => {
         const native = { metadata: stage.at('web'), subsets: subsetsOf('192.168.0.1') };
         await stage.create('host', 'endpoints', native as never);

@@ -191,6 +191,29 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await serves('web', '10.0.0.2');
     });
 
+    it('two that write at once, for want of a lease, agree: a change is written once, and nothing swings', async () => {
+      const one = await stage.daemon();
+      const other = await stage.daemon();
+      await stage.pair({ name: 'web', metadata: { labels: { app: '0' } } });
+      await one.settled();
+      await other.settled();
+      const edits = 12;
+      for (let round = 1; round <= edits; round++) {
+        if (round % 3 === 0) await stage.editCopy('web', { metadata: { labels: { app: `h${round}` } } });
+        else await stage.editTenants('web', { subsets: subsetsOf(`10.0.0.${round}`) });
+        await one.settled();
+        await other.settled();
+      }
+      expect(await ip('web')).toBe(`10.0.0.${edits - 1}`);
+      expect((await stage.tenants('web'))?.metadata.labels?.['app']).toBe(`h${edits}`);
+      const done = (await stage.writes()).filter((written_) => !/ [45]\d\d$/.test(written_));
+      expect(done.length).toBeLessThanOrEqual(1 + edits + edits / 3);
+      await stage.forgetWrites();
+      await Promise.all([one.clock.jump(20_000), other.clock.jump(20_000)]);
+      expect(await stage.writes()).toEqual([]);
+      expect([...one.status.contested, ...other.status.contested]).toEqual([]);
+    });
+
     it('alone and never: no lease is asked for', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();

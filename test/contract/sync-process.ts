@@ -71,7 +71,9 @@ export function processSuite(ground: () => SyncGround): void {
       expect(code).toBe(3);
     });
 
-    it('killed again and again in the middle of its work, it loses nothing and writes hardly more', async () => {
+    it('killed again and again in the middle of its work, it loses nothing and writes hardly more', {
+      timeout: 60_000,
+    }, async () => {
       for (let nth = 0; nth < pairs; nth++) await stage.pair({ name: `web-${nth}`, service: { onHost: false } });
       await stage.forgetWrites();
       for (const share of [0.2, 0.6]) {

@@ -184,6 +184,42 @@ export function racesSuite(ground: () => SyncGround): void {
       expect(daemon.status.contested).toMatchObject([{ object: `${stage.tenant}/web` }]);
     });
 
+    it('what the host’s own controller drops does not reach the tenant, though we hear late of the selector', async () => {
+      const meddler = await between('virtual');
+      await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
+      const daemon = await stage.daemon({ via: { virtual: meddler.at } });
+      const before = await stage.tenants('web');
+      const unmute = meddler.mute('services');
+      const selector = { mergePatch: { spec: { selector: { app: 'x' } } } };
+      await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...selector });
+      if (ground().hasControllers) {
+        await stage.patch('host', 'services', { ...stage.at('web'), ...selector });
+        // The controller of the virtual cluster takes the tenant's own as well; ours must not have a part in it.
+      } else {
+        const taken = { app: null, [markerLabel]: null, 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
+        await stage.editCopy('web', { metadata: { labels: taken }, subsets: null });
+      }
+      await daemon.clock.jump(3000);
+      await until('a quiet daemon', () =>
+        daemon.status.queue.waiting + daemon.status.queue.running === 0 ? true : undefined,
+      );
+      expect((await stage.writes()).filter((one) => one.startsWith('virtual'))).toEqual([]);
+      if (!ground().hasControllers) expect(await stage.tenants('web')).toEqual(before);
+      unmute();
+      await until('the end of our copy', async () => {
+        const annotations = (await stage.copy('web'))?.metadata.annotations ?? {};
+        return annotations['vcluster.loft.sh/object-name'] === undefined || undefined;
+      });
+
+      const none = { mergePatch: { spec: { selector: null } } };
+      if (ground().hasControllers) await stage.patch('host', 'services', { ...stage.at('web'), ...none });
+      await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...none });
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.9') });
+      await daemon.settled();
+      expect(ipsOf(await stage.copy('web')), 'and without it the copy is ours again').toEqual(['10.0.0.9']);
+      expect((await stage.writes()).filter((one) => one.startsWith('virtual'))).toEqual([]);
+    });
+
     it('a copy that is being deleted is left alone until it is gone', async () => {
       await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
       const daemon = await stage.daemon();
