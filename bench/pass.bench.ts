@@ -16,7 +16,16 @@ import { projectService } from '../src/sync/kind.ts';
 import { createRules } from '../src/sync/rules.ts';
 import { Sync } from '../src/sync/sync.ts';
 import { percentile, round } from './statistics.ts';
-import { endpointsOf, hostNameOf, hostNamespace, keysOf, serviceOf, subsetsOf, virtualCluster } from './workload.ts';
+import {
+  endpointsOf,
+  hostNameOf,
+  hostNamespace,
+  type Key,
+  keysOf,
+  serviceOf,
+  subsetsOf,
+  virtualCluster,
+} from './workload.ts';
 
 const { values } = parseArgs({
   options: {
