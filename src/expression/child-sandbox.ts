@@ -135,7 +135,7 @@ export class ChildSandbox implements Sandbox {
     const { nodePath, clock } = this.#options;
     this.#options.onStart?.(reason);
     const child = spawn(nodePath, this.#args, {
-      env: {},
+      env: childEnvironment,
       cwd: '/',
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     });
@@ -318,6 +318,9 @@ export class ChildSandbox implements Sandbox {
     for (const request of all) request.settle({ kind: 'unavailable', message });
   }
 }
+
+/** Otherwise the C library opens a file to count the processors, at a time that only the number of its threads decides. */
+const childEnvironment = { MALLOC_ARENA_MAX: '1' };
 
 /** Deaths in a row before those who wait are told. */
 const startAttempts = 3;
