@@ -3,9 +3,8 @@
 import { type Fault, formatFault, sortFaults } from '../config/fault.ts';
 import { noteText, placedNotes } from './compat-notes.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { faultsOf, type LoadedAll, loadSettings, loadWithNames } from './load-settings.ts';
+import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
-import { tryPairs } from './try-pairs.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
   const { faults, warnings, loaded } = await judge(context, options);
@@ -43,7 +42,18 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
     hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  const tried = loaded.kind === 'ok' ? await tryPairs(context, loaded) : [];
+  const tried = loaded.kind === 'ok' && hasPairs(loaded) ? await tryThem(context, loaded) : [];
   const warnings = sortFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
   return { faults: faultsOf(loaded), warnings, loaded };
+}
+
+function hasPairs({ compiled }: LoadedAll): boolean {
+  const { patches } = compiled.set;
+  return patches.some(({ forward }) => forward !== undefined) && patches.some(({ back }) => back !== undefined);
+}
+
+/** Loaded for those who have something to try. */
+async function tryThem(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
+  const { tryPairs } = await import('./try-pairs.ts');
+  return tryPairs(context, loaded);
 }

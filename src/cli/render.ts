@@ -6,7 +6,7 @@ import { renderHost } from '../sync/render.ts';
 import { shapeFaults } from './check-shape.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 import { type GoodConfiguration, requireSettings } from './load-settings.ts';
-import { type OfflineRender, renderOffline } from './offline-render.ts';
+import type { OfflineRender } from './offline-render.ts';
 import type { Options } from './parse-arguments.ts';
 import { objectDiff, objectsText, objectsValue } from './print-objects.ts';
 import { type ReadObject, readObjects } from './read-objects.ts';
@@ -27,6 +27,8 @@ export async function render(context: Context, options: Options): Promise<ExitCo
   const hasPatches = configuration.compiled.set.patches.length > 0;
   const isPlain = !hasPatches && hostFiles.length === 0 && !options.has('explain');
   if (isPlain) return renderPlain(context, options, { configuration, objects });
+  // The sandbox and all that belongs to it is loaded for those who need it.
+  const { renderOffline } = await import('./offline-render.ts');
   const rendered = await renderOffline(context, {
     configuration,
     objects,

@@ -13,8 +13,6 @@ import { mappingsOf } from './rules-of.ts';
 export async function tryPairs(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
   const { settings, compiled } = configuration;
   const { patches } = compiled.set;
-  if (!patches.some((patch) => patch.back !== undefined) || !patches.some((patch) => patch.forward !== undefined))
-    return [];
   const { virtualClusterName, hostNamespace, vcluster } = settings;
   const evaluator = createEvaluator({
     expressions: compiled.set.expressions,
