@@ -9,6 +9,9 @@ const windowMs = 10_000;
 const contestedIntervalMs = 1000;
 const quietMs = 60_000;
 
+/** Beyond it, records that have been quiet long enough are swept out: names are a tenant's to invent. */
+const recordLimit = 1000;
+
 interface Record {
   repairsMs: number[];
   contestedSinceMs: number | undefined;
@@ -51,9 +54,16 @@ export class Contest {
     record.repairsMs = [...record.repairsMs.filter((atMs) => now - atMs < windowMs), now];
     record.manager = manager ?? record.manager;
     this.#records.set(key, record);
+    if (this.#records.size > recordLimit) this.#sweep(now);
     if (record.contestedSinceMs !== undefined || record.repairsMs.length <= freeRepairs) return false;
     record.contestedSinceMs = now;
     return true;
+  }
+
+  #sweep(now: number): void {
+    for (const [key, { repairsMs }] of this.#records) {
+      if (now - (repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY) >= quietMs) this.#records.delete(key);
+    }
   }
 
   contested(): ContestView[] {
