@@ -1,9 +1,8 @@
 // Whether what patches made of a host object is still an Endpoints that the API server will take. Found here, a wrong
 // result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
-import { fieldErrorText } from '../../object/field-error.ts';
 import { parseAddress } from '../../object/ip.ts';
-import { validateAnnotations, validateLabels } from '../../object/meta-validation.ts';
-import { dnsLabelProblems } from '../../object/qualified-name.ts';
+import { annotationBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
+import { dnsLabelProblems, labelKeyProblems, labelValueProblems } from '../../object/qualified-name.ts';
 import type { Payload } from '../kind.ts';
 import { isPlainObject, shapeOf } from './view.ts';
 
@@ -15,12 +14,30 @@ export function problemOfResult(result: {
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
 }): string | undefined {
-  const [error] = [
-    ...validateLabels(Object.fromEntries(result.labels), 'metadata.labels'),
-    ...validateAnnotations(Object.fromEntries(result.annotations), 'metadata.annotations'),
-  ];
-  if (error !== undefined) return fieldErrorText(error);
+  const problem = problemOfLabels(result.labels) ?? problemOfAnnotations(result.annotations);
+  if (problem !== undefined) return problem;
   return problemOfSubsets(result.payload['subsets'] ?? []);
+}
+
+/** In words without the value, which may be a secret: what the rules of metadata say would quote it whole. */
+function problemOfLabels(labels: ReadonlyMap<string, string>): string | undefined {
+  for (const [key, value] of labels) {
+    const [ofKey] = labelKeyProblems(key);
+    if (ofKey !== undefined) return `metadata.labels: a key of ${key.length} characters is none: ${ofKey}`;
+    const [ofValue] = labelValueProblems(value);
+    if (ofValue !== undefined) return `metadata.labels["${key}"]: ${ofValue}`;
+  }
+  return undefined;
+}
+
+function problemOfAnnotations(annotations: ReadonlyMap<string, string>): string | undefined {
+  for (const key of annotations.keys()) {
+    const [problem] = labelKeyProblems(key.toLowerCase());
+    if (problem !== undefined) return `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
+  }
+  const bytes = annotationBytes(Object.fromEntries(annotations));
+  if (bytes <= maxAnnotationBytes) return undefined;
+  return `metadata.annotations must have at most ${maxAnnotationBytes} bytes, got ${bytes}`;
 }
 
 function problemOfSubsets(subsets: unknown): string | undefined {
