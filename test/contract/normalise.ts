@@ -41,7 +41,8 @@ export class Normaliser {
     for (const [key, member] of Object.entries(from)) {
       if (key === 'managedFields' && !this.#keepManagedFields) continue;
       // The server sorts them by time first, and two requests may or may not fall into the same second.
-      if (key === 'managedFields' && Array.isArray(member)) member.sort((a, b) => (managerOf(a) < managerOf(b) ? -1 : 1));
+      if (key === 'managedFields' && Array.isArray(member))
+        member.sort((a, b) => (managerOf(a) < managerOf(b) ? -1 : 1));
       result[key] = key === 'metadata' ? this.#metadata(member, collection) : this.#member(key, member);
     }
     return result;
