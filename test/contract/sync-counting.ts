@@ -178,13 +178,17 @@ export function countingSuite(ground: () => SyncGround): void {
         expect(await stage.writes()).toEqual([]);
       });
 
-      it('a new virtual object under the old name takes the copy over in one write, with no gap', async () => {
+      it('a new virtual object under the old name takes the copy over in one write, with no gap and nothing flowing back', async () => {
         await pair('web');
         const daemon = await stage.daemon();
         const before = await stage.copy('web');
         await daemon.stop();
+        // Edits of a copy whose object is gone are edits of nothing.
+        await stage.editCopy('web', {
+          metadata: { labels: { app: 'h', own: 'h' }, annotations: { a: 'h', own: 'h' } },
+        });
         await stage.removeTenants('web');
-        const metadata = { namespace: stage.tenant, name: 'web' };
+        const metadata = { namespace: stage.tenant, name: 'web', labels: { app: 'x' }, annotations: { a: '1' } };
         await stage.create('virtual', 'endpoints', { metadata, subsets: subsetsOf('10.0.0.9') } as never);
         await stage.forgetWrites();
         await stage.daemon();
@@ -192,7 +196,11 @@ export function countingSuite(ground: () => SyncGround): void {
         const after = await stage.copy('web');
         expect(after?.metadata.uid).toBe(before?.metadata.uid);
         expect(ipsOf(after)).toEqual(['10.0.0.9']);
-        expect(after?.metadata.labels).not.toHaveProperty('app');
+        expect(after?.metadata.labels).toMatchObject({ app: 'x' });
+        expect(after?.metadata.labels).not.toHaveProperty('own');
+        expect(after?.metadata.annotations).toMatchObject({ a: '1' });
+        expect(after?.metadata.annotations).not.toHaveProperty('own');
+        expect((await stage.tenants('web'))?.metadata).toMatchObject({ labels: { app: 'x' }, annotations: { a: '1' } });
       });
 
       it('what the configuration keeps apart stays apart', async () => {

@@ -536,6 +536,29 @@ describe('rule 13: name collisions', () => {
     expect(holder()).toBe('10.2.2.2');
   });
 
+  it('a holder whose addresses are refused lets go, and the other one is served', async () => {
+    await start({}, meet);
+    await world.change(() => putPair(world, 'api-x-default', '127.0.0.1', older));
+    expect(holder()).toBe('10.2.2.2');
+    expect(world.sync.ledger.entry('default/api-x-default')?.outcome).toMatchObject({ reason: 'AddressRefused' });
+  });
+
+  it.each([objectKeys.name, objectKeys.namespace, objectKeys.kind])(
+    'a copy that has lost %s is still its holder’s',
+    async (key) => {
+      // The younger holds it, so that its age alone would not save it.
+      await start({}, (w) => putPair(w, 'api', '10.2.2.2', younger));
+      await world.change(() => putPair(world, 'api-x-default', '10.1.1.1', older));
+      await world.change(() =>
+        edit(world.host, world.host.get('endpoints', 'vcluster-vc', shared), (d) => {
+          delete d.metadata.annotations?.[key];
+        }),
+      );
+      expect(holder()).toBe('10.2.2.2');
+      expect(meta(world.host.get('endpoints', 'vcluster-vc', shared)).annotations[key]).toBeDefined();
+    },
+  );
+
   it('never writes one over the other, whatever happens to both', async () => {
     await start({}, meet);
     world.host.writes.length = 0;
