@@ -35,7 +35,8 @@ export function patches(count: number): Patch[] {
 /** Different values in every object, as between real ones. */
 export function endpoints(addresses: number, serial: number): JsonMap {
   const address = (_: unknown, at: number) => ({
-    ip: `10.${at % 4}.${serial % 250}.${at % 250}`,
+    // Not an address any more for large numbers, but different in every object.
+    ip: `10.${at % 4}.${serial}.${at}`,
     hostname: `web-${serial}-${at}`,
     nodeName: `node-${at % 50}`,
     targetRef: { kind: 'Pod', name: `web-${serial}-${at}`, namespace: 'default', uid: `${serial}-${at}` },

@@ -268,10 +268,10 @@ async function respawn(): Promise<void> {
   const pass = evaluatorPass(evaluator, list, 1);
   const times: number[] = [];
   for (let round = 0; round <= rounds; round++) {
-    await pass(fresh(3, round, 1));
+    await pass(fresh(3, 2 * round, 1));
     const before = performance.now();
     process.kill(child().pid as number, 'SIGKILL');
-    await pass(fresh(3, round, 1));
+    await pass(fresh(3, 2 * round + 1, 1));
     if (round > 0) times.push(performance.now() - before);
   }
   await evaluator.stop();
