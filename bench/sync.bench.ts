@@ -1,5 +1,6 @@
 // How fast, how promptly and how small is the sync of ten thousand Endpoints between two embedded API servers, each
-// process on its own, held in the same run against a bare writer of the same bytes? README.md has the method.
+// process on its own, held in the same run against a bare writer of the same bytes? README.md has the
+// method. `node bench/sync.bench.ts [--gate]`: the gate is the short run that a change must pass.
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
 import { drainRounds, type Rounds, summary } from './drain-rounds.ts';
