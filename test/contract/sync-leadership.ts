@@ -122,6 +122,29 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await until('the edit of the host', async () => (await stage.tenants('web'))?.metadata.labels?.['own']);
     });
 
+    it('writes that wait their turn when the lease runs out are not sent any more', async () => {
+      const slow = { hostward: { leaderElection: 'always', maxWritesPerSecond: 1 } };
+      const first = await candidate('first', { config: slow });
+      await leads(first);
+      const names = Array.from({ length: 40 }, (_, at) => `web-${at}`);
+      await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
+      await until('the first of them', () => (first.host.writes().length > 0 ? true : undefined));
+      first.host.rule = ({ resource }) => (resource === 'leases' ? 'drop' : 'pass');
+      await first.daemon.clock.jump(leaseMs);
+      const sent = first.host.writes().length;
+      expect(sent).toBeLessThan(names.length / 2);
+      await first.daemon.clock.jump(60_000);
+      expect(first.host.writes()).toHaveLength(sent);
+      first.host.rule = () => 'pass';
+      await first.daemon.clock.jump(60_000);
+      await until('the rest of them', async () =>
+        (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.name?.startsWith('web-')).length ===
+        names.length
+          ? true
+          : undefined,
+      );
+    });
+
     it('one that was cut off and comes back finds a new leader and leaves everything to it', async () => {
       await stage.pair({ name: 'web' });
       const first = await candidate('first');

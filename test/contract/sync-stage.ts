@@ -45,7 +45,7 @@ export class SyncStage {
   readonly tenant = `tenant-${++stages}`;
   readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-sync-'));
   #daemons: LiveDaemon[] = [];
-  #namespaces = new Map<Side, Set<string>>(sides.map((side) => [side, new Set<string>()]));
+  readonly #namespaces = new Map(sides.map((side) => [side, new Map<string, Promise<void>>()]));
   #files = 0;
 
   constructor(ground: SyncGround) {
@@ -78,7 +78,7 @@ export class SyncStage {
     for (const daemon of this.#daemons) await daemon.stop();
     this.#daemons = [];
     for (const side of sides) {
-      for (const namespace of ['default', ...(this.#namespaces.get(side) ?? [])]) {
+      for (const namespace of new Set(['default', ...(this.#namespaces.get(side)?.keys() ?? [])])) {
         for (const resource of ['services', 'endpoints', 'leases']) await this.#empty(side, namespace, resource);
       }
     }
@@ -127,9 +127,14 @@ export class SyncStage {
     return daemon;
   }
 
-  async namespace(side: Side, name: string): Promise<void> {
-    if (name === 'default' || this.#namespaces.get(side)?.has(name)) return;
-    this.#namespaces.get(side)?.add(name);
+  namespace(side: Side, name: string): Promise<void> {
+    const known = this.#namespaces.get(side);
+    const making = known?.get(name) ?? (name === 'default' ? Promise.resolve() : this.#createNamespace(side, name));
+    known?.set(name, making);
+    return making;
+  }
+
+  async #createNamespace(side: Side, name: string): Promise<void> {
     const answer = await this.ground[side].admin.request('POST', '/api/v1/namespaces', {
       body: { metadata: { name } },
     });
