@@ -1,0 +1,193 @@
+// The same questions between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU a
+// change. Takes two kubeconfigs (`--virtual F --host F`, empty clusters of your own), or starts two kube-apiservers from
+// KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N]`
+import { parseArgs } from 'node:util';
+import { type KubeCluster, startKube } from '../test/kube/start.ts';
+import { ApiClient, reachOf } from './api-client.ts';
+import { drainRounds, summary } from './drain-rounds.ts';
+import { type DaemonOptions, type DaemonProcess, Harness, load, wait } from './harness.ts';
+import { Report } from './report.ts';
+import { changeAll, changeOpenLoop, hostNameOf, hostNamespace, keysOf, seedHost, seedVirtual } from './workload.ts';
+
+const { values } = parseArgs({
+  options: {
+    virtual: { type: 'string' },
+    host: { type: 'string' },
+    count: { type: 'string', default: '10000' },
+    pairs: { type: 'string', default: '2' },
+  },
+});
+
+const report = new Report('real', load());
+const harness = new Harness();
+const started: KubeCluster[] = [];
+const keys = keysOf(Number(values.count));
+const patched = 'hostward_sync_requests_total{request="patch"}';
+const created = 'hostward_sync_requests_total{request="create"}';
+
+try {
+  await main();
+  process.stdout.write(`${report.save(load())}\n`);
+} finally {
+  await harness.close();
+  for (const cluster of started) await cluster.stop();
+}
+
+async function main(): Promise<void> {
+  const options: DaemonOptions = {
+    virtualKubeconfig: values.virtual ?? (await start('virtual')),
+    hostKubeconfig: values.host ?? (await start('host')),
+  };
+  const virtual = new ApiClient(await reachOf(options.virtualKubeconfig));
+  const reach = await reachOf(options.hostKubeconfig);
+  const host = new ApiClient(reach);
+  harness.build('none');
+  await seedHost(host);
+  await seedVirtual(virtual, keys);
+  await firstSync(options);
+  await drains(options, { virtual, reach });
+  await liveChanges(options, virtual);
+  await latency(options, { virtual, host });
+}
+
+async function start(name: string): Promise<string> {
+  const cluster = await startKube({ name });
+  started.push(cluster);
+  return cluster.kubeconfigPath;
+}
+
+/** Polls the daemon's own count; its port answers from memory in well under a millisecond. */
+async function until(
+  daemon: DaemonProcess,
+  series: string,
+  count: number,
+): Promise<{ firstMs: number; lastMs: number }> {
+  let firstMs = 0;
+  for (;;) {
+    const value = (await daemon.metrics()).get(series) ?? 0;
+    if (firstMs === 0 && value > 0) firstMs = performance.now();
+    if (value >= count) return { firstMs, lastMs: performance.now() };
+    await wait(20);
+  }
+}
+
+async function firstSync(options: DaemonOptions): Promise<void> {
+  const daemon = await harness.startDaemon(options);
+  await daemon.untilServing();
+  const { firstMs, lastMs } = await until(daemon, created, keys.length);
+  report.add({ name: 'first write after', value: (firstMs - daemon.startMs) / 1000, unit: 's', wanted: { atMost: 2 } });
+  report.add({ name: 'first sync', value: (lastMs - daemon.startMs) / 1000, unit: 's', wanted: { atMost: 12 } });
+  report.add({ name: 'memory in sync (RSS)', value: daemon.memory().rssMb, unit: 'MiB', wanted: { atMost: 96 } });
+  await daemon.stop();
+}
+
+async function drains(
+  options: DaemonOptions,
+  on: { virtual: ApiClient; reach: Awaited<ReturnType<typeof reachOf>> },
+): Promise<void> {
+  const rounds = await drainRounds({
+    pairs: Number(values.pairs),
+    keys,
+    reach: on.reach,
+    bare: () => harness.startBareWriter(),
+    changeVirtual: (variant) => changeAll(on.virtual, keys, variant),
+    drain: async () => {
+      const daemon = await harness.startDaemon(options);
+      await daemon.untilServing();
+      const { firstMs, lastMs } = await until(daemon, patched, keys.length);
+      const cpuMs = daemon.cpuMs;
+      const all = [...(await daemon.metrics())].filter(([name]) => name.startsWith('hostward_sync_requests_total'));
+      const requests = all.reduce((sum, [, value]) => sum + value, 0);
+      await daemon.stop();
+      return {
+        perSecond: keys.length / ((lastMs - firstMs) / 1000),
+        cpuMs,
+        requestsPerChange: requests / keys.length,
+      };
+    },
+  });
+  const told = summary(rounds);
+  report.add({ name: 'drain / bare writer', value: told.ratio, unit: '', wanted: { atLeast: 0.95 } });
+  report.details['rounds'] = rounds;
+}
+
+/** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */
+async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<void> {
+  const daemon = await harness.startDaemon(options);
+  await daemon.untilReady();
+  await daemon.untilIdle();
+  const [beforeMs, startMs] = [daemon.cpuMs, performance.now()];
+  const counted = (await daemon.metrics()).get(patched) ?? 0;
+  await changeAll(virtual, keys, 197);
+  await daemon.untilIdle();
+  const seconds = (performance.now() - startMs) / 1000;
+  const writes = ((await daemon.metrics()).get(patched) ?? 0) - counted;
+  report.add({ name: `${keys.length} changes on the host after`, value: seconds, unit: 's', wanted: { atMost: 22 } });
+  report.add({
+    name: 'CPU per change',
+    value: (daemon.cpuMs - beforeMs) / writes,
+    unit: 'ms',
+    wanted: { atMost: 0.35 },
+  });
+  await daemon.stop();
+}
+
+/** From when a change is due to when the host shows it, by a watch of our own. */
+async function latency(
+  options: DaemonOptions,
+  { virtual, host }: { virtual: ApiClient; host: ApiClient },
+): Promise<void> {
+  const daemon = await harness.startDaemon(options);
+  await daemon.untilReady();
+  await daemon.untilIdle();
+  const due = new Map<string, number>();
+  const lags: number[] = [];
+  const stop = await watchHost(host, (name, atMs) => {
+    const sinceMs = due.get(name);
+    if (sinceMs === undefined) return;
+    due.delete(name);
+    lags.push(atMs - sinceMs);
+  });
+  const loop = { perSecond: 200, seconds: 15, variant: 193 };
+  await changeOpenLoop(virtual, keys, {
+    ...loop,
+    due: (index, atMs) => void due.set(hostNameOf(keys[index] as (typeof keys)[number]), atMs),
+  });
+  await daemon.untilIdle();
+  await wait(500);
+  stop();
+  lags.sort((a, b) => a - b);
+  const at = (share: number): number => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))] ?? Number.NaN;
+  report.add({
+    name: '200 changes a second, p50',
+    value: at(0.5),
+    unit: 'ms',
+    note: `${lags.length} seen, ${due.size} not`,
+  });
+  report.add({ name: '200 changes a second, p99', value: at(0.99), unit: 'ms', wanted: { atMost: 30 } });
+  await daemon.stop();
+}
+
+async function watchHost(host: ApiClient, told: (name: string, atMs: number) => void): Promise<() => void> {
+  const { request } = await import('undici');
+  const { Agent } = await import('undici');
+  const { ca, cert, key, url, headers } = host.reach;
+  const agent = new Agent({
+    bodyTimeout: 0,
+    connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+  });
+  const path = `/api/v1/namespaces/${hostNamespace}/endpoints?watch=1`;
+  const { body } = await request(new URL(path, url), { dispatcher: agent, headers: headers as Record<string, string> });
+  let rest = '';
+  body.on('data', (chunk: Buffer) => {
+    const atMs = performance.now();
+    const lines = (rest + chunk.toString('utf8')).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const name = /"name":"([^"]+)"/.exec(line)?.[1];
+      if (name !== undefined) told(name, atMs);
+    }
+  });
+  body.on('error', () => {});
+  return () => void agent.destroy();
+}
