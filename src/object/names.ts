@@ -16,8 +16,8 @@ function sha256Hex(text: string): string {
 /** Joins with "-"; over 63 bytes the tail becomes a digest and every ".-" of the result a "-". */
 export function safeConcatName(...parts: string[]): string {
   const joined = parts.join('-');
+  if (Buffer.byteLength(joined) <= maxNameLength) return joined;
   const bytes = Buffer.from(joined, 'utf8');
-  if (bytes.length <= maxNameLength) return joined;
   const head = bytes.subarray(0, hashedHeadLength).toString('utf8');
   return `${head}-${sha256Hex(joined).slice(0, hashDigits)}`.replaceAll('.-', '-');
 }

@@ -1,6 +1,6 @@
 // Which virtual objects claim which host name. Two names may meet on one ("api-x-default" in "default" and "api" in
 // "default-x-default"); who wins is decided the same way after every restart, and the losers are found when the holder goes.
-import type { Key } from '../object/object.ts';
+import { type Key, keyOf } from '../object/object.ts';
 import type { Place } from './placement.ts';
 
 export class Claims {
@@ -56,5 +56,5 @@ function isBefore(one: Claimant, other: Claimant): boolean {
 }
 
 function placeText(place: Place): string {
-  return `${place.namespace}/${place.name}`;
+  return keyOf(place.namespace, place.name);
 }

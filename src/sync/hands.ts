@@ -16,6 +16,9 @@ import type { References } from './references/references.ts';
 import type { Facts, Outcome, Request } from './step.ts';
 import type { World } from './world.ts';
 
+/** Of an owner's uid: enough to tell two that follow each other. */
+const ownerLength = 8;
+
 /** A removed label is believed after this long even if the virtual Services stay silent. */
 const backFlowHoldMs = 60_000;
 
@@ -150,10 +153,14 @@ export function createHands(options: HandsOptions): Hands {
   };
 }
 
-/** Everything but the host that a host copy depends on. */
+/**
+ * Everything but the host that a host copy depends on. There is one for each key, so it is short and flat: a version tells
+ * a recreated object from the one before, and joined text keeps no pieces alive.
+ */
 export function versionOf(facts: Facts, generation: number): string {
   const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
-  return `${facts.virtual?.uid} ${facts.virtual?.resourceVersion} ${owner} ${generation} ${facts.resolution ?? ''}`;
+  const { virtual, resolution = '' } = facts;
+  return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
 }
 
 function reasonOf(request: Request): string {
