@@ -1,5 +1,5 @@
 // The live suites of sync between two real API servers with kube-controller-manager.
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, vi } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
@@ -14,6 +14,9 @@ import { kubeAssets } from './assets.ts';
 import { type RealGround, startRealGround } from './sync-ground.ts';
 
 const assets = kubeAssets();
+
+// Four Go programs share the machine with the tests.
+vi.setConfig({ testTimeout: 60_000 });
 
 describe.skipIf(assets.found === undefined)(
   `live sync between two real API servers${assets.found === undefined ? ` (skipped: ${assets.reason})` : ''}`,
