@@ -34,7 +34,7 @@ export class Normaliser {
     if (typeof value === 'string') return this.#string(value);
     if (Array.isArray(value)) return value.map((item) => this.#walk(item));
     if (value === null || typeof value !== 'object') return value;
-    const from = isTable(value) ? withoutTableNoise(value) : value;
+    const from = isTable(value) ? withoutTableNoise(value) : withoutAges(value);
     if (from['kind'] === 'Status') return this.#status(from);
     const collection = Array.isArray(from['items']) || Array.isArray(from['rows']);
     const result: { [key: string]: Json } = {};
@@ -137,6 +137,16 @@ function withoutTableNoise(table: { [key: string]: Json }): { [key: string]: Jso
     ),
   }));
   return { ...table, columnDefinitions: columns, ...(rows === undefined ? {} : { rows }) };
+}
+
+/** A watch names its columns in the first event only, so the age in a later one is known by its look. */
+function withoutAges(value: { [key: string]: Json }): { [key: string]: Json } {
+  if (value['kind'] !== 'Table' || !Array.isArray(value['rows'])) return value;
+  const rows = (value['rows'] as { [key: string]: Json }[]).map((row) => ({
+    ...row,
+    cells: (row['cells'] as Json[]).map((cell) => (/^\d+s$/.test(String(cell)) ? '<age>' : cell)),
+  }));
+  return { ...value, rows };
 }
 
 function managerOf(entry: Json): string {

@@ -29,6 +29,9 @@ export interface Stage {
   compact: (() => Promise<void>) | undefined;
 }
 
+/** By name of the case. */
+const triesOf = new Map<string, number>();
+
 export class Player {
   #stage: Stage;
   #values: Map<string, string>;
@@ -37,7 +40,13 @@ export class Player {
 
   constructor(stage: Stage, played: Case) {
     this.#stage = stage;
-    const namespace = `case-${createHash('sha256').update(played.name).digest('hex').slice(0, 10)}`;
+    // A second try must not meet what the first one left.
+    const tries = (triesOf.get(played.name) ?? 0) + 1;
+    triesOf.set(played.name, tries);
+    const id = createHash('sha256')
+      .update(`${played.name}${tries === 1 ? '' : tries}`)
+      .digest('hex');
+    const namespace = `case-${id.slice(0, 10)}`;
     this.#values = new Map([['ns', namespace], ...bulk]);
     this.#normaliser = new Normaliser(namespace);
   }
