@@ -79,9 +79,13 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
 }
 
 export function annotationBytes(annotations: Readonly<Record<string, string>>): number {
-  let total = 0;
-  for (const [key, value] of Object.entries(annotations)) total += Buffer.byteLength(key) + Buffer.byteLength(value);
-  return total;
+  return entryBytes(Object.entries(annotations));
+}
+
+export function entryBytes(entries: Iterable<readonly [key: string, value: string]>): number {
+  let bytes = 0;
+  for (const [key, value] of entries) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return bytes;
 }
 
 export function validateOwnerReferences(references: readonly OwnerReference[], path: string): FieldError[] {

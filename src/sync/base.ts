@@ -30,9 +30,6 @@ const formatVersion = 1;
 /** 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. */
 const hashLength = 8;
 
-/** Kubernetes refuses an object whose annotations hold more than this, keys and values together. */
-export const annotationBytesLimit = 256 * 1024;
-
 /** Short values that were hashed lately: each look asks for the same few again, and a digest costs as much as all else. */
 const known = new Map<string, string>();
 const knownLimit = 2_000;
@@ -120,10 +117,4 @@ function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function annotationBytes(annotations: ReadonlyMap<string, string>): number {
-  let bytes = 0;
-  for (const [key, value] of annotations) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-  return bytes;
 }

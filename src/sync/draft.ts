@@ -1,7 +1,9 @@
 // The host object as the virtual side alone wants it: metadata and payload, before anything on the host is looked at. A
 // draft is a value; patches work on it, update-patch compares it with the host, and `render` prints it.
+
+import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../object/object.ts';
-import { annotationBytes, annotationBytesLimit, type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
+import { type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
@@ -94,7 +96,7 @@ export function renderCreate(
   for (const [key, value] of fixedAnnotations(virtual, draft.place, translation)) annotations.set(key, value);
   const base = formatBase(baseOf(virtual, draft, translation));
   annotations.set(baseKey, base);
-  if (annotationBytes(annotations) > annotationBytesLimit) annotations.delete(baseKey);
+  if (entryBytes(annotations) > maxAnnotationBytes) annotations.delete(baseKey);
   const labels = new Map([...draft.labels, ...fixedLabels(virtual, placement)]);
   return {
     apiVersion: kind.apiVersion,

@@ -1,17 +1,9 @@
 // What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
 // nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
+
+import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { OwnerReference } from '../object/object.ts';
-import {
-  type Agreement,
-  annotationBytes,
-  annotationBytesLimit,
-  type Base,
-  type BaseEntry,
-  formatBase,
-  hashOf,
-  parseBase,
-  readBase,
-} from './base.ts';
+import { type Agreement, type Base, type BaseEntry, formatBase, hashOf, parseBase, readBase } from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
@@ -208,7 +200,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
     else after.set(key, value);
   }
   after.set(baseKey, text);
-  if (annotationBytes(after) <= annotationBytesLimit) change.annotations.set(baseKey, text);
+  if (entryBytes(after) <= maxAnnotationBytes) change.annotations.set(baseKey, text);
   else if (before !== undefined) change.annotations.set(baseKey, null);
 }
 
