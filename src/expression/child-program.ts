@@ -34,7 +34,7 @@ export async function childArguments(options: { jit: boolean; nodePath: string }
     '--no-warnings',
   ];
   if (isBundled) return [...flags, entry, home];
-  return [...flags, '--input-type=module', '--eval', await linked(entry, options.nodePath), home];
+  return [...flags, '--input-type=module', '--eval', await linkedOnce(entry, options.nodePath), home];
 }
 
 /** The only files that the process may read: the native code and what loads it. */
@@ -58,7 +58,23 @@ const linked = (module) => {
 console.log("import '" + linked(pathToFileURL(argv.at(-1))) + "'");
 `;
 
-/** Done by a process of its own: the function that strips is experimental, and says so on standard error. */
+/** The text by the Node that made it: sources do not change under a running process, and making it takes longer than a start. */
+const linkedBy = new Map<string, Promise<string>>();
+
+function linkedOnce(entry: string, nodePath: string): Promise<string> {
+  const known = linkedBy.get(nodePath);
+  if (known !== undefined) return known;
+  const made = linked(entry, nodePath);
+  linkedBy.set(nodePath, made);
+  // Whatever was in the way may be gone the next time.
+  made.catch(() => linkedBy.delete(nodePath));
+  return made;
+}
+
+/**
+ * Done by a process of its own: the function that strips is experimental and says so on standard error, and what it needs
+ * would stay in the memory of a daemon.
+ */
 async function linked(entry: string, nodePath: string): Promise<string> {
   const args = ['--no-warnings', '--input-type=module', '--eval', linker, entry];
   const { stdout } = await promisify(execFile)(nodePath, args, { env: {} });
