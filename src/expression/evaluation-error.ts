@@ -9,6 +9,8 @@ export interface EvaluationError {
   message: string;
   /** In the text of the expression, where that is known. */
   position?: { line: number; column: number };
+  /** Where time may mend it: after which the same is worth another try. */
+  retryAfterMs?: number;
 }
 
 /** Shorter values are words of any language, and taking them out would garble the message. */

@@ -12,7 +12,7 @@ import type { ExpressionMetrics } from './expression-metrics.ts';
 import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
 import { Memo, type MemoOptions, type Question, type Shelf } from './memo.ts';
-import { Quarantine } from './quarantine.ts';
+import { Quarantine, type Suspicion } from './quarantine.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface EvaluatorOptions {
@@ -38,6 +38,8 @@ export interface ValueGroup {
 }
 
 export interface EvaluationRequest {
+  /** Tells objects apart where one of them makes expressions run out of time; without it each value counts as one. */
+  subject?: string;
   hostObject: unknown;
   virtualObject: unknown;
   groups: readonly ValueGroup[];
@@ -71,6 +73,7 @@ interface Open {
   group: ValueGroup;
   result: GroupResult;
   question: Question;
+  subject: string | undefined;
   /** What is sent: the values themselves, or each of them once. */
   values: readonly unknown[];
   /** For each sent value the places it stands for; undefined when every value is sent. */
@@ -85,6 +88,9 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 const dedupeFrom = 64;
 /** So many are looked at, and when no more than half of them differ, each value is sent once. */
 const dedupeSample = 16;
+
+/** The sandbox starts again, or has more to do than it can: neither takes longer. */
+const unavailableMs = 1_000;
 
 const noErrors: GroupResult['errors'] = [];
 
@@ -136,7 +142,7 @@ class SandboxedEvaluator implements Evaluator {
       const known = this.#memo.recall(slot.shelf, question);
       this.#metrics?.remembered(known === undefined ? 0 : known.length);
       const result: GroupResult = { results: known ?? [], errors: noErrors };
-      if (known === undefined) open.push(openOf(slot, { group, result, question }));
+      if (known === undefined) open.push(openOf(slot, { group, result, question, subject: request.subject }));
       return result;
     });
     if (open.length > 0) await this.#ask(request, open, { isRetry: false });
@@ -173,7 +179,8 @@ class SandboxedEvaluator implements Evaluator {
       return;
     }
     if (outcome.kind === 'unavailable') {
-      for (const open of asked) this.#failGroup(open, { kind: 'crash', message: outcome.message });
+      for (const open of asked)
+        this.#failGroup(open, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
       return;
     }
     // Each expression gets one more chance, alone and in a fresh isolate: it may have been a slow machine or its neighbour.
@@ -182,8 +189,10 @@ class SandboxedEvaluator implements Evaluator {
       return;
     }
     for (const open of asked) {
-      this.#quarantine.failed(open.slot.index, suspectKey(open.question));
-      this.#failGroup(open, errorOf(outcome));
+      const suspicion = suspicionOf(open);
+      this.#quarantine.failed(open.slot.index, suspicion);
+      const retryAfterMs = this.#quarantine.remainingMs(open.slot.index, suspicion);
+      this.#failGroup(open, { ...errorOf(outcome), retryAfterMs });
     }
   }
 
@@ -203,11 +212,11 @@ class SandboxedEvaluator implements Evaluator {
 
   #isSetAside(open: Open): boolean {
     if (this.#quarantine.isEmpty) return false;
-    const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspectKey(open.question));
+    const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspicionOf(open));
     if (remainingMs === 0) return false;
     const seconds = Math.ceil(remainingMs / 1_000);
     const message = `not tried: the expression ran out of its limits before and is set aside for another ${seconds} s`;
-    this.#failGroup(open, { kind: 'timeout', message });
+    this.#failGroup(open, { kind: 'timeout', message, retryAfterMs: remainingMs });
     return true;
   }
 
@@ -225,7 +234,7 @@ class SandboxedEvaluator implements Evaluator {
     }
     this.#metrics?.evaluated('value', open.values.length - faults.length);
     for (const { kind } of faults) this.#metrics?.evaluated(kind, 1);
-    if (!this.#quarantine.isEmpty) this.#quarantine.succeeded(slot.index, suspectKey(question));
+    if (!this.#quarantine.isEmpty) this.#quarantine.succeeded(slot.index, suspicionOf(open));
   }
 
   #failGroup({ group, result, values }: Open, error: EvaluationError): void {
@@ -266,7 +275,7 @@ function holdsObject(values: readonly unknown[]): boolean {
   return false;
 }
 
-function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question'>): Open {
+function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question' | 'subject'>): Open {
   const { group, question } = found;
   const { values } = group;
   const isUniform = question.json === undefined && group.missing === undefined && !slot.expression.usesPath;
@@ -306,11 +315,12 @@ function seenOf(object: unknown, use: ContextUse | undefined): unknown {
 }
 
 /** What a group was asked, as far as it is needed to know it again: values can be a megabyte each, and many are remembered. */
-function suspectKey({ values, json, extra }: Question): string {
-  return createHash('sha256')
+function suspicionOf({ question: { values, json, extra }, subject }: Open): Suspicion {
+  const key = createHash('sha256')
     .update(json ?? JSON.stringify(values))
     .update(extra)
     .digest('base64');
+  return { subject: subject ?? key, key };
 }
 
 function errorOf(outcome: SandboxOutcome & { kind: 'timeout' | 'memory' | 'crash' }): EvaluationError {

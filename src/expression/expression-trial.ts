@@ -55,7 +55,11 @@ export class ExpressionTrial {
     const group = { expression, values: [value], paths: [path], missing: valueExists ? undefined : new Set([0]) };
     const [result] = await evaluator.evaluate({ hostObject, virtualObject, groups: [group] });
     const [failed] = result?.errors ?? [];
-    if (failed !== undefined) return { kind: 'error', error: failed.error };
+    if (failed !== undefined) {
+      // Nobody waits here, and the next try is a new evaluator's.
+      const { retryAfterMs: _, ...error } = failed.error;
+      return { kind: 'error', error };
+    }
     return { kind: 'value', value: result?.results[0] ?? null };
   }
 

@@ -66,12 +66,19 @@ export const memoLimits = {
 } as const;
 
 export const quarantineLimits = {
-  /** First pause of an expression or of a value that it could not finish; doubles up to the last. */
+  /** First pause of a value, an object or an expression; doubles up to the last. */
   firstMs: 1_000,
-  lastMs: 60_000,
-  /** Distinct values within the window that make the expression itself the suspect. */
-  values: 2,
+  /** A second of the sandbox each time: hundreds of such values may stand around for good. */
+  lastOfValueMs: 600_000,
+  /** It may get a good value any moment. */
+  lastOfObjectMs: 60_000,
+  /** Nobody's objects get through it meanwhile. */
+  lastOfExpressionMs: 60_000,
+  /** Distinct values of one object within the window that make the object the suspect. */
+  valuesOfObject: 2,
+  /** Distinct objects within the window, with no success in between, that make the expression itself the suspect. */
+  objects: 3,
   windowMs: 60_000,
-  /** Values remembered per expression. */
+  /** Values and objects remembered per expression. */
   remembered: 1_000,
 } as const;

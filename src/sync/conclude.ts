@@ -59,6 +59,7 @@ export function conclude(
     case 'refused':
       queue.forget(key);
       if (outcome.reason === 'Forbidden') queue.addAfter(key, forbiddenRetryMs);
+      if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;
     case 'waiting':
       if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);

@@ -25,6 +25,8 @@ export interface PatchFailure {
   position?: { line: number; column: number };
   /** Where in the configuration the expression says so. */
   source?: string;
+  /** It may be another's fault, or the machine's: after which to try again. */
+  retryAfterMs?: number;
 }
 
 export interface Facts {

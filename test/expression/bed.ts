@@ -66,12 +66,14 @@ export interface Inputs {
   path?: string;
   hostObject?: unknown;
   virtualObject?: unknown;
+  /** Which object asks. */
+  subject?: string;
 }
 
 export async function evaluateOne(on: Evaluator, expression: CompiledExpression, inputs: Inputs): Promise<Outcome> {
-  const { value = null, valueExists = true, path = '', hostObject = null, virtualObject = null } = inputs;
+  const { value = null, valueExists = true, path = '', hostObject = null, virtualObject = null, subject } = inputs;
   const group = { expression, values: [value], paths: [path], missing: valueExists ? undefined : new Set([0]) };
-  const [result] = await on.evaluate({ hostObject, virtualObject, groups: [group] });
+  const [result] = await on.evaluate({ hostObject, virtualObject, groups: [group], ...(subject && { subject }) });
   const [failed] = result?.errors ?? [];
   return failed === undefined ? { value: result?.results[0] } : { error: failed.error };
 }

@@ -168,38 +168,79 @@ describe('an expression that runs out of time', () => {
     const clock = new VirtualClock();
     const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
     const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
-    const failed = { error: { kind: 'timeout', message: expect.any(String) } };
+    const failed = { error: { kind: 'timeout', message: expect.any(String), retryAfterMs: expect.any(Number) } };
     tap.answers = [timeout, timeout];
     expect(await ask('bad')).toEqual(failed);
     expect(await ask('good')).toEqual({ value: 'agood' });
     expect(await ask('bad')).toEqual({
-      error: { kind: 'timeout', message: expect.stringContaining('set aside for another 1 s') },
+      error: { kind: 'timeout', message: expect.stringContaining('set aside for another 1 s'), retryAfterMs: 1_000 },
     });
     expect(tap.sent).toHaveLength(3);
     await clock.advance(1_001);
     tap.answers = [timeout, timeout];
     expect(await ask('bad')).toEqual(failed);
     await clock.advance(1_001);
-    expect(await ask('bad')).toEqual({ error: { kind: 'timeout', message: expect.stringContaining('another 1 s') } });
+    expect(await ask('bad')).toMatchObject({ error: { message: expect.stringContaining('another 1 s') } });
     await clock.advance(1_001);
     expect(await ask('bad')).toEqual({ value: 'abad' });
   });
 
-  it('is set aside as a whole when a second value does it, until one succeeds', async () => {
+  it('is set aside as a whole when three objects in a row do it, until one succeeds', async () => {
     const clock = new VirtualClock();
     const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value'], { clock });
-    const ask = (value: string, at = 0) => evaluateOne(on, expressions[at] as never, { value });
+    const ask = (value: string, at = 0) =>
+      evaluateOne(on, expressions[at] as never, { value, subject: `default/${value}` });
     expect(await ask('remembered')).toEqual({ value: 'aremembered' });
-    tap.answers = [timeout, timeout, timeout, timeout];
-    await ask('one');
-    await ask('two');
-    expect(on.quarantined).toBe(1);
-    expect(await ask('three')).toMatchObject({ error: { kind: 'timeout' } });
-    expect(await ask('remembered')).toEqual({ value: 'aremembered' });
-    expect(await ask('three', 1)).toEqual({ value: 'bthree' });
-    await clock.advance(1_001);
-    expect(await ask('three')).toEqual({ value: 'athree' });
+    tap.answers = Array.from({ length: 6 }, () => timeout);
+    for (const value of ['one', 'two']) await ask(value);
     expect(on.quarantined).toBe(0);
+    await ask('three');
+    expect(on.quarantined).toBe(1);
+    expect(await ask('four')).toMatchObject({ error: { kind: 'timeout', retryAfterMs: 1_000 } });
+    expect(await ask('remembered')).toEqual({ value: 'aremembered' });
+    expect(await ask('four', 1)).toEqual({ value: 'bfour' });
+    await clock.advance(1_001);
+    expect(await ask('four')).toEqual({ value: 'afour' });
+    expect(on.quarantined).toBe(0);
+  });
+
+  it('is not set aside for all objects by the values of one, however many it brings', async () => {
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
+    const ask = (subject: string, value: string) => evaluateOne(on, expressions[0] as never, { value, subject });
+    for (let at = 0; at < 40; at++) {
+      tap.answers = [timeout, timeout];
+      expect(await ask('default/evil', `bad ${at}`)).toMatchObject({ error: { kind: 'timeout' } });
+      tap.answers = [];
+      expect(await ask('default/good', `good ${at}`)).toEqual({ value: `agood ${at}` });
+      await clock.advance(100);
+    }
+    // Two tries of the first two values each, and one more of each when a pause is over, which doubles.
+    expect(tap.sent.length - 40).toBeLessThan(12);
+    expect(await ask('default/evil', 'harmless')).toMatchObject({
+      error: { retryAfterMs: expect.any(Number), message: expect.stringContaining('set aside') },
+    });
+    await clock.advance(5_000);
+    expect(await ask('default/evil', 'harmless')).toEqual({ value: 'aharmless' });
+  });
+
+  it('is set aside for a second when it fails again after a quiet time, as at first', async () => {
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value, subject: 'default/web' });
+    for (const value of ['one', 'two', 'three']) {
+      tap.answers = [timeout, timeout];
+      expect(await ask(value)).toMatchObject({ error: { retryAfterMs: 1_000 } });
+      await clock.advance(70_000);
+    }
+  });
+
+  it('says when a sandbox that is not there may be asked again', async () => {
+    const { on, expressions, tap } = await tapped(['"a" + value']);
+    tap.answers = [{ kind: 'unavailable', message: 'the sandbox is not running' }];
+    expect(await evaluateOne(on, expressions[0] as never, { value: 'v' })).toEqual({
+      error: { kind: 'crash', message: 'the sandbox is not running', retryAfterMs: 1_000 },
+    });
   });
 
   it('really does, in an isolate', async () => {

@@ -4,7 +4,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/object.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
 import { projectService } from '../../src/sync/kind.ts';
-import type { OpenedPatcher } from '../../src/sync/patch/open-patcher.ts';
+import type { OpenedPatcher, OpenPatcherOptions } from '../../src/sync/patch/open-patcher.ts';
 import type { NamespaceMapping } from '../../src/sync/placement.ts';
 import { createRules, type RuleSettings } from '../../src/sync/rules.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
@@ -27,6 +27,8 @@ export interface PaperOptions {
   hasOwner?: boolean;
   isDryRun?: boolean;
   patches?: readonly PatchEntry[];
+  /** Where their expressions run. */
+  openSandbox?: OpenPatcherOptions['openSandbox'];
 }
 
 /** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
@@ -63,7 +65,7 @@ export class PaperWorld {
       owner: options.mapping === undefined ? open(this.host, 'services', projectService) : undefined,
     };
     await this.patches?.stop();
-    this.patches = options.patches && openTestPatcher(options.patches);
+    this.patches = options.patches && this.#openPatcher(options.patches);
     await this.patches?.start();
     this.sync = new Sync({
       windows: this.windows as never,
@@ -82,6 +84,11 @@ export class PaperWorld {
     await this.sync.start();
     await this.quiet();
     return this;
+  }
+
+  #openPatcher(patches: readonly PatchEntry[]): OpenedPatcher {
+    const { openSandbox } = this.options;
+    return openTestPatcher(patches, undefined, { clock: this.clock, ...(openSandbox && { openSandbox }) });
   }
 
   async stop(): Promise<void> {

@@ -24,6 +24,7 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
     message: `patch ${patch.index} failed at "${place}"${more}: ${error.message} (the value is ${redacted(matches.values[at])})`,
     ...(error.position && { position: error.position }),
     ...(source !== undefined && { source }),
+    ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
   };
 }
 

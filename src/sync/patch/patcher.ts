@@ -4,6 +4,7 @@
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
+import { keyOf } from '../../object/object.ts';
 import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
@@ -77,6 +78,7 @@ export class Patcher {
     }
     if (groups.length === 0) return undefined;
     const results = await this.#options.evaluator.evaluate({
+      subject: keyOf(pass.virtual.namespace, pass.virtual.name),
       hostObject: hostObjectOf(pass.host, pass.translation.kind),
       virtualObject: virtualObjectOf(pass.virtual, pass.translation.kind),
       groups,

@@ -3,6 +3,7 @@
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
+import { keyOf } from '../../object/object.ts';
 import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
@@ -107,6 +108,7 @@ async function evaluateBack(
   );
   const { kind } = pass.translation;
   const results = await options.evaluator.evaluate({
+    subject: keyOf(pass.virtual.namespace, pass.virtual.name),
     hostObject: hostObjectOf(pass.host, kind),
     virtualObject: virtualObjectOf(pass.virtual, kind),
     groups,

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { SandboxSetup } from '../../../src/expression/harness.ts';
+import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
+import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
@@ -228,6 +231,29 @@ describe('failure policy', () => {
     expect(world.eventReasons()).toEqual(['PatchFailed']);
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
     expect(world.copy('web')).toBeUndefined();
+  });
+
+  it('fail: what another object or the sandbox may be to blame for is tried again by itself', async () => {
+    let answers: SandboxOutcome[] = [];
+    const openSandbox = (setup: SandboxSetup): Sandbox => {
+      const inner = new InProcessSandbox(setup);
+      const run = async (text: string) => answers.shift() ?? inner.run(text);
+      return { start: () => inner.start(), stop: () => inner.stop(), run };
+    };
+    answers = [{ kind: 'unavailable', message: 'the sandbox is not running' }];
+    const patches = [entry({ path: 'metadata.annotations.k', expression: '"p-" + value' })];
+    await start({ patches, openSandbox }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    expect(world.copy('web')).toBeUndefined();
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+    await world.clock.advance(1_000);
+    await world.quiet();
+    expect(annotations(world.copy('web'))['k']).toBe('p-v');
+    answers = [{ kind: 'timeout' }, { kind: 'timeout' }];
+    await world.change(() => putPair(world, 'web', '10.0.0.1', { annotations: { k: 'slow' } }));
+    expect(annotations(world.copy('web'))['k']).toBe('p-v');
+    await world.clock.advance(1_000);
+    await world.quiet();
+    expect(annotations(world.copy('web'))['k']).toBe('p-slow');
   });
 
   it('skip: this entry is left out', async () => {

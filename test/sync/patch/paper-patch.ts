@@ -12,6 +12,10 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
 export function openTestPatcher(
   entries: readonly PatchEntry[],
   trace?: Parameters<typeof openPatcher>[0]['trace'],
+  {
+    openSandbox = (setup) => new InProcessSandbox(setup),
+    clock = new VirtualClock(),
+  }: Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
@@ -26,8 +30,8 @@ export function openTestPatcher(
     },
     set: compiled.set,
     mappings: undefined,
-    openSandbox: (setup) => new InProcessSandbox(setup),
-    clock: new VirtualClock(),
+    openSandbox,
+    clock,
     ...(trace && { trace }),
   });
 }
