@@ -1,5 +1,6 @@
 // The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
+import { Clusters } from './assemble-connections.ts';
 import { openDaemonLease } from './assemble-lease.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
@@ -8,13 +9,11 @@ import { hostNamespaces, mappingsOf, openHostWindow } from './assemble-windows.t
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
-import { openCredentials } from './cluster/credentials.ts';
 import type { ClusterFault } from './cluster/errors.ts';
 import type { Lease } from './cluster/lease.ts';
 import { openWindow } from './cluster/open-window.ts';
 import { openWriter } from './cluster/open-writer.ts';
-import { checkNamespace, checkPermissions, probe } from './cluster/probe.ts';
-import { openConnection } from './cluster/transport.ts';
+import { checkNamespace, checkPermissions } from './cluster/probe.ts';
 import type { Item, Window } from './cluster/window.ts';
 import { type ResourceRef, servicesResource } from './cluster/writer.ts';
 import { settingChanges } from './config/difference.ts';
@@ -43,14 +42,14 @@ class AssembledDaemon implements Daemon {
   readonly #mappings: CompiledMappings | undefined;
   readonly #references: References;
   readonly #patches: RunningPatches;
-  readonly #connections: Connection[] = [];
+  readonly #clusters: Clusters;
   #settings: Settings;
+  #wantedPatches: DaemonOptions['patches'];
   #sync: Sync | undefined;
   #lease: Lease | undefined;
   #gauges: Timer | undefined;
   #windows: { name: string; window: Window<Item> }[] = [];
   #startedMs = 0;
-  #versions = { virtual: '', host: '' };
   #end: (why: string) => void = () => {};
   #phase: 'new' | 'starting' | 'running' | 'stopped' = 'new';
   #takingOver: Promise<void> = Promise.resolve();
@@ -58,8 +57,10 @@ class AssembledDaemon implements Daemon {
   constructor(options: DaemonOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#wantedPatches = options.patches;
     this.#mappings = mappingsOf(options.settings);
     const { clock, random, log, metrics } = options;
+    this.#clusters = new Clusters(options, options.settings);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#openContentWindows(kind),
@@ -77,20 +78,31 @@ class AssembledDaemon implements Daemon {
   async start(): Promise<Started> {
     this.#phase = 'starting';
     this.#startedMs = this.#options.clock.now();
-    const faults = this.#settings.endpointsEnabled ? await this.#setUp(this.#options.patches) : [];
+    const setUp = this.#settings.endpointsEnabled ? this.#setUp() : Promise.resolve([]);
+    // A new configuration may come while a cluster is waited for.
+    this.#takingOver = setUp.then(
+      () => {},
+      () => {},
+    );
+    const faults = await setUp;
     if (faults.length > 0) return { kind: 'faults', faults };
     this.#saySwitch();
     if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
   }
 
-  async #setUp(patches: DaemonOptions['patches']): Promise<readonly ClusterFault[]> {
-    const opened = await this.#openBoth();
-    if (opened.kind === 'faults') return opened.faults;
-    const faults = await this.#check(opened.virtual, opened.host, patches);
+  async #setUp(): Promise<readonly ClusterFault[]> {
+    const reached = await this.#clusters.reach();
+    if (reached.kind === 'faults') return reached.faults;
+    const { virtual, host } = reached;
+    // Not what the start was given: the configuration may have changed while a cluster was waited for.
+    const settings = this.#settings;
+    const patches = this.#wantedPatches;
+    const faults = await this.#check(virtual, host, patches);
     if (faults.length > 0) return faults;
-    await this.#patches.take(this.#settings, patches);
-    if (this.#phase !== 'stopped') this.#begin(opened.virtual, opened.host);
+    await this.#patches.take(settings, patches);
+    await this.#references.take(referenceSettings(settings, patches));
+    if (this.#phase !== 'stopped') this.#begin(virtual, host);
     return [];
   }
 
@@ -99,39 +111,12 @@ class AssembledDaemon implements Daemon {
     this.#options.log.warn({ room: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
 
-  async #openBoth(): Promise<
-    { kind: 'opened'; virtual: Connection; host: Connection } | { kind: 'faults'; faults: readonly ClusterFault[] }
-  > {
-    const { environment, clock, log, version } = this.#options;
-    const { virtualKubeconfig, hostKubeconfig } = this.#settings;
-    const seenWarnings = new Set<string>();
-    const [virtual, host] = await Promise.all([
-      openCredentials({ kubeconfig: virtualKubeconfig, environment }),
-      openCredentials({ kubeconfig: hostKubeconfig, environment }),
-    ]);
-    if (virtual.kind === 'faults' || host.kind === 'faults') {
-      const faults = [virtual, host].flatMap((side) => (side.kind === 'faults' ? side.faults : []));
-      return { kind: 'faults', faults };
-    }
-    const open = (name: string, { credentials }: typeof virtual): Connection => {
-      const connection = openConnection({ name, credentials, clock, log, seenWarnings, version });
-      this.#connections.push(connection);
-      return connection;
-    };
-    return { kind: 'opened', virtual: open('virtual', virtual), host: open('host', host) };
-  }
-
   /** Everything that is wrong with the set-up at once, before any work begins. */
   async #check(
     virtual: Connection,
     host: Connection,
     patches: DaemonOptions['patches'],
   ): Promise<readonly ClusterFault[]> {
-    const probes = await Promise.all([probe(virtual), probe(host)]);
-    const unreachable = probes.flatMap((result) => (result.kind === 'faults' ? result.faults : []));
-    if (unreachable.length > 0) return unreachable;
-    const [virtualVersion, hostVersion] = probes.map((result) => (result.kind === 'ok' ? result.version : ''));
-    this.#versions = { virtual: virtualVersion ?? '', host: hostVersion ?? '' };
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
     const { isDryRun } = this.#options;
     const references = referenceSettings(this.#settings, patches);
@@ -182,7 +167,7 @@ class AssembledDaemon implements Daemon {
       isLeader,
       isDryRun,
       references: this.#references,
-      isHostRecent: isRecent(this.#versions.host),
+      isHostRecent: isRecent(this.#clusters.versions.host),
     });
     this.#sync = sync;
     this.#lease?.subscribe((state) => {
@@ -209,7 +194,7 @@ class AssembledDaemon implements Daemon {
     project: (object: KubeObject) => T | undefined,
   ): Window<T> {
     const { clock, random, log, metrics } = this.#options;
-    const connection = this.#connections[side === 'virtual' ? 0 : 1] as Connection;
+    const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
     const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
     const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
     const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
@@ -275,7 +260,7 @@ class AssembledDaemon implements Daemon {
     await this.#patches.stop();
     // Last of all: another one may write as soon as the lease is free.
     await this.#lease?.stop();
-    await Promise.all(this.#connections.map((connection) => connection.close()));
+    await this.#clusters.close();
   }
 
   apply(settings: Settings, patches?: DaemonOptions['patches']): { needsRestart: readonly string[] } {
@@ -284,6 +269,7 @@ class AssembledDaemon implements Daemon {
     const wasEnabled = this.#settings.endpointsEnabled;
     const taken = { ...settings, ...kept };
     this.#settings = taken;
+    this.#wantedPatches = patches;
     if (wasEnabled) this.#saySwitch();
     // One after the other: of two changes the later one must be the last to be taken over.
     this.#takingOver = this.#takingOver
@@ -299,13 +285,12 @@ class AssembledDaemon implements Daemon {
 
   async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#phase === 'stopped') return;
-    const references = referenceSettings(settings, patches);
     if (this.#sync === undefined && settings.endpointsEnabled) {
-      await this.#references.take(references);
-      const faults = await this.#setUp(patches);
+      const faults = await this.#setUp();
       if (faults.length > 0) this.#end(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
       return;
     }
+    const references = referenceSettings(settings, patches);
     await this.#checkContent(references);
     await this.#patches.take(settings, patches);
     await this.#references.take(references);
@@ -314,13 +299,13 @@ class AssembledDaemon implements Daemon {
 
   /** Windows that may not be opened would keep the new configuration waiting for ever. */
   async #checkContent(references: ReferenceSettings): Promise<void> {
-    const [virtual, host] = this.#connections;
-    if (virtual === undefined || host === undefined) return;
+    const { connections } = this.#clusters;
+    if (connections === undefined) return;
     const { isDryRun } = this.#options;
     const content = contentPermissions(references, { isDryRun, places: this.#places() });
     const missing = await Promise.all([
-      checkPermissions(virtual, content.virtual),
-      checkPermissions(host, content.host),
+      checkPermissions(connections.virtual, content.virtual),
+      checkPermissions(connections.host, content.host),
     ]);
     const sentences = missing.flat().map((fault) => `${fault.message}; ${fault.fix}`);
     if (sentences.length > 0) throw new Error(sentences.join('\n'));
@@ -336,7 +321,8 @@ class AssembledDaemon implements Daemon {
     return {
       isReady: this.#sync?.isReady ?? false,
       lines: [
-        `sync: ${this.#sync?.isReady ? 'first lists are in' : 'waiting for the first lists'}`,
+        `sync: ${this.#sync?.isReady ? 'first lists are in' : `waiting for the ${this.#clusters.connections ? 'first lists' : 'clusters'}`}`,
+        ...this.#clusters.troubles,
         ...this.#windows.map(
           ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
         ),
@@ -365,7 +351,8 @@ class AssembledDaemon implements Daemon {
       isReady: this.readiness().isReady,
       leadership: this.#leadership(),
       uptimeSeconds: Math.round((clock.now() - this.#startedMs) / 1000),
-      clusters: { virtual: this.#versions.virtual, host: this.#versions.host },
+      clusters: this.#clusters.versions,
+      ...(this.#clusters.troubles.length > 0 && { waitingFor: this.#clusters.troubles }),
       ...(this.#sync && syncStatus(this.#sync)),
       ...(references && { references }),
       ...(this.#patches.current && { patches: this.#patches.current.counts.totals() }),

@@ -22,7 +22,11 @@ export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts']);
 export const frontDoor = new Set([
   'src/main.ts',
   'src/assemble.ts',
+  'src/assemble-connections.ts',
+  'src/assemble-lease.ts',
   'src/assemble-patches.ts',
+  'src/assemble-permissions.ts',
+  'src/assemble-references.ts',
   'src/assemble-windows.ts',
   'src/sandbox.ts',
 ]);

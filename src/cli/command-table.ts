@@ -59,11 +59,21 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Run the daemon: sync Endpoints from the virtual cluster to its host',
     details: [
       'Loads the configuration, opens both clusters, and keeps the host a function of the virtual side until SIGTERM or SIGINT, which end it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
+      'A cluster that cannot be reached at the start ends it with exit code 3. With --wait it has so long to come up, as beside a virtual API server that starts at the same time: what is waited for stands in the log and in /readyz, while /healthz is fine. Only what passes by itself is waited for: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet; wrong credentials, a wrong CA or a server of another make end it at once.',
       'With --dry-run everything happens except writes: every difference shows in `hostward status` and in the metrics, so that it can be watched beside vCluster before it takes over.',
     ],
-    options: [...settingOptions, { name: 'dry-run', summary: 'write nothing to either cluster' }],
+    options: [
+      ...settingOptions,
+      {
+        name: 'wait',
+        value: 'DURATION',
+        summary: 'how long a cluster that cannot be reached may take to come up, like 5m (default 0)',
+      },
+      { name: 'dry-run', summary: 'write nothing to either cluster' },
+    ],
     examples: [
       { line: 'hostward run --config vcluster.yaml', says: 'inside the pod of a virtual cluster' },
+      { line: 'hostward run --config vcluster.yaml --wait 5m', says: 'the same, when its API server starts later' },
       {
         line: 'hostward run -c vcluster.yaml --virtual-kubeconfig v.yaml --host-kubeconfig h.yaml --dry-run',
         says: 'from a laptop, without writing',

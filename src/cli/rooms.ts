@@ -13,6 +13,8 @@ export interface DaemonOptions {
   patches?: LoadedPatches;
   /** The whole daemon, no write. */
   isDryRun: boolean;
+  /** For how long a start waits for a cluster that cannot be reached yet; not at all by default. */
+  waitMs?: number;
   log: Log;
   clock: Clock;
   random: () => number;

@@ -8,6 +8,7 @@ import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
+import { durationMs } from './duration.ts';
 import { measureEventLoopDelay } from './event-loop-delay.ts';
 import { withPatches } from './load-patches.ts';
 import { prepareLoad, requireGood } from './load-settings.ts';
@@ -16,6 +17,7 @@ import type { Options } from './parse-arguments.ts';
 import type { Daemon } from './rooms.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
+  const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
   const { settings, warnings, compiled } = loaded;
@@ -34,6 +36,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     settings,
     patches: compiled,
     isDryRun,
+    waitMs,
     log,
     clock,
     random,

@@ -21,6 +21,13 @@ export type Answer =
   /** 429. */
   | { kind: 'throttled'; retryAfterMs: number | undefined; message: string }
   /** 5xx, a broken connection, a time-out, an answer that is not Kubernetes'. Whether a write happened is unknown. */
-  | { kind: 'failed'; status: number | undefined; retryAfterMs: number | undefined; message: string; fix?: string }
+  | {
+      kind: 'failed';
+      status: number | undefined;
+      retryAfterMs: number | undefined;
+      message: string;
+      fix?: string;
+      mayPass?: boolean;
+    }
   /** Not sent: no valid lease, or the writer was stopped. */
   | { kind: 'notSent'; reason: 'noLease' | 'stopped' };

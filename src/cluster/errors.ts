@@ -16,6 +16,8 @@ export interface ClusterFault {
   message: string;
   /** What the user can do about it. */
   fix: string;
+  /** Passes by itself when the cluster comes up, so that it is worth waiting for. */
+  mayPass?: boolean;
 }
 
 /** Thrown when credentials cannot be read in mid-run; the transport turns it into a `failed` answer. */

@@ -5,6 +5,8 @@ import { messageOf } from './errors.ts';
 export interface Explained {
   message: string;
   fix: string;
+  /** A server that is not up yet, or a way to it that is not there yet, and nothing that somebody has to mend. */
+  mayPass: boolean;
 }
 
 interface Meaning {
@@ -15,6 +17,7 @@ interface Meaning {
   /** The code or the library's own words are worth showing. */
   shows?: 'code' | 'words';
   fix: string;
+  mayPass?: true;
 }
 
 const meanings: readonly Meaning[] = [
@@ -23,6 +26,7 @@ const meanings: readonly Meaning[] = [
     action: 'connecting to',
     state: 'connection refused, nothing listens there',
     fix: 'check the server address and that the API server runs',
+    mayPass: true,
   },
   {
     codes: ['ENOTFOUND', 'EAI_AGAIN'],
@@ -30,6 +34,7 @@ const meanings: readonly Meaning[] = [
     state: 'the name cannot be resolved',
     shows: 'code',
     fix: 'check the host name and the DNS of this machine',
+    mayPass: true,
   },
   {
     codes: ['EHOSTUNREACH', 'ENETUNREACH'],
@@ -37,12 +42,14 @@ const meanings: readonly Meaning[] = [
     state: 'no route to it',
     shows: 'code',
     fix: 'check the address, routes and network policies',
+    mayPass: true,
   },
   {
     codes: ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'],
     action: 'connecting to',
     state: 'no answer in time',
     fix: 'check the address, firewalls and network policies',
+    mayPass: true,
   },
   {
     codes: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
@@ -50,6 +57,7 @@ const meanings: readonly Meaning[] = [
     state: 'the connection was cut',
     shows: 'words',
     fix: 'look at the API server and at proxies between',
+    mayPass: true,
   },
   {
     codes: ['CERT_HAS_EXPIRED'],
@@ -62,6 +70,7 @@ const meanings: readonly Meaning[] = [
     action: 'verifying the certificate of',
     state: 'it is not valid yet',
     fix: 'check the clock of this machine',
+    mayPass: true,
   },
   {
     codes: ['ERR_TLS_CERT_ALTNAME_INVALID'],
@@ -69,6 +78,14 @@ const meanings: readonly Meaning[] = [
     state: 'it is made out to other names',
     shows: 'words',
     fix: 'use a server address that the certificate names, or set tls-server-name',
+  },
+  {
+    codes: ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME'],
+    action: 'speaking TLS with',
+    state: 'the server has no certificate for us, or not yet',
+    shows: 'words',
+    fix: 'look at the logs of the API server and at proxies between',
+    mayPass: true,
   },
   {
     codes: ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO'],
@@ -93,7 +110,11 @@ export function explain(error: unknown, server: string, caSource: string): Expla
   const code = codeOf(error);
   const meaning = meanings.find(({ codes }) => codes.includes(code)) ?? byFamily(code, caSource);
   const shown = meaning.shows === 'code' ? ` (${code})` : meaning.shows === 'words' ? ` (${messageOf(error)})` : '';
-  return { message: `${meaning.action} "${server}": ${meaning.state}${shown}`, fix: meaning.fix };
+  return {
+    message: `${meaning.action} "${server}": ${meaning.state}${shown}`,
+    fix: meaning.fix,
+    mayPass: meaning.mayPass === true,
+  };
 }
 
 function byFamily(code: string, caSource: string): Omit<Meaning, 'codes'> {
@@ -129,6 +150,7 @@ function byFamily(code: string, caSource: string): Omit<Meaning, 'codes'> {
     state: 'the request failed',
     shows: 'words',
     fix: 'look at the API server and at proxies between',
+    mayPass: true,
   };
 }
 

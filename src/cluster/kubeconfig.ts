@@ -7,7 +7,7 @@ import type { Access, Credentials, CredentialsResult } from './access.ts';
 import type { ClusterFault } from './errors.ts';
 import { CredentialsError, excerpt, messageOf } from './errors.ts';
 import { readUser, type Selected } from './kubeconfig-user.ts';
-import { reasonOf } from './secret-file.ts';
+import { isMissing, reasonOf } from './secret-file.ts';
 
 export interface KubeconfigOptions {
   path: string;
@@ -116,9 +116,9 @@ async function toSelected(
 type Loaded = { kind: 'ok'; document: Record<string, unknown> } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
 async function load(path: string): Promise<Loaded> {
-  const faults = (code: ClusterFault['code'], message: string, fix: string): Loaded => ({
+  const faults = (code: ClusterFault['code'], message: string, fix: string, mayPass = false): Loaded => ({
     kind: 'faults',
-    faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix }],
+    faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix, ...(mayPass && { mayPass }) }],
   });
   let text: string;
   try {
@@ -128,6 +128,7 @@ async function load(path: string): Promise<Loaded> {
       'CLUSTER_KUBECONFIG_UNREADABLE',
       reasonOf(error),
       'name a kubeconfig file that exists and can be read',
+      isMissing(error),
     );
   }
   const { parseDocument } = await import('yaml');

@@ -116,10 +116,20 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
     case 'failed':
       // A status means that something has answered, only not as an API server does.
       return answer.status === undefined || answer.status >= 500
-        ? { code: 'CLUSTER_UNREACHABLE', message, fix: answer.fix ?? 'look at the logs of the API server' }
+        ? {
+            code: 'CLUSTER_UNREACHABLE',
+            message,
+            fix: answer.fix ?? 'look at the logs of the API server',
+            mayPass: answer.status !== undefined || answer.mayPass === true,
+          }
         : { code: 'CLUSTER_NOT_KUBERNETES', message, fix: notKubernetesFix };
     case 'throttled':
-      return { code: 'CLUSTER_UNREACHABLE', message, fix: 'the API server is overloaded: try again later' };
+      return {
+        code: 'CLUSTER_UNREACHABLE',
+        message,
+        fix: 'the API server is overloaded: try again later',
+        mayPass: true,
+      };
     case 'forbidden':
       return {
         code: 'CLUSTER_PERMISSION_MISSING',

@@ -19,10 +19,18 @@ export async function readSecretFile(path: string, what: string, faults: Cluster
 
 /** The reason in words for the file errors that people meet. */
 export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EISDIR') return 'it is a directory, not a file';
   if (code === 'EACCES' || code === 'EPERM') return 'no permission to read it';
   if (code === 'ENOTDIR') return 'a part of the path is not a directory';
   return messageOf(error);
+}
+
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

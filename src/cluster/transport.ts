@@ -288,9 +288,9 @@ class Transport implements Connection {
   }
 
   #unreached(method: string, path: string, error: unknown): Extract<Answer, { kind: 'failed' }> {
-    const { message, fix } = explain(error, this.server, this.#options.credentials.source);
+    const { message, fix, mayPass } = explain(error, this.server, this.#options.credentials.source);
     const full = `${method} ${pathOnly(path)}: ${message}`;
-    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix };
+    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix, mayPass };
   }
 
   #credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {

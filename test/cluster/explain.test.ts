@@ -38,6 +38,31 @@ for (const { error, words } of cases) {
   });
 }
 
+test('explain() knows what passes when a server comes up, and what somebody has to mend', () => {
+  const mayPass = (code: string) => explain(withCode(code), 'https://s', 'k').mayPass;
+  const passing = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'ETIMEDOUT', 'ECONNRESET', 'ODD'];
+  expect(passing.map(mayPass)).toEqual(passing.map(() => true));
+  const lasting = [
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+    'ERR_OSSL_PEM_NO_START_LINE',
+    'HPE_INVALID_CONSTANT',
+  ];
+  expect(lasting.map(mayPass)).toEqual(lasting.map(() => false));
+});
+
+test('a server without a certificate yet is worth waiting for', () => {
+  const { message, mayPass } = explain(withCode('ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR'), 'https://s', 'k');
+  expect({ message, mayPass }).toEqual({
+    message: 'speaking TLS with "https://s": the server has no certificate for us, or not yet (words)',
+    mayPass: true,
+  });
+});
+
 test('explain() does not hang on causes that run in a ring, and lets no control characters through', () => {
   const ring = new Error('a\u001b[31mb\nc');
   ring.cause = new Error('inner', { cause: ring });
