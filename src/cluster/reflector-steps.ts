@@ -16,6 +16,8 @@ export interface Step {
   reason: RestartReason | 'first';
   /** Set when something is wrong, not when a watch has ended as watches do. */
   trouble?: string;
+  /** Whose count the trouble adds to. */
+  failed?: keyof Failures;
   /** The next watch is to make sure first that the server has not gone back in time. */
   checkVersion?: boolean;
 }
@@ -26,9 +28,21 @@ export type WatchEnd =
   | { kind: 'broken' | 'silent' | 'gone' | 'fault' | 'rollback' | 'disorder'; message: string }
   | { kind: 'throttled' | 'failed' | 'refused'; retryAfterMs: number | undefined; message: string };
 
+/**
+ * Failures in a row. Two counts, since a server that serves us again after an hour of refusals should be asked at once for
+ * what was missed, and one that serves us nonsense should be asked less and less often although it serves.
+ */
+export interface Failures {
+  /** Not served: no way to it, no right, no time for us. Over with the first success. */
+  unserved: number;
+  /** Served, but with something of no use, or not for long. Over when a watch has lived for a while. */
+  spoilt: number;
+}
+
 export interface History {
-  /** Watches or lists in a row that came to nothing. */
-  failures: number;
+  failures: Failures;
+  /** The watch had begun when it ended. */
+  wasOpened: boolean;
   watchedMs: number;
   sinceListMs: number;
 }
@@ -46,7 +60,8 @@ export function backoffMs(failures: number, random: () => number): number {
 }
 
 export function afterWatch(end: WatchEnd, history: History, random: () => number): Step {
-  const waitMs = backoffMs(history.failures, random);
+  const failed = history.wasOpened || isSpoilt(end) ? 'spoilt' : 'unserved';
+  const waitMs = backoffMs(history.failures[failed], random);
   switch (end.kind) {
     case 'aborted':
       return { next: 'list', delayMs: 0, reason: 'requested' };
@@ -54,17 +69,17 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
       if (history.sinceListMs >= auditIntervalMs) return { next: 'list', delayMs: 0, reason: 'audit' };
       return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
     case 'broken':
-      return { next: 'watch', delayMs: waitMs, reason: 'broken', trouble: end.message };
+      return { next: 'watch', delayMs: waitMs, reason: 'broken', trouble: end.message, failed };
     case 'silent':
-      return { next: 'watch', delayMs: waitMs, reason: 'silent', trouble: end.message, checkVersion: true };
+      return { next: 'watch', delayMs: waitMs, reason: 'silent', trouble: end.message, failed, checkVersion: true };
     case 'gone':
     case 'fault':
     case 'rollback':
     case 'disorder':
-      return { next: 'list', delayMs: waitMs, reason: end.kind, trouble: end.message };
+      return { next: 'list', delayMs: waitMs, reason: end.kind, trouble: end.message, failed };
     case 'refused':
       // 400 and 404 blame what we ask for, so do not ask the same again.
-      return { next: 'list', delayMs: waitMs, reason: 'refused', trouble: end.message };
+      return { next: 'list', delayMs: waitMs, reason: 'refused', trouble: end.message, failed };
     case 'throttled':
     case 'failed':
       return {
@@ -72,31 +87,38 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
         delayMs: Math.max(end.retryAfterMs ?? 0, waitMs),
         reason: end.kind,
         trouble: end.message,
+        failed,
       };
     default:
       return end satisfies never;
   }
 }
 
+/** A refusal of what the watch asked for is an answer too: the list before it succeeded, and so would the next. */
+function isSpoilt({ kind }: WatchEnd): boolean {
+  return kind === 'gone' || kind === 'fault' || kind === 'rollback' || kind === 'disorder' || kind === 'refused';
+}
+
 export function afterList(
   result: Exclude<ListResult, { kind: 'listed' }>,
-  history: History,
+  history: Pick<History, 'failures'>,
   random: () => number,
 ): Step {
-  const waitMs = backoffMs(history.failures, random);
+  const failed = result.kind === 'failed' ? 'unserved' : 'spoilt';
+  const waitMs = backoffMs(history.failures[failed], random);
   switch (result.kind) {
     case 'aborted':
       return { next: 'list', delayMs: 0, reason: 'requested' };
     case 'expired':
-      return { next: 'list', delayMs: waitMs, reason: 'expired', trouble: result.message };
+      return { next: 'list', delayMs: waitMs, reason: 'expired', trouble: result.message, failed };
     case 'fault':
-      return { next: 'list', delayMs: waitMs, reason: 'fault', trouble: result.message };
+      return { next: 'list', delayMs: waitMs, reason: 'fault', trouble: result.message, failed };
     case 'failed': {
       const { answer } = result;
       if (answer.kind === 'notSent') return { next: 'list', delayMs: waitMs, reason: 'failed' };
       const asked = answer.kind === 'throttled' || answer.kind === 'failed' ? (answer.retryAfterMs ?? 0) : 0;
       const reason = answer.kind === 'throttled' || answer.kind === 'failed' ? answer.kind : 'refused';
-      return { next: 'list', delayMs: Math.max(asked, waitMs), reason, trouble: answer.message };
+      return { next: 'list', delayMs: Math.max(asked, waitMs), reason, trouble: answer.message, failed };
     }
     default:
       return result satisfies never;

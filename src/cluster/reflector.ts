@@ -10,7 +10,15 @@ import type { Connection } from './connection.ts';
 import { excerpt } from './errors.ts';
 import { listPages, objectProblem } from './list-pages.ts';
 import type { WindowMetrics } from './metrics.ts';
-import { afterList, afterWatch, type ReflectorState, type Step, type WatchEnd } from './reflector-steps.ts';
+import {
+  afterList,
+  afterWatch,
+  type Failures,
+  type History,
+  type ReflectorState,
+  type Step,
+  type WatchEnd,
+} from './reflector-steps.ts';
 import { compareVersions, isVersion, newest } from './resource-version.ts';
 import { listPath, type Scope, watchPath } from './scope.ts';
 import type { Decoded } from './watch-lines.ts';
@@ -48,7 +56,7 @@ export class Reflector<T extends Item> {
   #interrupt = new AbortController();
   #trouble: { message: string; sinceMs: number } | undefined;
   #lastHeardMs: number;
-  #failures = 0;
+  #failures: Failures = { unserved: 0, spoilt: 0 };
   #listedAtMs = 0;
   #hasListed = false;
   /** Where the watch stands; it resumes from here. */
@@ -129,7 +137,10 @@ export class Reflector<T extends Item> {
 
   #note(step: Step): void {
     if (step.trouble === undefined || this.#isStopped) return;
-    this.#failures++;
+    const failed = step.failed ?? 'unserved';
+    // Whatever a server serves us, it serves us.
+    if (failed === 'spoilt') this.#failures.unserved = 0;
+    this.#failures[failed]++;
     this.#trouble = { message: step.trouble, sinceMs: this.#trouble?.sinceMs ?? this.#options.clock.now() };
     const { connection, scope, log } = this.#options;
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
@@ -163,7 +174,7 @@ export class Reflector<T extends Item> {
     if (result.kind !== 'listed') {
       cache.giveUpGathering();
       metrics.list(result.kind);
-      return afterList(result, this.#history(clock.now()), random);
+      return afterList(result, { failures: this.#failures }, random);
     }
     this.#hear();
     const isOlder = compareVersions(result.resourceVersion, seenBefore) < 0;
@@ -176,6 +187,7 @@ export class Reflector<T extends Item> {
       return afterWatch({ kind: 'rollback', message: trouble }, this.#history(clock.now()), random);
     }
     this.#suspectsRollback = false;
+    this.#failures.unserved = 0;
     this.#itemKind = result.itemKind;
     if (isOlder) this.#ownVersion = '0';
     this.#streamVersion = result.resourceVersion;
@@ -220,9 +232,10 @@ export class Reflector<T extends Item> {
     sink.listed({ isFirst, count: list.count, removed, upTo: list.upTo });
   }
 
-  #history(sinceMs: number): { failures: number; watchedMs: number; sinceListMs: number } {
+  #history(sinceMs: number, wasOpened = false): History {
     const nowMs = this.#options.clock.now();
-    return { failures: this.#failures, watchedMs: nowMs - sinceMs, sinceListMs: nowMs - this.#listedAtMs };
+    const watchedMs = nowMs - sinceMs;
+    return { failures: this.#failures, wasOpened, watchedMs, sinceListMs: nowMs - this.#listedAtMs };
   }
 
   async #watch(step: Step): Promise<Step> {
@@ -235,6 +248,7 @@ export class Reflector<T extends Item> {
     this.#enter({ kind: 'watching', resourceVersion: this.#streamVersion });
     // Spread over five minutes, or all watches of all daemons would end together for ever after a restart of the server.
     const timeoutSeconds = 300 + Math.floor(random() * 300);
+    let wasOpened = false;
     const end = await watchOnce({
       connection,
       path: watchPath(scope, { resourceVersion: this.#streamVersion, timeoutSeconds }),
@@ -243,16 +257,15 @@ export class Reflector<T extends Item> {
       opened: () => {
         this.#hear();
         this.#trouble = undefined;
+        this.#failures.unserved = 0;
+        wasOpened = true;
       },
       heard: () => this.#hear(),
       event: (event) => this.#apply(event),
       slice: () => metrics.size(cache.size),
     });
-    const history = this.#history(startMs);
-    if (history.watchedMs >= healthyMs) {
-      this.#failures = 0;
-      history.failures = 0;
-    }
+    const history = this.#history(startMs, wasOpened);
+    if (wasOpened && history.watchedMs >= healthyMs) this.#failures.spoilt = 0;
     return afterWatch(end, history, random);
   }
 

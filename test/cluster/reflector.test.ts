@@ -373,6 +373,60 @@ test('a server that answers nothing but errors is asked less and less often, and
   expect(window.trouble).toBeUndefined();
 });
 
+describe('after a long outage the first success counts', () => {
+  /** Credentials that no longer work, until the waits have grown to their longest. */
+  async function lockedOut(): Promise<void> {
+    await synced();
+    const denials = 10;
+    for (let round = 0; round < denials; round++)
+      server.script('watch', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'who are you'));
+    server.endWatches('reset');
+    await passing(clock, () => server.count('watch') === 1 + denials, { stepMs: 200 });
+  }
+
+  test('a history that is gone meanwhile is made good by a list at once', async () => {
+    await lockedOut();
+    server.put('a', { value: 'meanwhile' });
+    server.compact();
+    await passing(clock, () => server.count('watch') === 12, { stepMs: 200 });
+    expect(await passing(clock, () => value('default/a') === 'meanwhile')).toBeLessThan(1_000);
+    await watching();
+    await expectAlive(2);
+  });
+
+  test('a watch that opens and is cut again soon is soon opened again', async () => {
+    await lockedOut();
+    await passing(clock, () => server.watches.size === 1, { stepMs: 200 });
+    server.endWatches('reset');
+    expect(await passing(clock, () => server.watches.size === 1)).toBeLessThan(1_000);
+    await expectAlive(1);
+  });
+
+  test('a list does away with the waits of lists that failed before it', async () => {
+    for (let round = 0; round < 10; round++)
+      server.script('list', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'who are you'));
+    server.script('watch', ({ response }) => sendStatus(response, 500, 'InternalError', 'no'));
+    window.start();
+    await passing(clock, () => window.hasSynced, { stepMs: 200 });
+    expect(await passing(clock, () => server.watches.size === 1)).toBeLessThan(1_000);
+    await expectAlive(11);
+  });
+
+  test('but a watch that is cut as soon as it opens is opened less and less often', async () => {
+    await synced();
+    const cuts = 8;
+    for (let round = 0; round < cuts; round++)
+      server.script('watch', ({ response }) => {
+        response.writeHead(200).flushHeaders();
+        response.socket?.destroySoon();
+      });
+    server.endWatches('reset');
+    expect(await passing(clock, () => server.count('watch') === 2 + cuts, { stepMs: 100 })).toBeGreaterThan(40_000);
+    await watching();
+    await expectAlive(1);
+  });
+});
+
 describe('partial news', () => {
   test('a list that breaks off between two pages removes nothing', async () => {
     for (let index = 0; index < 700; index++) server.put(`n${index}`);
