@@ -87,6 +87,10 @@ const context: Context = {
   fetch: (url, options) => fetch(url, options),
   random: Math.random,
   onSignal,
+  onEnd: (last) => {
+    process.on('exit', last);
+    return () => void process.off('exit', last);
+  },
   version: versionOfPackage(),
   runtime: process.version,
   nodePath: process.execPath,

@@ -46,6 +46,8 @@ export interface Context {
   random(): number;
   /** The answer takes the listener away again. */
   onSignal(kind: SignalKind, listener: () => void): () => void;
+  /** The very last thing before the process ends, however it does; what it writes must be written when it returns. */
+  onEnd(last: () => void): () => void;
   /** Of this program, from its package. */
   version: string;
   /** `v26.10.0` and the like, for --version --verbose and bug reports. */

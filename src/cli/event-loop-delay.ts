@@ -1,6 +1,6 @@
 // How long the process has kept its event loop from turning, as a series: whatever stalls it delays probes, lease renewals
 // and every other object. In: a registry to hang it on. Out: a way to end the measuring.
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
 
@@ -26,4 +26,15 @@ export function measureEventLoopDelay(metrics: Metrics): { stop(): void } {
   });
   delay.enable();
   return { stop: () => void delay.disable() };
+}
+
+/** The share of the time since the last call in which the loop had something to do. */
+export function measureUtilization(): () => number {
+  let before = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return utilization;
+  };
 }

@@ -9,7 +9,9 @@ import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
 import { durationMs } from './duration.ts';
-import { measureEventLoopDelay } from './event-loop-delay.ts';
+import { measureEventLoopDelay, measureUtilization } from './event-loop-delay.ts';
+import { giveBackMemory, heapOf } from './give-back-memory.ts';
+import { LineBatch } from './line-batch.ts';
 import { withPatches } from './load-patches.ts';
 import { prepareLoad, requireGood } from './load-settings.ts';
 import { OperationsServer } from './operations-server.ts';
@@ -21,14 +23,18 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
   const { settings, warnings, compiled } = loaded;
+  const lines = new LineBatch((text) => context.stdout.write(text));
+  // Whatever ends the process: the lines that explain it are out before.
+  const forgetEnd = context.onEnd(() => lines.flush());
   const log = createLog({
     level: logLevelOf(settings.logLevel, options),
-    destination: { write: (line) => context.stdout.write(line) },
+    destination: { write: (line) => lines.add(line) },
   });
   const notes = new ConfigurationNotes(log);
   notes.take(warnings);
   const metrics = createMetrics();
   const eventLoop = measureEventLoopDelay(metrics);
+  const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const rooms = await context.loadRooms();
   const isDryRun = options.has('dry-run');
   const { clock, random, environment, version, nodePath } = context;
@@ -93,7 +99,10 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     await daemon.stop();
     await operations.stop();
     eventLoop.stop();
+    memory.stop();
     log.info({ room: 'main' }, 'stopped');
+    lines.flush();
+    forgetEnd();
   }
 }
 

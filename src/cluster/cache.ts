@@ -8,8 +8,13 @@ import type { Item } from './window.ts';
 /** Own deletes that the watch has not confirmed; beyond this the oldest are forgotten, at worst a key flickers. */
 const tombstoneLimit = 10_000;
 
-/** Items kept beside their texts: more than workers are busy with, few enough to cost nothing. */
+/** Items kept beside their texts, up to twice as many: more than workers are busy with, few enough to cost nothing. */
 const freshLimit = 128;
+
+interface Fresh<T> {
+  text: string;
+  item: T;
+}
 
 export type Effect = 'set' | 'removed' | 'none';
 
@@ -19,7 +24,9 @@ export class Cache<T extends Item> {
   /** Key → resource version that an own delete has done away with. */
   #tombstones = new Map<Key, string>();
   /** Items as they were lately packed or unpacked: a pass looks at the same few several times, and its own writes again. */
-  #fresh = new Map<Key, { text: string; item: T }>();
+  #fresh = new Map<Key, Fresh<T>>();
+  /** Those before them. Dropping all at once would take from each running pass what it is about to ask for again. */
+  #lessFresh = new Map<Key, Fresh<T>>();
   /** Keys that own writes have touched since the running list began. */
   #touched: Set<Key> | undefined;
 
@@ -42,14 +49,18 @@ export class Cache<T extends Item> {
   get(key: Key): T | undefined {
     const text = this.#entries.get(key);
     if (text === undefined) return undefined;
-    const fresh = this.#fresh.get(key);
+    const fresh = this.#fresh.get(key) ?? this.#lessFresh.get(key);
     if (fresh !== undefined && fresh.text === text) return fresh.item;
     return this.#keepFresh(key, text, unpack<T>(text));
   }
 
+  /** Shared by all who ask for it, so nobody may change it. To freeze what is in it as well costs as much as the parsing. */
   #keepFresh(key: Key, text: string, item: T): T {
-    if (this.#fresh.size >= freshLimit) this.#fresh.clear();
-    freeze(item);
+    Object.freeze(item);
+    if (this.#fresh.size >= freshLimit) {
+      this.#lessFresh = this.#fresh;
+      this.#fresh = new Map();
+    }
     this.#fresh.set(key, { text, item });
     return item;
   }
@@ -198,13 +209,6 @@ function unpack<T extends Item>(text: string): T {
   const [rv, item] = JSON.parse(text) as [string, T];
   item.resourceVersion = rv;
   return item;
-}
-
-/** Shared by all who ask for it, so nobody may change it. */
-function freeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
-  Object.freeze(value);
-  for (const key in value) freeze((value as Record<string, unknown>)[key]);
 }
 
 function versionOf(text: string): string {

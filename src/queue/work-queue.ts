@@ -18,6 +18,16 @@ export interface WorkQueueOptions {
   laneOf?(key: string): string;
 }
 
+/** Keys that are looked at as the lanes run dry; undefined only takes its time. */
+export type Source = Iterable<string | undefined>;
+
+interface Feeding {
+  entries: Iterator<string | undefined>;
+  /** Keys that are still to come, as far as is known. */
+  left: number;
+  sinceMs: number;
+}
+
 /** What a worker does with a key. What it throws is a bug: counted, logged, and tried again like a failure. */
 export type Handle = (key: string) => Promise<void> | void;
 
@@ -30,6 +40,8 @@ const retryJitter = 0.5;
 /** Work that needs no I/O would never let go of the process: after so long, or so many, others have their turn. */
 const sliceMs = 8;
 const sliceKeys = 500;
+/** A source is asked for more when fewer keys wait: enough for every worker, and nothing piles up. */
+const fedKeys = 64;
 
 export class WorkQueue {
   #clock: Clock;
@@ -42,6 +54,7 @@ export class WorkQueue {
   /** Added again while a worker has them. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
+  #feedings = new Map<string, Feeding>();
   #handle: Handle | undefined;
   #concurrency = 0;
   #state: 'open' | 'draining' | 'stopped' = 'open';
@@ -65,7 +78,9 @@ export class WorkQueue {
 
   /** Keys that wait for a worker now. */
   get waiting(): number {
-    return this.#lanes.size + this.#dirty.size;
+    let fed = 0;
+    for (const { left } of this.#feedings.values()) fed += Math.max(1, left);
+    return this.#lanes.size + this.#dirty.size + fed;
   }
 
   get delayed(): number {
@@ -104,6 +119,17 @@ export class WorkQueue {
     if (this.#state !== 'open') return;
     if (delayMs <= 0) this.add(key);
     else this.#delays.add(key, delayMs);
+  }
+
+  /**
+   * Everything is to be looked at: the source is asked as workers come free, since a hundred thousand keys added in one go
+   * would stall the process and stand in line before what changes meanwhile. The same name again begins anew.
+   */
+  feed(name: string, source: Source, size: number): void {
+    if (this.#state !== 'open') return;
+    this.#feedings.delete(name);
+    this.#feedings.set(name, { entries: source[Symbol.iterator](), left: size, sinceMs: this.#clock.now() });
+    this.#pump();
   }
 
   /** Said by the worker of the key before it looks at the world: what was added until now is seen by that look. */
@@ -147,6 +173,7 @@ export class WorkQueue {
     this.#lanes.clear();
     this.#delays.clear();
     this.#dirty.clear();
+    this.#feedings.clear();
     const timeUp = new AbortController();
     const waited = pause(this.#clock, withinMs, timeUp.signal);
     let isLate = false;
@@ -164,12 +191,28 @@ export class WorkQueue {
 
   #pump(): void {
     while (this.#handle !== undefined && this.#state === 'open' && this.#running.size < this.#concurrency) {
-      if (this.#lanes.size === 0 || this.#isSliceOver()) return;
+      if ((this.#lanes.size === 0 && this.#feedings.size === 0) || this.#isSliceOver()) return;
+      if (this.#lanes.size < fedKeys) this.#pull();
       const taken = this.#lanes.take();
-      if (taken === undefined) return;
+      if (taken === undefined) continue;
       this.#running.add(taken.key);
       this.#metrics.waited((this.#clock.now() - taken.sinceMs) / 1000);
       void this.#run(taken.key, this.#handle);
+    }
+  }
+
+  /** One entry of the source that came first. */
+  #pull(): void {
+    for (const [name, feeding] of this.#feedings) {
+      const { done, value } = feeding.entries.next();
+      feeding.left--;
+      if (done === true) {
+        this.#feedings.delete(name);
+        this.#tellWatchers();
+      } else if (value === undefined) return;
+      else if (this.#running.has(value)) this.#dirty.set(value, this.#dirty.get(value) ?? feeding.sinceMs);
+      else this.#lanes.push(value, feeding.sinceMs);
+      return;
     }
   }
 
@@ -203,6 +246,10 @@ export class WorkQueue {
       this.#lanes.push(key, sinceMs);
     }
     this.#pump();
+    this.#tellWatchers();
+  }
+
+  #tellWatchers(): void {
     for (const watcher of this.#watchers) watcher();
     this.#watchers.clear();
   }

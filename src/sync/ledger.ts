@@ -104,6 +104,14 @@ export class Ledger {
     return this.#differences;
   }
 
+  keys(): IterableIterator<Key> {
+    return this.#entries.keys();
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
   entries(): IterableIterator<[Key, LedgerEntry]> {
     return this.#entries.entries();
   }

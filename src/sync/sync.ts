@@ -146,8 +146,25 @@ export class Sync {
   enqueueAll(): void {
     const { virtual, host } = this.world.windows;
     this.options.references?.recount(virtual.keys());
-    for (const key of virtual.keys()) this.enqueue(key);
-    for (const hostKey of host.keys()) for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
+    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
+  }
+
+  /** Of both sides: a copy whose object is gone has no other way to be seen. */
+  *#allKeys(sinceMs: number): Generator<Key | undefined> {
+    const { virtual, host } = this.world.windows;
+    for (const key of virtual.keys()) {
+      this.#noteWaiting(key, sinceMs);
+      yield key;
+    }
+    for (const hostKey of host.keys()) {
+      for (const key of this.world.noteHost(hostKey)) {
+        if (virtual.has(key)) continue;
+        this.#noteWaiting(key, sinceMs);
+        yield key;
+      }
+      yield undefined;
+    }
+    this.options.references?.recounted();
   }
 
   /** What the world does not show but a decision hangs on; also for status. */
@@ -155,10 +172,16 @@ export class Sync {
     return this.#hands.circumstances(key);
   }
 
+  /** Before the first lists are in, nobody works: then everything is enqueued anyway. */
   enqueue(key: Key): void {
-    this.ledger.noteDirty(key, this.options.clock.now());
-    this.options.references?.expect(key);
+    if (this.#phase === 'syncing') return;
+    this.#noteWaiting(key, this.options.clock.now());
     this.queue.add(key);
+  }
+
+  #noteWaiting(key: Key, sinceMs: number): void {
+    this.ledger.noteDirty(key, sinceMs);
+    this.options.references?.expect(key);
   }
 
   async #handle(key: Key): Promise<void> {
@@ -251,7 +274,7 @@ export class Sync {
 
   #scheduleAudit(): void {
     this.#audit = this.options.clock.after(auditMs, () => {
-      for (const [key] of this.ledger.entries()) this.queue.add(key);
+      this.queue.feed('audit', this.ledger.keys(), this.ledger.size);
       this.#scheduleAudit();
     });
   }

@@ -70,7 +70,7 @@ describe('the launcher', () => {
     const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
     expect([status, stdout]).toEqual([
       7,
-      '[["run","-c","x"],["--max-semi-space-size=4","--heap-growing-percent=20"]]\n',
+      '[["run","-c","x"],["--max-semi-space-size=16","--heap-growing-percent=20","--v8-pool-size=1","--expose-gc"]]\n',
     ]);
   });
 

@@ -78,6 +78,7 @@ export function scene(options: SceneOptions = {}): Scene {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onEnd: () => () => {},
     version: '1.2.3',
     runtime: 'v26.0.0',
     nodePath: process.execPath,

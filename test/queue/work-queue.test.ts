@@ -122,6 +122,93 @@ test('ten thousand keys that need no I/O leave the process its turns', async () 
   expect(turns).toBeGreaterThanOrEqual(18);
 });
 
+describe('feed()', () => {
+  function* counted(count: number, asked: { keys: number }): Generator<string> {
+    for (let index = 0; index < count; index++) {
+      asked.keys++;
+      yield `fed/${index}`;
+    }
+  }
+
+  test('works through the source to its end, in its order', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    queue.work(2, (key) => void worked.push(key));
+    queue.feed('all', ['a', undefined, 'b', undefined], 4);
+    await queue.whenIdle();
+    expect(worked).toEqual(['a', 'b']);
+  });
+
+  test('asks the source only for what workers can take, and counts the rest as waiting', async () => {
+    const queue = makeQueue();
+    const asked = { keys: 0 };
+    queue.work(2, () => new Promise<void>(() => {}));
+    queue.feed('all', counted(100_000, asked), 100_000);
+    await settle();
+    expect(asked.keys).toBeLessThan(200);
+    expect(queue.waiting + queue.running).toBe(100_000);
+    expect(queue.isIdle).toBe(false);
+    const stopped = queue.stop(0);
+    expect(queue.waiting).toBe(0);
+    await clock.advance(1);
+    expect(await stopped).toBe(false);
+  });
+
+  test('what changes meanwhile in another lane does not wait for the end of the source', async () => {
+    const queue = makeQueue((key) => key.slice(0, key.indexOf('/')));
+    const worked: string[] = [];
+    queue.work(1, (key) => {
+      worked.push(key);
+      if (key === 'fed/500') queue.add('live/a');
+    });
+    queue.feed('all', counted(10_000, { keys: 0 }), 10_000);
+    await queue.whenIdle();
+    expect(worked).toHaveLength(10_001);
+    expect(worked.indexOf('live/a')).toBeLessThan(510);
+  });
+
+  test('a source of the same name takes the place of the one before', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    queue.feed('all', ['old/a', 'old/b'], 2);
+    queue.feed('all', ['new/a'], 1);
+    queue.feed('audit', ['audit/a'], 1);
+    queue.work(1, (key) => void worked.push(key));
+    await queue.whenIdle();
+    expect(worked).toEqual(['new/a', 'audit/a']);
+  });
+
+  test('a key that a worker has goes out again, since the source may tell of something newer', async () => {
+    const queue = makeQueue();
+    const ends: (() => void)[] = [];
+    queue.work(2, () => new Promise<void>((resolve) => ends.push(resolve)));
+    queue.add('a');
+    await settle();
+    queue.feed('all', ['a'], 1);
+    await settle();
+    expect(ends).toHaveLength(1);
+    ends[0]?.();
+    await settle();
+    expect(ends).toHaveLength(2);
+  });
+
+  test('gives the process its turn, however little there is to do for a key', async () => {
+    const queue = makeQueue();
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    queue.work(8, () => {});
+    queue.feed('all', counted(20_000, { keys: 0 }), 20_000);
+    await queue.whenIdle();
+    isDone = true;
+    expect(turns).toBeGreaterThan(20);
+  });
+});
+
 describe('addAfter()', () => {
   test('the earliest of several times counts, with one timer for all keys', async () => {
     const queue = makeQueue();

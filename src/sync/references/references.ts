@@ -174,10 +174,15 @@ export class References {
     this.registry.expect(referrer);
   }
 
-  /** Whoever refers will be looked at again, all of them. */
+  /** Whoever refers will be looked at again, all of them; those whose object is gone are named one by one until `recounted`. */
   recount(referrers: Iterable<Key>): void {
+    this.registry.hold();
     this.registry.recount(referrers);
     this.enqueueAll();
+  }
+
+  recounted(): void {
+    this.registry.release();
   }
 
   /** What a pass over an object came to. */

@@ -24,6 +24,7 @@ export class ReferenceRegistry {
   /** Objects whose last pass failed before all their references were known; their host copies stay as they are. */
   readonly #unsure = new Set<Key>();
   #hasBegun = false;
+  #isHeld = false;
 
   constructor(options: { changed: (reference: Reference) => void; completed: () => void }) {
     this.#changed = options.changed;
@@ -43,8 +44,18 @@ export class ReferenceRegistry {
     this.#uncounted.add(referrer);
   }
 
+  /** Not all who refer are named yet: until the release nothing counts as complete. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    if (this.isComplete) this.#completed();
+  }
+
   get isComplete(): boolean {
-    return this.#hasBegun && this.#uncounted.size === 0;
+    return this.#hasBegun && !this.#isHeld && this.#uncounted.size === 0;
   }
 
   get unsure(): Iterable<Key> {

@@ -199,6 +199,19 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
   });
 
+  it('is not complete while those who refer are still being named, even if all so far are counted', () => {
+    const { registry, heard } = make();
+    registry.hold();
+    registry.recount(['a']);
+    registry.note('a', [toDb]);
+    registry.expect('gone');
+    expect([registry.isComplete, heard]).toEqual([false, ['db']]);
+    registry.release();
+    expect(registry.isComplete).toBe(false);
+    registry.note('gone', []);
+    expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete']]);
+  });
+
   it('a pass that failed takes nothing away from what was known', () => {
     const { registry } = make();
     registry.recount(['a']);
