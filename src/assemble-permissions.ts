@@ -30,7 +30,7 @@ export function hostPermissions({ settings, references, places, isDryRun, needsL
   const { hostNamespace, setOwner, namespaces } = settings;
   const permissions: Permission[] = places.flatMap((namespace) => [
     ...grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace),
-    ...grant('services', ['get'], namespace),
+    ...grant('services', namespaces.enabled && namespace !== hostNamespace ? reads : ['get'], namespace),
   ]);
   if (!namespaces.enabled && setOwner) permissions.push(...grant('services', ['list', 'watch'], hostNamespace));
   if (needsLease) {

@@ -36,6 +36,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (facts.winner !== undefined && facts.winner !== facts.key) {
     return decideStrays(facts, collision(facts.winner));
   }
+  if (isBesideTheirs(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);
 }
@@ -93,14 +94,7 @@ function decideCreate(
   if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
     const { service } = memory.hostService;
-    if (service !== undefined && service.isCopyOf !== facts.key) {
-      return done({
-        kind: 'refused',
-        reason: 'HostNameTaken',
-        message: 'its host name is taken by a Service of the host cluster itself',
-        detail: notOurCopy,
-      });
-    }
+    if (service !== undefined && service.isCopyOf !== facts.key) return done(takenByService);
   }
   const owner = ownerReference(facts.owner, virtual.hasController === true);
   const object = renderCreate(virtual, draft, { translation, owner });
@@ -122,6 +116,19 @@ interface Presence {
 }
 
 const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
+
+const takenByService: Outcome = {
+  kind: 'refused',
+  reason: 'HostNameTaken',
+  message: 'its host name is taken by a Service of the host cluster itself',
+  detail: notOurCopy,
+};
+
+/** What keeps a copy from being created takes it away too, or the order of events would decide whose clients it serves. */
+function isBesideTheirs({ key, host, hostService }: Facts, { placement }: Translation): boolean {
+  if (host === undefined || hostService === undefined || hostService.isCopyOf === key) return false;
+  return judgeOwnership(host, key, placement).kind === 'ours';
+}
 
 /** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
 function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {

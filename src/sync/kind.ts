@@ -3,6 +3,7 @@
 import type { Item } from '../cluster/window.ts';
 import type { ResourceRef } from '../cluster/writer.ts';
 import type { Key, KubeObject, OwnerReference } from '../object/object.ts';
+import { annotatedKeyOf } from './ownership.ts';
 import type { Placement } from './placement.ts';
 
 export interface VirtualItem extends Item {
@@ -25,6 +26,12 @@ export interface HostItem extends Item {
 export interface ServiceItem extends Item {
   hasSelector?: true;
   isDeleting?: true;
+}
+
+/** A Service of the host: what counts is whose copy it is. */
+export interface HostServiceItem extends ServiceItem {
+  /** The virtual Service that it says it is a copy of; undefined for one of the host's own people. */
+  isCopyOf?: Key;
 }
 
 export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
@@ -60,6 +67,11 @@ export function projectService(object: KubeObject): ServiceItem {
     ...(isFilled(selector) && { hasSelector: true as const }),
     ...(object.metadata.deletionTimestamp !== undefined && { isDeleting: true as const }),
   };
+}
+
+export function projectHostService(object: KubeObject): HostServiceItem {
+  const isCopyOf = annotatedKeyOf({ ...identityOf(object), annotations: object.metadata.annotations ?? {} });
+  return { ...projectService(object), ...(isCopyOf !== undefined && { isCopyOf }) };
 }
 
 export function identityOf(object: KubeObject): Item {

@@ -6,7 +6,7 @@ import { type Key, keyOf } from '../object/object.ts';
 import { absorb } from './absorb.ts';
 import type { Agreement } from './base.ts';
 import { decide } from './decide.ts';
-import { projectService } from './kind.ts';
+import { projectHostService } from './kind.ts';
 import {
   type BackValues,
   type Facts,
@@ -16,7 +16,6 @@ import {
   type Request,
   type Step,
 } from './step.ts';
-import { objectKeys } from './words.ts';
 import type { Circumstances, World } from './world.ts';
 
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
@@ -125,9 +124,5 @@ function remember(memory: Memory, request: Request, answer: Answer): Memory {
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return memory;
   if (answer.kind === 'notFound') return { ...memory, hostService: { known: true, service: undefined } };
   if (answer.kind !== 'ok') return memory;
-  const annotations = answer.object.metadata.annotations;
-  const name = annotations?.[objectKeys.name];
-  const namespace = annotations?.[objectKeys.namespace];
-  const isCopyOf = name && namespace ? { isCopyOf: keyOf(namespace, name) } : {};
-  return { ...memory, hostService: { known: true, service: { ...projectService(answer.object), ...isCopyOf } } };
+  return { ...memory, hostService: { known: true, service: projectHostService(answer.object) } };
 }

@@ -5,7 +5,7 @@ import type { Key, KubeObject } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
 import type { Agreement } from './base.ts';
 import type { Draft } from './draft.ts';
-import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
+import type { HostItem, HostServiceItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import type { Place } from './placement.ts';
 
@@ -35,6 +35,8 @@ export interface Facts {
   service: ServiceItem | undefined;
   place: Place | undefined;
   host: HostItem | undefined;
+  /** The Service at that place, where Services of the host are watched: in namespaces that are mapped. */
+  hostService?: HostServiceItem | undefined;
   /** Host objects of ours for this key at places where it no longer belongs; namespace-mapping mode only. */
   strays: readonly HostItem[];
   /** The key that may hold the host name when several claim it; undefined when nobody else does. */
@@ -115,7 +117,7 @@ export type Step = { kind: 'request'; request: Request } | { kind: 'done'; outco
 
 /** What one pass over a key remembers between its requests. */
 export interface Memory {
-  hostService: { known: false } | { known: true; service: (ServiceItem & { isCopyOf?: Key }) | undefined };
+  hostService: { known: false } | { known: true; service: HostServiceItem | undefined };
   mustRead: 'host' | 'virtual' | undefined;
   conflicts: number;
   /** Edits of the host that have reached the virtual side in this pass: a further edit there is one on top of them. */

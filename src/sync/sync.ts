@@ -223,17 +223,22 @@ export class Sync {
   }
 
   #openWindows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
-    const { virtual, services, host, owner } = this.world.windows;
-    return [virtual, services, host, ...(owner ? [owner] : [])] as Windows['virtual'][];
+    const { virtual, services, host, owner, hostServices } = this.world.windows;
+    const some = [owner, hostServices].filter((window) => window !== undefined);
+    return [virtual, services, host, ...some] as Windows['virtual'][];
   }
 
   #listen(): void {
-    const { virtual, services, host, owner } = this.world.windows;
+    const { virtual, services, host, owner, hostServices } = this.world.windows;
+    const hostServiceChanged = (hostKey: Key): void => {
+      for (const key of this.world.claimantsOf(hostKey)) this.enqueue(key);
+    };
     this.#unsubscribe = [
       this.#listenVirtual(virtual, 'endpoints'),
       this.#listenVirtual(services, 'services'),
       host.subscribe({ changed: ({ key }) => this.#hostChanged(key) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
+      ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
   }
 

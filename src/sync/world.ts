@@ -1,11 +1,11 @@
 // What sync can see of both clusters, put together for one key: the only place where the windows are read. In: windows and
 // the rules in force. Out: facts. It must never write, and never remember more than which keys claim which host name.
 import type { Window } from '../cluster/window.ts';
-import { type Key, keyOf } from '../object/object.ts';
+import { type Key, keyOf, splitKey } from '../object/object.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { Claims, chooseWinner } from './claims.ts';
 import { draftHost, type Translation } from './draft.ts';
-import type { HostItem, ServiceItem, VirtualItem } from './kind.ts';
+import type { HostItem, HostServiceItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from './ownership.ts';
 import type { Patcher } from './patch/patcher.ts';
@@ -19,6 +19,8 @@ export interface Windows {
   host: Window<HostItem>;
   /** The Service VC in HNS; undefined when no owner reference is written. */
   owner: Window<ServiceItem> | undefined;
+  /** Services of the host namespaces that are mapped, where names are shared with the host's own people. */
+  hostServices?: Window<HostServiceItem> | undefined;
 }
 
 export interface Rules {
@@ -79,8 +81,7 @@ export class World {
 
   /** A host object came, changed or went; returns the keys that must look at it. */
   noteHost(hostKey: Key): Set<Key> {
-    const slash = hostKey.indexOf('/');
-    const place = { namespace: hostKey.slice(0, slash), name: hostKey.slice(slash + 1) };
+    const place = splitKey(hostKey);
     const keys = new Set<Key>(this.claims.claimants(place));
     const host = this.windows.host.get(hostKey);
     const annotated = host === undefined ? undefined : annotatedKeyOf(host);
@@ -89,6 +90,11 @@ export class World {
     }
     if (this.#isMapped()) this.#indexHost(hostKey, annotated);
     return keys;
+  }
+
+  /** A Service of the host came, changed or went: who would have its name. */
+  claimantsOf(hostKey: Key): readonly Key[] {
+    return this.claims.claimants(splitKey(hostKey));
   }
 
   placeOf(key: Key): Place | undefined {
@@ -127,6 +133,7 @@ export class World {
       service,
       place,
       host,
+      hostService: place && this.windows.hostServices?.get(keyOf(place.namespace, place.name)),
       draft,
       patchFailure: undefined,
       reversed: undefined,

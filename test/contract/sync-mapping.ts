@@ -104,6 +104,51 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(ipsOf(await onHost('h-a', 'ours'))).toEqual(['10.0.0.1']);
     });
 
+    it.each([undefined, { app: 'theirs' }])(
+      'a Service of the host’s people that comes later takes the name, selector %o; when it goes, the copy returns',
+      async (selector) => {
+        const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
+        await stage.pair({ namespace: 'team-a', name: 'web', service: { onHost: false } });
+        await stage.pair({ namespace: 'team-a', name: 'other' });
+        await daemon.settled();
+        expect(ipsOf(await onHost('h-a', 'web'))).toEqual(['10.0.0.1']);
+        const spec = {
+          ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }],
+          ...(selector && { selector }),
+        };
+        await stage.create('host', 'services', { metadata: at('h-a', 'web'), spec });
+        await until('the end of the copy', async () =>
+          daemon.of('web', 'team-a')?.state === 'refused/HostNameTaken' ? true : undefined,
+        );
+        await daemon.settled();
+        expect(ipsOf(await onHost('h-a', 'web'))).not.toContain('10.0.0.1');
+        expect(await stage.tenants('web', 'team-a')).toBeDefined();
+        await until('an event', async () =>
+          (await stage.events('web', 'team-a')).find(({ reason }) => reason === 'HostNameTaken'),
+        );
+        await stage.forgetWrites();
+        await stage.remove('host', 'services', at('h-a', 'web'));
+        await until('the copy', async () =>
+          ipsOf(await onHost('h-a', 'web')).includes('10.0.0.1') ? true : undefined,
+        );
+        await daemon.settled();
+        expect(daemon.of('other', 'team-a')?.state).toBe('inSync');
+        expect(await stage.writes()).toContain('host create ');
+      },
+    );
+
+    it('without the right to watch those Services the start fails, and says where', async () => {
+      const watchless = clusterRoleRights().map((right) =>
+        right.resources.includes('services') ? { ...right, verbs: ['get', 'list'] } : right,
+      );
+      await ground().host.grant(watchless);
+      const started = await stage.assemble({ config: mapped({ 'team-a': 'h-a' }) }).startOnce();
+      expect(started).toMatchObject({
+        kind: 'faults',
+        faults: [{ message: expect.stringContaining('not allowed to watch services in namespace "h-a"') }],
+      });
+    });
+
     it('two virtual clusters of one name never touch each other’s objects', async () => {
       const one = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web' });
