@@ -1,6 +1,9 @@
 // Part of the front door: which kinds the reference patches of a configuration name, and the windows onto them. Kinds that no
-// patch names are not watched.
+// patch names are not watched, only searched once for what earlier patches have left.
 import type { DaemonOptions } from './cli/rooms.ts';
+import type { Connection } from './cluster/connection.ts';
+import { listPages } from './cluster/list-pages.ts';
+import { checkPermissions, type Permission } from './cluster/probe.ts';
 import type { Item, Window } from './cluster/window.ts';
 import type { ResourceRef } from './cluster/writer.ts';
 import type { Settings } from './config/settings.ts';
@@ -13,6 +16,7 @@ import {
   projectVirtualContent,
 } from './sync/references/content-kind.ts';
 import type { ContentWindows } from './sync/references/content-world.ts';
+import type { FoundCopies, FoundCopy } from './sync/references/leftovers.ts';
 import type { ReferenceSettings } from './sync/references/references.ts';
 import { importableLabel, markerLabel } from './sync/words.ts';
 
@@ -58,4 +62,40 @@ export function openContentWindows(
       projectImportable(object, virtualClusterName),
     ),
   };
+}
+
+export interface CopySearch {
+  host: Connection;
+  virtualClusterName: string;
+  /** Host namespaces that copies may stand in; undefined = all of them. */
+  places: readonly (string | undefined)[];
+  signal: AbortSignal;
+}
+
+/** Asks first whether it may: a request that is refused looks like an attack to whoever reads the audit log of the host. */
+export async function findCopies({ resource }: ContentKind, search: CopySearch): Promise<FoundCopies> {
+  const { host, virtualClusterName, places, signal } = search;
+  const rights = places.flatMap((namespace) =>
+    (['list', 'delete'] as const).map(
+      (verb): Permission => ({ verb, group: '', resource: resource.resource, namespace }),
+    ),
+  );
+  const [missing] = await checkPermissions(host, rights);
+  if (missing !== undefined) return { kind: 'forbidden', message: missing.message };
+  const copies: FoundCopy[] = [];
+  const accept = (object: KubeObject): void => {
+    const copy = projectCopy(object, virtualClusterName);
+    if (copy === undefined) return;
+    const { content: _, ...found } = copy;
+    copies.push(found);
+  };
+  for (const namespace of places) {
+    const labelSelector = `${markerLabel}=${virtualClusterName}`;
+    const scope = { ref: resource, namespace, labelSelector, fieldSelector: undefined };
+    const result = await listPages({ connection: host, scope, signal, page: () => {}, accept });
+    if (result.kind === 'failed' && result.answer.kind === 'forbidden')
+      return { kind: 'forbidden', message: `not allowed to list ${resource.resource}` };
+    if (result.kind !== 'listed') return { kind: 'failed' };
+  }
+  return { kind: 'found', copies };
 }

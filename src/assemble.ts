@@ -4,8 +4,8 @@ import { Clusters } from './assemble-connections.ts';
 import { openDaemonLease } from './assemble-lease.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
-import { openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
-import { hostNamespaces, mappingsOf, openHostServices, openHostWindow } from './assemble-windows.ts';
+import { findCopies, openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
+import { hostNamespaces, mappingsOf, openHostWindow } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
@@ -24,6 +24,7 @@ import { setGauges } from './sync/gauges.ts';
 import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
 import type { ContentKind } from './sync/references/content-kind.ts';
 import type { ContentWindows } from './sync/references/content-world.ts';
+import type { FoundCopies } from './sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from './sync/references/references.ts';
 import { createRules } from './sync/rules.ts';
 import { objectStatus, patchedObjectStatus, syncStatus } from './sync/status.ts';
@@ -53,6 +54,7 @@ class AssembledDaemon implements Daemon {
   #end: (why: string) => void = () => {};
   #phase: 'new' | 'starting' | 'running' | 'stopped' = 'new';
   #takingOver: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -64,6 +66,7 @@ class AssembledDaemon implements Daemon {
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#openContentWindows(kind),
+      findCopies: (kind) => this.#findCopies(kind),
       clock,
       random,
       log,
@@ -222,6 +225,13 @@ class AssembledDaemon implements Daemon {
     });
   }
 
+  async #findCopies(kind: ContentKind): Promise<FoundCopies> {
+    const host = this.#clusters.connections?.host;
+    if (host === undefined) return { kind: 'failed' };
+    const { virtualClusterName } = this.#settings;
+    return findCopies(kind, { host, virtualClusterName, places: this.#places(), signal: this.#stopping.signal });
+  }
+
   #openWindows(rules: Rules): Windows {
     const { kind } = rules.translation;
     const { hostNamespace, virtualClusterName, setOwner } = this.#settings;
@@ -234,10 +244,6 @@ class AssembledDaemon implements Daemon {
       virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
       services: this.#open('virtual', servicesResource, {}, projectService),
       host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
-      hostServices: openHostServices(this.#mappings, {
-        hostNamespace,
-        open: (scope, project) => this.#open('host', servicesResource, scope, project),
-      }),
       owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
     };
   }
@@ -252,6 +258,7 @@ class AssembledDaemon implements Daemon {
   async stop(): Promise<void> {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
+    this.#stopping.abort();
     this.#gauges?.cancel();
     const sync = this.#sync;
     if (sync !== undefined) {

@@ -53,7 +53,17 @@ export class ClusterClient {
 
   /** Every object of a namespace, or of the cluster with an empty one, page by page. */
   async list(ref: ResourceRef, namespace: string, query: Record<string, string> = {}): Promise<KubeObject[]> {
-    const found: KubeObject[] = [];
+    const listed = await this.tryList(ref, namespace, query);
+    if (listed.kind === 'listed') return listed.objects;
+    throw faultOf(listed.answer, `list ${ref.resource}`);
+  }
+
+  async tryList(
+    ref: ResourceRef,
+    namespace: string,
+    query: Record<string, string> = {},
+  ): Promise<{ kind: 'listed'; objects: KubeObject[] } | { kind: 'failed'; answer: Exclude<Answer, { kind: 'ok' }> }> {
+    const objects: KubeObject[] = [];
     let next = '';
     do {
       const parameters = new URLSearchParams({
@@ -62,14 +72,13 @@ export class ClusterClient {
         ...(next === '' ? {} : { continue: next }),
       });
       const path = `${pathOf(ref, { namespace, name: '' })}?${parameters}`;
-      const page = expectOk(
-        await this.#request({ method: 'GET', path, maxBytes: pageBytesLimit }),
-        `list ${ref.resource}`,
-      );
-      found.push(...((page['items'] as KubeObject[] | null | undefined) ?? []));
+      const answer = await this.#request({ method: 'GET', path, maxBytes: pageBytesLimit });
+      if (answer.kind !== 'ok') return { kind: 'failed', answer };
+      const page = answer.object;
+      objects.push(...((page['items'] as KubeObject[] | null | undefined) ?? []));
       next = (page.metadata as { continue?: string }).continue ?? '';
     } while (next !== '');
-    return found;
+    return { kind: 'listed', objects };
   }
 
   close(): Promise<void> {
@@ -93,7 +102,11 @@ function pathOf(ref: ResourceRef, { namespace, name }: Place): string {
 /** The object, or a fault of the environment with what the server said. */
 export function expectOk(answer: Answer, action: string): KubeObject {
   if (answer.kind === 'ok') return answer.object;
+  throw faultOf(answer, action);
+}
+
+export function faultOf(answer: Exclude<Answer, { kind: 'ok' }>, action: string): CommandFault {
   const said = 'message' in answer ? answer.message : answer.reason;
   const hint = 'fix' in answer && typeof answer.fix === 'string' && answer.fix !== '' ? { hint: answer.fix } : {};
-  throw new CommandFault(exitCodes.environment, `cannot ${action}: ${said}`, hint);
+  return new CommandFault(exitCodes.environment, `cannot ${action}: ${said}`, hint);
 }

@@ -233,6 +233,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Take our annotations off the host objects so that vCluster can take over, or remove the copies',
     details: [
       'Stop the daemon first: a running one would put everything back. Only objects that are provably ours are touched, each with its uid and resourceVersion as a precondition.',
+      'With --delete the Secrets and ConfigMaps go too that reference patches have copied to the host, now or earlier; without the right to list them that is said, and the rest is done.',
     ],
     options: [
       ...settingOptions,

@@ -11,6 +11,7 @@ import { openCluster } from '../../src/cli/open-cluster.ts';
 import { systemClock } from '../../src/clock.ts';
 import { endpointsResource, leasesResource } from '../../src/cluster/writer.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { generatedName } from '../../src/object/names.ts';
 import type { KubeObject } from '../../src/object/object.ts';
 import { scene } from './scene.ts';
 
@@ -26,7 +27,7 @@ function real(context: Context): Context {
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'hostward-release-'));
-  cluster = await startDevcluster({ name: 'host' });
+  cluster = await startDevcluster({ name: 'host', users: [{ name: 'operator', token: 'operator-token' }] });
   kubeconfig = join(folder, 'host.kubeconfig');
   await writeFile(kubeconfig, cluster.kubeconfig);
   host = await openCluster(real(scene().context), { name: 'host', kubeconfig });
@@ -73,8 +74,17 @@ beforeEach(async () => {
 });
 
 async function release(...argv: string[]) {
-  const { context, out, err } = scene();
-  const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc', '--host-kubeconfig', kubeconfig];
+  return releaseWith({}, ...argv);
+}
+
+async function releaseWith(how: { patches?: object[]; kubeconfig?: string }, ...argv: string[]) {
+  const file = '/home/vcluster.yaml';
+  const { patches = [] } = how;
+  const { context, out, err } = scene({
+    files: { [file]: JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }) },
+  });
+  const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
+  names.push('--host-kubeconfig', how.kubeconfig ?? kubeconfig, '--config', file);
   const code = await runCommandLine(real(context), ['release', ...names, ...argv]);
   return { code, out: out(), err: err() };
 }
@@ -85,6 +95,90 @@ async function annotations(): Promise<Record<string, string[]>> {
     Object.keys(object.metadata.annotations!).filter((key) => key.startsWith('hostward.dev/'));
   return Object.fromEntries(objects.map((object) => [object.metadata.name!.split('-')[0]!, own(object)]));
 }
+
+const contents = [
+  { kind: 'Secret', resource: { path: 'api/v1', resource: 'secrets' } },
+  { kind: 'ConfigMap', resource: { path: 'api/v1', resource: 'configmaps' } },
+] as const;
+
+/** As reference patches leave it behind, but for what is given. */
+function contentCopy(kind: string, name: string, hostName: string, extra: Record<string, string> = {}): KubeObject {
+  const labels = { 'vcluster.loft.sh/managed-by': 'vc', 'vcluster.loft.sh/namespace': 'shop' };
+  const annotations = {
+    'vcluster.loft.sh/object-name': name,
+    'vcluster.loft.sh/object-namespace': 'shop',
+    'vcluster.loft.sh/object-uid': 'u',
+    'vcluster.loft.sh/object-kind': `/v1, Kind=${kind}`,
+    'vcluster.loft.sh/object-host-name': hostName,
+    'vcluster.loft.sh/object-host-namespace': 'vcluster-vc',
+    ...extra,
+  };
+  const metadata = { name: hostName, namespace: 'vcluster-vc', labels, annotations };
+  return { apiVersion: 'v1', kind, metadata, data: {} };
+}
+
+describe('hostward release --delete of what references exported', () => {
+  const generated = (name: string) => generatedName({ name, namespace: 'shop' }, 'vc');
+  const left = async () =>
+    (await Promise.all(contents.map(({ resource }) => host.list(resource, 'vcluster-vc'))))
+      .flat()
+      .map(({ metadata: { name } }) => name)
+      .filter((name) => name !== 'kube-root-ca.crt');
+
+  const clear = async () => {
+    for (const { resource } of contents)
+      for (const object of await host.list(resource, 'vcluster-vc'))
+        await host.remove(resource, { namespace: 'vcluster-vc', name: object.metadata.name! });
+  };
+  afterAll(clear);
+  beforeEach(async () => {
+    await clear();
+    for (const { kind, resource } of contents) {
+      await host.create(resource, contentCopy(kind, 'db', generated('db')));
+      await host.create(resource, contentCopy(kind, 'held', generated('held'), { 'hostward.dev/pause': 'true' }));
+      await host.create(resource, contentCopy(kind, 'db', 'db-x-shop-x-vc'));
+      const own = { name: 'own', namespace: 'vcluster-vc', labels: { 'vcluster.loft.sh/managed-by': 'vc' } };
+      await host.create(resource, { apiVersion: 'v1', kind, metadata: own });
+    }
+  });
+
+  it('takes the copies, and nothing that vCluster or the host’s people have made', async () => {
+    const { code, out } = await release('--delete');
+    expect(code).toBe(0);
+    for (const { kind } of contents) {
+      expect(out).toContain(`deleted ${kind} vcluster-vc/${generated('db')}\n`);
+      expect(out).toContain(`left alone ${kind} vcluster-vc/${generated('held')}: it is marked hostward.dev/pause\n`);
+      expect(out).toContain(`left alone ${kind} vcluster-vc/own: it is no copy that a reference made\n`);
+    }
+    expect(await left()).toEqual(contents.flatMap(() => ['db-x-shop-x-vc', 'own', generated('held')].sort()));
+    expect((await release('--delete')).out).toContain('0 deleted');
+  });
+
+  it('leaves them where they are when the objects are only handed back, for those name them', async () => {
+    const { out } = await release();
+    expect(out).not.toContain('Secret');
+    expect(await left()).toHaveLength(8);
+  });
+
+  it('says in one line what it had no right to look for, and fails only where a patch names the kind', async () => {
+    cluster.access.setRules('operator', [
+      { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'list', 'patch', 'delete'] },
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
+    ]);
+    const own = join(folder, 'operator.kubeconfig');
+    await writeFile(own, cluster.kubeconfigFor('operator', 'operator-token'));
+    const { code, out } = await releaseWith({ kubeconfig: own }, '--delete');
+    expect([code, out]).toEqual([0, expect.stringContaining('left alone secrets in vcluster-vc: not looked for, ')]);
+    expect(out).toContain('1 deleted');
+    const patches = [{ path: 'metadata.annotations.k', reference: { apiVersion: 'v1', kind: 'Secret' } }];
+    const named = await releaseWith({ kubeconfig: own, patches }, '--delete');
+    expect([named.code, named.err]).toEqual([
+      3,
+      expect.stringContaining('failed secrets in vcluster-vc: cannot list secrets'),
+    ]);
+    expect(await left()).toHaveLength(8);
+  });
+});
 
 describe('hostward release', () => {
   it('takes our annotations off what is ours, and leaves the rest', async () => {

@@ -61,10 +61,14 @@ export function copyPlaceOf(
   const place = placement.placeOfObject({ namespace, name });
   const isMapped = mode === 'mapped' && place?.name === name;
   if (place === undefined || isMapped) return place;
-  if (naming === 'generated') return { namespace: hostNamespace, name: generatedName(reference, virtualCluster) };
+  if (naming === 'generated') return generatedPlaceOf(reference, placement);
   // vCluster's one exception: the API server of the virtual cluster is the Service named like it.
   const isApiServer = name === 'kubernetes' && namespace === 'default' && (kind === 'Service' || kind === 'Endpoints');
   return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
+}
+
+export function generatedPlaceOf(reference: Reference, { hostNamespace, virtualCluster }: Placement): Place {
+  return { namespace: hostNamespace, name: generatedName(reference, virtualCluster) };
 }
 
 /** Where on the host the object stands that is known to the tenant under its own name. */

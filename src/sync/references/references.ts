@@ -13,6 +13,7 @@ import { type ContentKind, contentKinds } from './content-kind.ts';
 import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
+import { type FoundCopies, Leftovers } from './leftovers.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from './names.ts';
 import { contentStates, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { type CountedReference, ReferenceRegistry } from './registry.ts';
@@ -28,6 +29,8 @@ export interface ReferenceSettings {
 export interface ReferencesOptions {
   settings: ReferenceSettings;
   openWindows: (kind: ContentKind) => ContentWindows;
+  /** Host objects of a kind that no patch names, with the marker label of this virtual cluster. */
+  findCopies: (kind: ContentKind) => Promise<FoundCopies>;
   clock: Clock;
   random: () => number;
   log: Log;
@@ -63,6 +66,7 @@ export class References {
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   #settings: ReferenceSettings;
   #host: ReferenceHost | undefined;
+  #leftovers: Leftovers | undefined;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
 
   constructor(options: ReferencesOptions) {
@@ -77,6 +81,7 @@ export class References {
       changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
       completed: () => {
         for (const sync of this.#syncs.values()) sync.enqueueUndecided();
+        this.#leftovers?.begin();
       },
     });
   }
@@ -85,6 +90,7 @@ export class References {
   async start(host: ReferenceHost): Promise<void> {
     this.#host = host;
     this.#phase = 'open';
+    this.#leftovers = this.#openLeftovers(host);
     await this.#openKinds(this.#settings.kinds);
   }
 
@@ -96,7 +102,7 @@ export class References {
 
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
-    await Promise.all([...this.#opened.values()].map(({ sync }) => sync.stop(withinMs)));
+    await Promise.all([this.#leftovers?.stop(), ...[...this.#opened.values()].map(({ sync }) => sync.stop(withinMs))]);
   }
 
   /** A new configuration. A kind that is named no more keeps its windows: what was copied has to be taken back. */
@@ -147,12 +153,31 @@ export class References {
       mayWrite: host.mayWrite,
       owner: host.owner,
       isListInDoubt: host.isListInDoubt,
-      isMentioned: (text) => [...this.registry.unsure].some((referrer) => host.isMentioned(referrer, text)),
+      isMentioned: (text) => this.#isMentioned(text),
       standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),
       refused: (key, note) => {
         for (const referrer of this.registry.referrersOf(world.referenceOf(key))) host.tell(referrer, note);
       },
     });
+  }
+
+  #openLeftovers({ hostWriter, mayWrite, rules, isListInDoubt }: ReferenceHost): Leftovers {
+    const { findCopies, clock, log } = this.#options;
+    return new Leftovers({
+      findCopies,
+      hostWriter,
+      placement: () => rules().translation.placement,
+      mayWrite,
+      isNamed: (kind) => this.#opened.has(kind),
+      isMentioned: (text) => isListInDoubt() || this.#isMentioned(text),
+      clock,
+      log,
+      series: this.#series,
+    });
+  }
+
+  #isMentioned(text: string): boolean {
+    return [...this.registry.unsure].some((referrer) => this.#host?.isMentioned(referrer, text));
   }
 
   #standingOf(reference: Reference): Standing {
@@ -211,25 +236,29 @@ export class References {
       for (const [state, count] of countsOf(sync)) this.#series.objects(kind, state, count);
   }
 
-  /** Undefined when no content is moved. */
+  /** Undefined when no content is moved, and none is known to be left. */
   status(): object | undefined {
-    if (this.#syncs.size === 0) return undefined;
-    return Object.fromEntries(
-      [...this.#syncs].map(([kind, sync]) => {
-        const trouble: { object: Key; state: string; message: string }[] = [];
-        for (const [object, outcome] of sync.outcomes) {
-          const state = stateOf(outcome);
-          const message = 'message' in outcome ? outcome.message : undefined;
-          if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
-        }
-        return [kind, { ...Object.fromEntries(countsOf(sync)), trouble }];
-      }),
-    );
+    const notes = this.#leftovers?.notes ?? new Map<string, string>();
+    if (this.#syncs.size === 0 && notes.size === 0) return undefined;
+    return Object.fromEntries([
+      ...[...this.#syncs].map(([kind, sync]) => [kind, statusOf(sync)]),
+      ...[...notes].filter(([kind]) => !this.#syncs.has(kind)).map(([kind, note]) => [kind, { note }]),
+    ]);
   }
 
   get isIdle(): boolean {
-    return [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
+    return (this.#leftovers?.isIdle ?? true) && [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
   }
+}
+
+function statusOf(sync: ContentSync): object {
+  const trouble: { object: Key; state: string; message: string }[] = [];
+  for (const [object, outcome] of sync.outcomes) {
+    const state = stateOf(outcome);
+    const message = 'message' in outcome ? outcome.message : undefined;
+    if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
+  }
+  return { ...Object.fromEntries(countsOf(sync)), trouble };
 }
 
 function countsOf(sync: ContentSync): Map<string, number> {

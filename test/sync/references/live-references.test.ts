@@ -8,6 +8,7 @@ import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/names.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
+import { markerLabel } from '../../../src/sync/words.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-ground.ts';
 import { roleRights, SyncStage } from '../../contract/sync-stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
@@ -35,6 +36,9 @@ const virtualRights: Right[] = [
   { group: '', resources: ['events'], verbs: ['create', 'patch'] },
 ];
 const contentRights: Right = { group: '', resources: content, verbs: all };
+interface Noted {
+  references?: Record<string, { note?: string }>;
+}
 const inHost = (name: string) => ({ namespace: hostNamespace, name });
 
 describe('references between two embedded API servers', () => {
@@ -189,6 +193,32 @@ describe('references between two embedded API servers', () => {
     daemon?.apply(without.settings, without.patches);
     await shows('no copy of it', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
     expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe('db');
+  });
+
+  it('what a patch exported goes after it went while we were down, with the right to look, and else that is said', async () => {
+    const { hostward } = configuration;
+    await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
+    await stage.pair({ name: 'web', metadata: { annotations: { k: 'db' } } });
+    await begin();
+    await shows('a copy of the Secret', async () => (await valueIn('host', inHost(nameOf('db')))) === 'djE=');
+    await daemon?.stop();
+    await stage.create('host', 'secrets', secret(hostNamespace, 'own', 'b3du', { [markerLabel]: virtualCluster }));
+
+    await ground.host.grant(roleRights());
+    await begin({ hostward });
+    const notes = () => (daemon?.status() as Noted | undefined)?.references;
+    await shows('a note', async () => notes()?.['Secret']?.note?.includes('not allowed to list secrets') === true);
+    expect(await valueIn('host', inHost(nameOf('db')))).toBe('djE=');
+    expect(await stage.forbidden()).toEqual([]);
+    await daemon?.stop();
+
+    const search = { ...contentRights, namespace: hostNamespace, verbs: ['list', 'delete'] };
+    await ground.host.grant([...roleRights(), search]);
+    await begin({ hostward });
+    await shows('no copy of it', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
+    expect(await valueIn('host', inHost('own'))).toBe('b3du');
+    expect(notes()).toBeUndefined();
+    expect(await stage.forbidden()).toEqual([]);
   });
 
   it('a daemon whose Secrets cannot be listed writes no name, and stops when it is told to', async () => {

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../../src/object/object.ts';
 import { openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';
+import type { FoundCopies } from '../../../src/sync/references/leftovers.ts';
 import type { Naming } from '../../../src/sync/references/names.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
 import { createRules } from '../../../src/sync/rules.ts';
@@ -21,6 +22,8 @@ export interface ReferenceOptions extends Omit<PaperOptions, 'patches'> {
   naming?: Naming;
   exported?: readonly string[];
   log?: Log;
+  /** What the host says to a search for copies of kinds that no patch names, instead of what it has. */
+  search?: () => FoundCopies;
 }
 
 export const toSecret = entry({ path: 'metadata.annotations["k"]', reference: { apiVersion: 'v1', kind: 'Secret' } });
@@ -83,6 +86,7 @@ export class ReferenceWorld extends PaperWorld {
         copies: open(`copies ${resource}`, this.host, (object) => projectCopy(object, 'vc')),
         importable: open(`importable ${resource}`, this.host, (object) => projectImportable(object, 'vc')),
       }),
+      findCopies: async ({ resource: { resource } }) => this.given.search?.() ?? this.#copiesOf(resource),
       clock: this.clock,
       random: () => 0.5,
       log: this.given.log ?? silentLog,
@@ -95,6 +99,10 @@ export class ReferenceWorld extends PaperWorld {
       metrics: this.metrics,
       ...over,
     });
+  }
+
+  #copiesOf(resource: string): FoundCopies {
+    return { kind: 'found', copies: this.host.list(resource).flatMap((object) => projectCopy(object, 'vc') ?? []) };
   }
 
   /** The configuration changes while the daemon runs. */

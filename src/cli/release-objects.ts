@@ -1,0 +1,185 @@
+// What `hostward release` does to the objects of a host: each one judged by what is written on it, and written or removed with
+// preconditions. Only what is provably ours; what somebody else wrote in between is judged anew.
+
+import { type Clock, pause } from '../clock.ts';
+import { endpointsResource, type ResourceRef } from '../cluster/writer.ts';
+import type { Settings } from '../config/settings.ts';
+import { type KubeObject, keyOf } from '../object/object.ts';
+import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/ownership.ts';
+import type { Placement } from '../sync/placement.ts';
+import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
+import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
+import { controlledByKey, markerLabel, pauseKey } from '../sync/words.ts';
+import { type ClusterClient, faultOf, type Place } from './cluster-client.ts';
+import type { Context } from './context.ts';
+import { mappingsOf, rulesOf } from './rules-of.ts';
+
+/** Enough to keep an API server busy without crowding out the cluster's own work. */
+const inFlight = 8;
+const triesPerObject = 5;
+const defaultRetryMs = 1_000;
+
+export interface Released {
+  done: string[];
+  left: { object: string; why: string }[];
+  failed: { object: string; why: string }[];
+}
+
+interface How {
+  settings: Settings;
+  isDelete: boolean;
+  isDryRun: boolean;
+}
+
+/** One kind of object that may carry our marks. */
+interface Target {
+  resource: ResourceRef;
+  /** Before the name where objects of several kinds are told of. */
+  prefix: string;
+  /** Why an object is not to be touched. */
+  reasonToLeave(look: HostLook): string | undefined;
+  /** Not being allowed to look for it is no failure: the configuration does not ask for that right. */
+  isOptional: boolean;
+}
+
+interface Work {
+  clock: Clock;
+  host: ClusterClient;
+  target: Target;
+  how: How;
+}
+
+export async function releaseAll(context: Context, host: ClusterClient, how: How): Promise<Released> {
+  const released: Released = { done: [], left: [], failed: [] };
+  // Endpoints first: what they refer to goes when nothing names it any more.
+  for (const target of targetsOf(how)) await releaseKind({ clock: context.clock, host, target, how }, released);
+  for (const list of Object.values(released)) list.sort((a: unknown, b: unknown) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  return released;
+}
+
+function targetsOf({ settings, isDelete }: How): Target[] {
+  const { placement } = rulesOf(settings).translation;
+  const endpoints: Target = {
+    resource: endpointsResource,
+    prefix: '',
+    reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
+    isOptional: false,
+  };
+  // Copies of content mean nothing to vCluster, but the objects that it takes over name them: they stay unless all goes.
+  return [endpoints, ...(isDelete ? contentKinds.map((kind) => contentTarget(kind, settings, placement)) : [])];
+}
+
+function contentTarget(kind: ContentKind, settings: Settings, placement: Placement): Target {
+  return {
+    resource: kind.resource,
+    prefix: `${kind.kind} `,
+    reasonToLeave: (look) => (isOwnCopy(look, kind, placement) ? holdOf(look) : 'it is no copy that a reference made'),
+    isOptional: !settings.patches.some(({ reference }) => reference?.kind === kind.kind),
+  };
+}
+
+async function releaseKind(work: Work, released: Released): Promise<void> {
+  const { host, target, how } = work;
+  const { resource, isOptional } = target;
+  const labelSelector = `${markerLabel}=${how.settings.virtualClusterName}`;
+  for (const namespace of placesOf(how.settings)) {
+    const listed = await host.tryList(resource, namespace, { labelSelector });
+    if (listed.kind === 'listed') {
+      const waiting = listed.objects[Symbol.iterator]();
+      const next = async (): Promise<void> => {
+        for (const object of waiting) await releaseOne(work, object, released);
+      };
+      await Promise.all(Array.from({ length: inFlight }, next));
+      continue;
+    }
+    const object = namespace === '' ? resource.resource : `${resource.resource} in ${namespace}`;
+    const { message, hint } = faultOf(listed.answer, `list ${resource.resource}`);
+    const isFine = isOptional && listed.answer.kind === 'forbidden';
+    if (isFine) released.left.push({ object, why: `not looked for, ${message}` });
+    else released.failed.push({ object, why: hint === undefined ? message : `${message}; ${hint}` });
+  }
+}
+
+/** Host namespaces that copies may stand in; with patterns among the mappings any. */
+function placesOf(settings: Settings): readonly string[] {
+  const mappings = mappingsOf(settings);
+  if (mappings === undefined) return [settings.hostNamespace];
+  if (mappings.windows.prefixes.length > 0) return [''];
+  return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [settings.hostNamespace])])];
+}
+
+function nameOf(entry: unknown): string {
+  return typeof entry === 'string' ? entry : (entry as { object: string }).object;
+}
+
+async function releaseOne(work: Work, listed: KubeObject, released: Released): Promise<void> {
+  const place = placeOf(listed);
+  const name = `${work.target.prefix}${keyOf(place.namespace, place.name)}`;
+  const end = await pursue(work, listed);
+  switch (end.kind) {
+    case 'done':
+      released.done.push(name);
+      return;
+    case 'left':
+      released.left.push({ object: name, why: end.why });
+      return;
+    case 'failed':
+      released.failed.push({ object: name, why: end.why });
+      return;
+    case 'nothing':
+      return;
+    default:
+      return end satisfies never;
+  }
+}
+
+type End = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
+
+/** Until it is written, or should not be, or cannot: what somebody else wrote in between is judged anew. */
+async function pursue({ clock, host, target, how }: Work, listed: KubeObject): Promise<End> {
+  const { resource } = target;
+  const place = placeOf(listed);
+  for (let attempt = 1, object = listed; ; attempt++) {
+    const { labels = {}, annotations = {} } = object.metadata;
+    const why = target.reasonToLeave({ ...place, labels, annotations });
+    if (why !== undefined) return { kind: 'left', why };
+    if (!how.isDelete && Object.keys(removed(object)).length === 0) return { kind: 'nothing' };
+    if (how.isDryRun) return { kind: 'done' };
+    const { uid = '', resourceVersion = '' } = object.metadata;
+    const answer = how.isDelete
+      ? await host.remove(resource, place, { uid, resourceVersion })
+      : await host.change(resource, place, { metadata: { uid, resourceVersion, annotations: removed(object) } });
+    if (answer.kind === 'ok') return { kind: 'done' };
+    if (answer.kind === 'notFound') return { kind: 'nothing' };
+    if (attempt >= triesPerObject || (answer.kind !== 'conflict' && answer.kind !== 'throttled')) {
+      return { kind: 'failed', why: 'message' in answer ? answer.message : answer.reason };
+    }
+    if (answer.kind === 'throttled') await pause(clock, answer.retryAfterMs ?? defaultRetryMs);
+    const fresh = await host.get(resource, place);
+    if (fresh.kind === 'notFound') return { kind: 'nothing' };
+    if (fresh.kind === 'ok') object = fresh.object;
+  }
+}
+
+function reasonToLeaveEndpoints(
+  look: HostLook,
+  { placement, isDelete }: { placement: Placement; isDelete: boolean },
+): string | undefined {
+  const { annotations = {} } = look;
+  const key = annotatedKeyOf(look);
+  if (key === undefined || !isOursFor(look, key, placement)) return 'it is not provably ours';
+  if (annotations[controlledByKey]) return `it is marked ${controlledByKey}="${annotations[controlledByKey]}"`;
+  return isDelete && annotations[pauseKey] === 'true' ? `it is marked ${pauseKey}` : undefined;
+}
+
+/** Ours as nulls of a merge patch; the pause is the host people's own word. */
+function removed(object: KubeObject): Record<string, null> {
+  const ours = Object.keys(object.metadata.annotations ?? {}).filter(
+    (key) => key.startsWith('hostward.dev/') && key !== pauseKey,
+  );
+  return Object.fromEntries(ours.map((key) => [key, null]));
+}
+
+function placeOf(object: KubeObject): Place {
+  return { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
+}

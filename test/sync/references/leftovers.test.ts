@@ -1,0 +1,179 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { generatedName } from '../../../src/object/names.ts';
+import type { KubeObject } from '../../../src/object/object.ts';
+import { entry } from '../patch/paper-patch.ts';
+import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './paper-references.ts';
+
+let world: ReferenceWorld;
+async function start(options: ReferenceOptions, prepare: (world: ReferenceWorld) => void): Promise<ReferenceWorld> {
+  world = new ReferenceWorld(options);
+  prepare(world);
+  await world.run();
+  return world;
+}
+afterEach(() => world.stop());
+
+/** The daemon dies, the configuration changes, the daemon comes back. */
+async function restartWith(change: Partial<ReferenceOptions>): Promise<void> {
+  await world.stop();
+  world.given = { ...world.given, ...change };
+  await world.run();
+}
+
+function edited(object: KubeObject | undefined, metadata: Partial<KubeObject['metadata']>): KubeObject {
+  const draft = structuredClone(object as KubeObject);
+  const { labels, annotations, ...rest } = metadata;
+  const { metadata: before } = draft;
+  draft.metadata = {
+    ...before,
+    ...rest,
+    labels: { ...before.labels, ...labels },
+    annotations: { ...before.annotations, ...annotations },
+  };
+  return draft;
+}
+
+const six = (name: string, hostName: string) => ({
+  'vcluster.loft.sh/object-name': name,
+  'vcluster.loft.sh/object-namespace': 'default',
+  'vcluster.loft.sh/object-uid': 'u',
+  'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+  'vcluster.loft.sh/object-host-name': hostName,
+  'vcluster.loft.sh/object-host-namespace': 'vcluster-vc',
+});
+const labels = { 'vcluster.loft.sh/managed-by': 'vc', 'vcluster.loft.sh/namespace': 'default' };
+const copyNamed = (name: string, hostName: string) =>
+  secret(hostName, 'djE=', { namespace: 'vcluster-vc', labels, annotations: six(name, hostName) });
+const nameOf = (name: string) => generatedName({ name, namespace: 'default' }, 'vc');
+const exports = (w: ReferenceWorld) => {
+  w.refer({ k: 'db' });
+  w.virtual.put('secrets', secret('db'));
+};
+const secretsOnHost = () => world.host.list('secrets').map(({ metadata }) => metadata.name);
+
+describe('copies whose reference patch went while we were down', () => {
+  it('go at the next start, of the kind that no patch names any more', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db', c: 'conf' });
+      w.virtual.put('secrets', secret('db'));
+      w.virtual.put('configmaps', { metadata: { name: 'conf', namespace: 'default' }, data: { a: '1' } });
+    });
+    expect(world.exported('db')).toBeDefined();
+    await restartWith({ references: [toConfigMap] });
+    expect([world.exported('db'), world.said('k')]).toEqual([undefined, 'db']);
+    expect(world.exported('conf', 'default', 'configmaps')).toBeDefined();
+    await restartWith({ references: [] });
+    expect(world.exported('conf', 'default', 'configmaps')).toBeUndefined();
+    expect(world.virtual.list('secrets')).toHaveLength(1);
+    expect(world.references.status()).toBeUndefined();
+  });
+
+  it('are told from everything that only looks like them', async () => {
+    await start({ references: [] }, (w) => {
+      const own = copyNamed('db', nameOf('db'));
+      w.host.put('secrets', own);
+      w.host.put(
+        'secrets',
+        edited(copyNamed('held', nameOf('held')), { annotations: { 'hostward.dev/pause': 'true' } }),
+      );
+      const theirs = { annotations: { 'vcluster.loft.sh/controlled-by': 'x' } };
+      w.host.put('secrets', edited(copyNamed('theirs', nameOf('theirs')), theirs));
+      // What vCluster syncs itself, a copy of a copy, one of another virtual cluster, one of another kind, one of the host's.
+      w.host.put('secrets', copyNamed('db', 'db-x-default-x-vc'));
+      w.host.put(
+        'secrets',
+        secret('restored', 'djE=', { namespace: 'vcluster-vc', labels, annotations: six('db', nameOf('db')) }),
+      );
+      w.host.put(
+        'secrets',
+        edited(copyNamed('other', nameOf('other')), { labels: { 'vcluster.loft.sh/managed-by': 'vd' } }),
+      );
+      const kind = { 'vcluster.loft.sh/object-kind': '/v1, Kind=ConfigMap' };
+      w.host.put('secrets', edited(copyNamed('kind', nameOf('kind')), { annotations: kind }));
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    const removed = world.contentWrites();
+    expect(removed).toHaveLength(1);
+    expect(removed[0]).toContain(nameOf('db'));
+    expect(secretsOnHost()).toHaveLength(7);
+    await world.restart();
+    expect(world.contentWrites()).toHaveLength(1);
+  });
+
+  it('stay, with one sentence in status and log, where the Role allows no look any more', async () => {
+    const said: string[] = [];
+    const log = {
+      info: (_: object, message: string) => said.push(message),
+      warn: () => {},
+      error: () => {},
+      debug: () => {},
+    };
+    await start({}, exports);
+    const search = () => ({
+      kind: 'forbidden' as const,
+      message: 'not allowed to list secrets in namespace "vcluster-vc"',
+    });
+    await restartWith({ references: [], search, log: log as never });
+    expect(world.exported('db')).toBeDefined();
+    expect(world.references.status()).toMatchObject({
+      Secret: {
+        note: 'copies that earlier reference patches made of a Secret may be left on the host: not allowed to list secrets in namespace "vcluster-vc"',
+      },
+    });
+    expect(said.filter((message) => message.includes('leftover'))).toHaveLength(2);
+    expect(world.sync.isReady).toBe(true);
+    await world.change(() => world.sync.enqueueAll());
+    expect(said.filter((message) => message.includes('leftover'))).toHaveLength(2);
+  });
+
+  it('go a minute later where the host did not answer', async () => {
+    await start({}, exports);
+    const searches: string[] = [];
+    const search = () => {
+      searches.push('one');
+      return { kind: 'failed' as const };
+    };
+    await restartWith({ references: [], search });
+    expect(world.exported('db')).toBeDefined();
+    delete world.given.search;
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect([searches.length, world.exported('db')]).toEqual([2, undefined]);
+  });
+
+  it('stay while the host copy of somebody whose patch fails still names them', async () => {
+    await start({}, exports);
+    const failing = entry({ path: 'metadata.annotations["k"]', expression: 'value.x.y' });
+    await restartWith({ references: [failing] });
+    expect([world.said(), world.exported('db') !== undefined]).toEqual([nameOf('db'), true]);
+    await world.reconfigure({ references: [] });
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect([world.said(), world.exported('db')]).toEqual(['db', undefined]);
+  });
+
+  it('are left to whoever leads', async () => {
+    await start({}, exports);
+    await world.stop();
+    world.isLeader = false;
+    world.given = { ...world.given, references: [] };
+    await world.run();
+    expect(world.exported('db')).toBeDefined();
+    world.isLeader = true;
+    await world.change(() => world.sync.enqueueAll());
+    expect(world.exported('db')).toBeUndefined();
+  });
+
+  it('in mapped namespaces are known by the instance that made them', async () => {
+    const mapping = { hostNamespaceOf: (one: string) => (one === 'default' ? 'team' : undefined), mappingsOnly: true };
+    await start({ mapping }, (w) => {
+      exports(w);
+      w.refer({ k: 'second' }, 'other');
+      w.virtual.put('secrets', secret('second'));
+    });
+    const second = world.host.get('secrets', 'team', 'second');
+    world.host.put('secrets', edited(second, { annotations: { 'hostward.dev/instance': 'elsewhere/vc' } }));
+    await restartWith({ references: [] });
+    expect(secretsOnHost()).toEqual(['second']);
+  });
+});
