@@ -5,7 +5,7 @@ import { openDaemonLease } from './assemble-lease.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
 import { findCopies, openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
-import { hostNamespaces, mappingsOf, openHostWindow } from './assemble-windows.ts';
+import { hostNamespaces, mappingsOf, openHostServices, openHostWindow } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
@@ -244,6 +244,10 @@ class AssembledDaemon implements Daemon {
       virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
       services: this.#open('virtual', servicesResource, {}, projectService),
       host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
+      hostServices: openHostServices(this.#mappings, {
+        hostNamespace,
+        open: (scope, project) => this.#open('host', servicesResource, scope, project),
+      }),
       owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
     };
   }
