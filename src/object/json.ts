@@ -35,14 +35,16 @@ export function copyJson(value: Json): Json {
   return copy;
 }
 
-/** Order of members does not count, order of items does. */
-export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
+/**
+ * Order of members does not count, order of items does. A member that is undefined, as a value that was built in code may
+ * have, is not there.
+ */
+export function equalJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => equalJson(item, b[index]));
   }
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
-  const names = Object.keys(a);
-  if (names.length !== Object.keys(b).length) return false;
-  return names.every((name) => Object.hasOwn(b, name) && equalJson(a[name], b[name]));
+  for (const name of Object.keys(a)) if (!equalJson(a[name], memberOf(b, name))) return false;
+  return Object.keys(b).every((name) => Object.hasOwn(a, name) || b[name] === undefined);
 }

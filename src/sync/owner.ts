@@ -1,7 +1,8 @@
 // The owner of all host copies in single-namespace mode: the host Service named like the virtual cluster. While it is
 // absent nothing may be created, because an uninstall would leave those copies behind for good. Pure.
+
+import { equalJson } from '../object/json.ts';
 import type { OwnerReference } from '../object/object.ts';
-import { isDeepEqual } from './endpoints/subsets.ts';
 
 export type OwnerState =
   /** Namespace-mapping mode, or setOwner is off: no owner reference is written, none is touched. */
@@ -28,5 +29,5 @@ export function repairOwners(
   const [only] = mine;
   if (mine.length === 1 && only?.uid === ours.uid && (only.controller ?? false) === ours.controller) return undefined;
   const repaired = [...others, ours];
-  return isDeepEqual(found ?? [], repaired) ? undefined : repaired;
+  return equalJson(found ?? [], repaired) ? undefined : repaired;
 }

@@ -1,4 +1,5 @@
 // The payload of an Endpoints: how subsets look on the host, and when two of them say the same. Pure.
+import { equalJson } from '../../object/json.ts';
 import type { Place } from '../placement.ts';
 import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } from './items.ts';
 
@@ -59,7 +60,7 @@ function filled<T>(list: T[] | undefined | null): T[] | undefined {
 
 /** Same bytes apart from the order of keys; both sides normalized by the caller. */
 export function isSameSubsets(one: readonly EndpointSubset[], other: readonly EndpointSubset[]): boolean {
-  return isDeepEqual(one, other);
+  return equalJson(one, other);
 }
 
 /** Same addresses, ports and readiness, whatever the order and grouping: old API servers repack what they store. */
@@ -85,24 +86,10 @@ function flatten(subsets: readonly EndpointSubset[]): Set<string> {
 function canonicalText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(JSON.stringify(value));
   if (Array.isArray(value)) return `[${value.map(canonicalText).join()}]`;
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member)}`).join()}}`;
-}
-
-export function isDeepEqual(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) || Array.isArray(other)) {
-    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
-    return one.every((entry, index) => isDeepEqual(entry, other[index]));
-  }
-  const keys = Object.keys(one);
-  if (keys.length !== Object.keys(other).length) return false;
-  return keys.every(
-    (key) =>
-      Object.hasOwn(other, key) &&
-      isDeepEqual((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
-  );
 }
 
 /** Every address text with where it stands, for the address policy. */

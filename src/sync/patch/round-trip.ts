@@ -6,7 +6,7 @@ import type { CompiledExpression } from '../../expression/compile.ts';
 import type { Evaluator } from '../../expression/evaluator.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import { childrenOf } from '../../expression/scope.ts';
-import { isDeepEqual } from '../endpoints/subsets.ts';
+import { equalJson } from '../../object/json.ts';
 import type { CompiledPatch } from './patch-set.ts';
 
 export interface CounterExample {
@@ -58,7 +58,7 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
   if (went.length === 0) return undefined;
   const hosts = went.map(({ onHost }) => onHost);
   const returned = await run(evaluator, back.back, { values: hosts, path: back.path.canonical });
-  const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !isDeepEqual(returned[at], value));
+  const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
   const example = went[wrong];
   return example && { forward, back, ...example, returned: returned[wrong] };
 }

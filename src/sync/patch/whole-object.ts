@@ -1,7 +1,8 @@
 // The empty path: the expression gets the whole host object and its result replaces it, top-level key by top-level key.
 // Protected parts are shown to it and put back whatever it returns. Pure.
+
+import { equalJson } from '../../object/json.ts';
 import { fixedAnnotations, fixedLabels } from '../draft.ts';
-import { isDeepEqual } from '../endpoints/subsets.ts';
 import type { Pass } from './pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 import { isPlainObject, type PatchView, shapeOf } from './view.ts';
@@ -47,7 +48,7 @@ export function readWhole(
   let changes = 0;
   let restored = 0;
   for (const [key, value] of Object.entries(result)) {
-    if (isDeepEqual(value, before[key])) continue;
+    if (equalJson(value, before[key])) continue;
     if (key === 'apiVersion' || key === 'kind') restored++;
     else if (key !== 'metadata') {
       view[key] = value ?? [];

@@ -2,8 +2,8 @@
 // comparison of contents. Values of Secrets pass through here and go nowhere but into requests.
 import type { Item } from '../../cluster/window.ts';
 import type { ResourceRef } from '../../cluster/writer.ts';
+import { equalJson } from '../../object/json.ts';
 import type { KubeObject, OwnerReference } from '../../object/object.ts';
-import { isDeepEqual } from '../endpoints/subsets.ts';
 import { identityOf, isFilled } from '../kind.ts';
 import { importableLabel, importedFromKey, markerLabel } from '../words.ts';
 
@@ -136,7 +136,7 @@ function mapChange(
   wanted: Record<string, string> | undefined,
   found: Record<string, string> | undefined,
 ): Record<string, string | null> | undefined {
-  if (isDeepEqual(wanted ?? {}, found ?? {})) return undefined;
+  if (equalJson(wanted ?? {}, found ?? {})) return undefined;
   const [before, after] = [new Map(Object.entries(found ?? {})), new Map(Object.entries(wanted ?? {}))];
   const changes = new Map<string, string | null>();
   for (const [key, value] of after) if (before.get(key) !== value) changes.set(key, value);
