@@ -1,23 +1,19 @@
 // The store that survives: everything readable stands in memory as in the memory store, every write is on disk before it is
 // visible or acknowledged. Writes that arrive while the disk is busy share the next commit. One batch is under way at a time:
 // a verdict may rest on the writes queued before it, so when a batch fails everything behind it fails too.
-import type { Clock, Timer } from '../clock.ts';
 import { StoreFault } from './errors.ts';
-import { ageCheckIntervalMs, defaultHistoryLimits, dueByAge, dueBySize, type HistoryLimits } from './history-limits.ts';
+import { dueByAge, dueBySize } from './history-limits.ts';
 import { LogReplay } from './log-replay.ts';
 import type { LogRow } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
-import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
-import { createRevisionOf, decide, eventOf, Timeline, type Version } from './timeline.ts';
-import { WatchHub } from './watch-hub.ts';
+import type { WriteResult } from './store.ts';
+import { createRevisionOf, decide, eventOf, type Version } from './timeline.ts';
+import { TimelineStore, type TimelineStoreOptions } from './timeline-store.ts';
 
-export interface SqliteStoreOptions {
-  clock: Clock;
+export interface SqliteStoreOptions extends TimelineStoreOptions {
   path: string;
   /** FULL (default): an acknowledged write survives a power loss. NORMAL: it survives the process, not the power. */
   synchronous?: 'FULL' | 'NORMAL';
-  history?: Partial<HistoryLimits>;
-  watchBacklog?: number;
   /** Where the code of the database thread is; a bundle passes the place of its own copy. */
   workerUrl?: URL;
   /** How long another process that is just ending may hold the file. */
@@ -41,13 +37,8 @@ interface QueuedWrite {
   reject: (fault: unknown) => void;
 }
 
-export class SqliteStore implements Store {
-  #clock: Clock;
-  #limits: HistoryLimits;
+export class SqliteStore extends TimelineStore {
   #thread: SqliteThread;
-  #hub: WatchHub;
-  #timeline = new Timeline();
-  #state: 'new' | 'opening' | 'open' | 'stopping' | 'stopped' = 'new';
   #queue: QueuedWrite[] = [];
   #isCommitting = false;
   /** Newest queued version of a key that is not on disk yet. */
@@ -56,12 +47,9 @@ export class SqliteStore implements Store {
   #forgettable: number[] = [];
   #forgetting: Promise<void> | undefined;
   #drained: (() => void) | undefined;
-  #ageTimer: Timer | undefined;
 
   constructor(options: SqliteStoreOptions) {
-    this.#clock = options.clock;
-    this.#limits = { ...defaultHistoryLimits, ...options.history };
-    this.#hub = new WatchHub(options.watchBacklog === undefined ? {} : { backlogLimit: options.watchBacklog });
+    super(options);
     this.#thread = new SqliteThread({
       url: options.workerUrl ?? new URL('./sqlite-worker.ts', import.meta.url),
       data: {
@@ -73,31 +61,28 @@ export class SqliteStore implements Store {
   }
 
   async start(): Promise<void> {
-    this.#state = 'opening';
-    const sinceWall = this.#clock.now() - this.#clock.wallTime().getTime();
-    const replay = new LogReplay((writtenAtMs) => Math.min(writtenAtMs + sinceWall, this.#clock.now()));
+    this.state = 'opening';
+    const sinceWall = this.clock.now() - this.clock.wallTime().getTime();
+    const replay = new LogReplay((writtenAtMs) => Math.min(writtenAtMs + sinceWall, this.clock.now()));
     try {
       await this.#thread.start(replay);
       replay.finish();
     } catch (error) {
-      this.#state = 'stopped';
+      this.state = 'stopped';
       await this.#thread.stop();
       throw error;
     }
-    this.#timeline = replay.timeline;
+    this.timeline = replay.timeline;
     this.#lastAssigned = replay.timeline.revision;
-    this.#state = 'open';
+    this.open();
     if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
-    this.#trim();
-    this.#scheduleAgeCheck();
+    this.trim();
   }
 
   /** What is queued is still written; then the file is closed. */
   async stop(): Promise<void> {
-    if (this.#state !== 'open') return;
-    this.#state = 'stopping';
-    this.#ageTimer?.cancel();
-    this.#hub.closeAll();
+    if (this.state !== 'open') return;
+    this.close('stopping');
     if (this.#isCommitting) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve;
@@ -105,41 +90,20 @@ export class SqliteStore implements Store {
     }
     await this.#forgetting;
     await this.#thread.stop();
-    this.#state = 'stopped';
-  }
-
-  get watchCount(): number {
-    return this.#hub.watchCount;
-  }
-
-  async currentRevision(): Promise<number> {
-    return this.#timeline.revision;
-  }
-
-  async get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }> {
-    this.#mustBeOpen('read');
-    return { record: this.#timeline.newest(key)?.record, revision: this.#timeline.revision };
-  }
-
-  async list(
-    prefix: string,
-    options: { atRevision?: number; afterKey?: string; limit?: number } = {},
-  ): Promise<ListResult> {
-    this.#mustBeOpen('list');
-    return this.#timeline.list(prefix, options);
+    this.state = 'stopped';
   }
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
-    this.#mustBeOpen('write');
+    this.mustBeOpen('write');
     if (this.#queue.length >= maxQueuedWrites) {
       throw new StoreFault('STORE_OVERLOADED', `Cannot write: ${this.#queue.length} writes are waiting for the disk`);
     }
     const unsaved = this.#unsaved.get(key);
-    const stamp = { revision: this.#lastAssigned + 1, atMs: this.#clock.now() };
-    const verdict = decide(unsaved ?? this.#timeline.newest(key), { key, ...change }, stamp);
+    const stamp = { revision: this.#lastAssigned + 1, atMs: this.clock.now() };
+    const verdict = decide(unsaved ?? this.timeline.newest(key), { key, ...change }, stamp);
     if (verdict.kind === 'refuse') {
       // A refusal shows what is there; a client must not see what may still be lost.
-      if (unsaved === undefined) return { ...verdict.result, revision: this.#timeline.revision };
+      if (unsaved === undefined) return { ...verdict.result, revision: this.timeline.revision };
       return this.#enqueue(undefined, verdict.result);
     }
     this.#lastAssigned = stamp.revision;
@@ -148,21 +112,9 @@ export class SqliteStore implements Store {
     return this.#enqueue(verdict.version, { ok: true, revision: stamp.revision, createRevision });
   }
 
-  async watch(
-    prefix: string,
-    afterRevision: number,
-  ): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }> {
-    this.#mustBeOpen('watch');
-    const { compactedRevision } = this.#timeline;
-    if (afterRevision < compactedRevision) return { kind: 'compacted', compactedRevision };
-    const watch = this.#hub.subscribe(prefix, afterRevision);
-    watch.replay(this.#timeline.eventsAfter(afterRevision, prefix));
-    return watch;
-  }
-
   async compact(upToRevision: number): Promise<void> {
-    this.#mustBeOpen('compact');
-    this.#forget(this.#timeline.compact(upToRevision));
+    this.mustBeOpen('compact');
+    this.#forget(this.timeline.compact(upToRevision));
     await this.#forgetting;
   }
 
@@ -190,7 +142,7 @@ export class SqliteStore implements Store {
       }
       for (const { version } of batch) if (version !== undefined) this.#makeVisible(version);
       for (const { resolve, result } of batch) resolve(result);
-      this.#trim();
+      this.trim();
     }
     this.#isCommitting = false;
     this.#drained?.();
@@ -208,7 +160,7 @@ export class SqliteStore implements Store {
   }
 
   #rowsOf(batch: QueuedWrite[]): LogRow[] {
-    const writtenAtMs = this.#clock.wallTime().getTime();
+    const writtenAtMs = this.clock.wallTime().getTime();
     const rows: LogRow[] = [];
     for (const { version } of batch) {
       if (version === undefined) continue;
@@ -220,20 +172,20 @@ export class SqliteStore implements Store {
 
   #makeVisible(version: Version): void {
     if (this.#unsaved.get(version.key) === version) this.#unsaved.delete(version.key);
-    this.#timeline.apply(version);
-    this.#hub.publish(eventOf(version));
+    this.timeline.apply(version);
+    this.hub.publish(eventOf(version));
   }
 
   #failAll(writes: QueuedWrite[], fault: unknown): void {
     this.#queue = [];
     this.#unsaved.clear();
-    this.#lastAssigned = this.#timeline.revision;
+    this.#lastAssigned = this.timeline.revision;
     for (const { reject } of writes) reject(fault);
   }
 
-  #trim(): void {
-    const due = dueBySize(this.#timeline, this.#limits) ?? dueByAge(this.#timeline, this.#limits, this.#clock.now());
-    if (due !== undefined) this.#forget(this.#timeline.compact(due));
+  protected trim(): void {
+    const due = dueBySize(this.timeline, this.limits) ?? dueByAge(this.timeline, this.limits, this.clock.now());
+    if (due !== undefined) this.#forget(this.timeline.compact(due));
   }
 
   /** Deletes in small pieces, one at a time, so that writes come in between. */
@@ -248,18 +200,7 @@ export class SqliteStore implements Store {
     do {
       const piece = this.#forgettable.splice(0, forgetsPerMessage);
       // Should it fail, the rows stay behind and the next start finds them: nothing is lost but room.
-      await this.#thread.forget(piece, this.#timeline.compactedRevision).catch(() => undefined);
+      await this.#thread.forget(piece, this.timeline.compactedRevision).catch(() => undefined);
     } while (this.#forgettable.length > 0);
-  }
-
-  #scheduleAgeCheck(): void {
-    this.#ageTimer = this.#clock.after(ageCheckIntervalMs(this.#limits), () => {
-      this.#trim();
-      this.#scheduleAgeCheck();
-    });
-  }
-
-  #mustBeOpen(verb: string): void {
-    if (this.#state !== 'open') throw new StoreFault('STORE_NOT_OPEN', `Cannot ${verb}: the store is ${this.#state}`);
   }
 }

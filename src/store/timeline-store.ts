@@ -1,0 +1,94 @@
+// What both stores do alike: everything readable stands in memory on a timeline, so reading, watching and the look at the
+// age of the history are the same whatever happens to a write. How a write becomes visible is each store's own.
+import type { Clock, Timer } from '../clock.ts';
+import { StoreFault } from './errors.ts';
+import { ageCheckIntervalMs, defaultHistoryLimits, type HistoryLimits } from './history-limits.ts';
+import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
+import { Timeline } from './timeline.ts';
+import { WatchHub } from './watch-hub.ts';
+
+export interface TimelineStoreOptions {
+  clock: Clock;
+  history?: Partial<HistoryLimits>;
+  /** How many changes may wait for one reader of a watch before it is cut off. */
+  watchBacklog?: number;
+}
+
+export abstract class TimelineStore implements Store {
+  protected readonly clock: Clock;
+  protected readonly limits: HistoryLimits;
+  protected readonly hub: WatchHub;
+  protected timeline = new Timeline();
+  protected state: 'new' | 'opening' | 'open' | 'stopping' | 'stopped' = 'new';
+  #ageTimer: Timer | undefined;
+
+  constructor(options: TimelineStoreOptions) {
+    this.clock = options.clock;
+    this.limits = { ...defaultHistoryLimits, ...options.history };
+    this.hub = new WatchHub(options.watchBacklog === undefined ? {} : { backlogLimit: options.watchBacklog });
+  }
+
+  abstract start(): Promise<void>;
+  abstract stop(): Promise<void>;
+  abstract write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
+  abstract compact(upToRevision: number): Promise<void>;
+  /** Forgets what the limits of the history no longer allow. */
+  protected abstract trim(): void;
+
+  /** For metrics and for tests that look for leaks. */
+  get watchCount(): number {
+    return this.hub.watchCount;
+  }
+
+  async currentRevision(): Promise<number> {
+    return this.timeline.revision;
+  }
+
+  async get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }> {
+    this.mustBeOpen('read');
+    return { record: this.timeline.newest(key)?.record, revision: this.timeline.revision };
+  }
+
+  async list(
+    prefix: string,
+    options: { atRevision?: number; afterKey?: string; limit?: number } = {},
+  ): Promise<ListResult> {
+    this.mustBeOpen('list');
+    return this.timeline.list(prefix, options);
+  }
+
+  async watch(
+    prefix: string,
+    afterRevision: number,
+  ): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }> {
+    this.mustBeOpen('watch');
+    const { compactedRevision } = this.timeline;
+    if (afterRevision < compactedRevision) return { kind: 'compacted', compactedRevision };
+    const watch = this.hub.subscribe(prefix, afterRevision);
+    watch.replay(this.timeline.eventsAfter(afterRevision, prefix));
+    return watch;
+  }
+
+  protected open(): void {
+    this.state = 'open';
+    this.#scheduleAgeCheck();
+  }
+
+  /** No reader is left waiting, and nothing wakes up any more. */
+  protected close(state: 'stopping' | 'stopped'): void {
+    this.state = state;
+    this.#ageTimer?.cancel();
+    this.hub.closeAll();
+  }
+
+  protected mustBeOpen(verb: string): void {
+    if (this.state !== 'open') throw new StoreFault('STORE_NOT_OPEN', `Cannot ${verb}: the store is ${this.state}`);
+  }
+
+  #scheduleAgeCheck(): void {
+    this.#ageTimer = this.clock.after(ageCheckIntervalMs(this.limits), () => {
+      this.trim();
+      this.#scheduleAgeCheck();
+    });
+  }
+}
