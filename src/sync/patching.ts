@@ -1,5 +1,6 @@
 // Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
 // What a host copy will refer to is counted on the way.
+import { noteNames } from './patch/note-names.ts';
 import type { Patcher } from './patch/patcher.ts';
 import type { FoundReference } from './patch/reference-patch.ts';
 import type { Patching } from './reconcile.ts';
@@ -36,11 +37,22 @@ export function createPatching(patcher: Patcher | undefined, world: World, refer
     async back(facts, raw) {
       const { virtual, host } = facts;
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
+      references?.learnNames(() => learnNames(patcher, world, references));
       const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
       if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
       return { ...facts, reversed: reversed.values };
     },
   };
+}
+
+/** After a start the host may have copied a name from one object to another whose pass comes first. */
+function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
+  if (!set.patches.some(({ reference }) => reference !== undefined)) return;
+  const { translation } = rules;
+  for (const key of windows.virtual.keys()) {
+    const virtual = windows.virtual.get(key);
+    if (virtual !== undefined) noteNames(virtual, { set, translation, resolver: references.names });
+  }
 }
 
 /** An object that gets no host copy refers to nothing there. */

@@ -80,14 +80,18 @@ export function sameNamePlaceOf(reference: Reference, placement: Placement): Pla
 export class ReferenceNames implements ReferenceResolver {
   readonly #naming: () => Naming;
   readonly #standingOf: (reference: Reference, placement: Placement) => Standing;
+  readonly #copiedAt: (kind: string, host: Place) => Place | undefined;
   readonly #given = new Map<string, Place>();
 
   constructor(options: {
     naming: () => Naming;
     standingOf?: (reference: Reference, placement: Placement) => Standing;
+    /** What a copy that stands on the host says it is a copy of. */
+    copiedAt?: (kind: string, host: Place) => Place | undefined;
   }) {
     this.#naming = options.naming;
     this.#standingOf = options.standingOf ?? (() => 'named');
+    this.#copiedAt = options.copiedAt ?? (() => undefined);
   }
 
   toHost(reference: Reference, placement: Placement): Resolution | undefined {
@@ -103,7 +107,7 @@ export class ReferenceNames implements ReferenceResolver {
   }
 
   toVirtual(kind: string, host: Place): Place | undefined {
-    return this.#given.get(idOf(kind, host));
+    return this.#given.get(idOf(kind, host)) ?? this.#copiedAt(kind, host);
   }
 
   note({ kind, namespace, name }: Reference, host: Place): void {

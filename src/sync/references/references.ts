@@ -5,8 +5,9 @@ import type { Clock } from '../../clock.ts';
 import type { Writer } from '../../cluster/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf } from '../../object/object.ts';
+import { type Key, keyOf, splitKey } from '../../object/object.ts';
 import type { OwnerState } from '../owner.ts';
+import type { Place } from '../placement.ts';
 import type { Facts } from '../step.ts';
 import type { Rules } from '../world.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
@@ -67,6 +68,8 @@ export class References {
   #settings: ReferenceSettings;
   #host: ReferenceHost | undefined;
   #leftovers: Leftovers | undefined;
+  /** Until all who refer have had a pass under the rules of now, names may be met that were given by those before. */
+  #lacksNames = true;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
 
   constructor(options: ReferencesOptions) {
@@ -76,11 +79,13 @@ export class References {
     this.names = new ReferenceNames({
       naming: () => this.#settings.naming,
       standingOf: (reference) => this.#standingOf(reference),
+      copiedAt: (kind, host) => this.#copiedAt(kind, host),
     });
     this.registry = new ReferenceRegistry({
       changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
       completed: () => {
         for (const sync of this.#syncs.values()) sync.enqueueUndecided();
+        this.#lacksNames = false;
         this.#leftovers?.begin();
       },
     });
@@ -109,7 +114,15 @@ export class References {
   async take(settings: ReferenceSettings): Promise<void> {
     if (this.#phase === 'open' || this.#phase === 'working') await this.#openKinds(settings.kinds);
     this.#settings = settings;
+    this.#lacksNames = true;
     this.enqueueAll();
+  }
+
+  /** To be called before a name is looked up that this process may not have given: runs once, and only where it is needed. */
+  learnNames(learn: () => void): void {
+    if (!this.#lacksNames) return;
+    this.#lacksNames = false;
+    learn();
   }
 
   async #openKinds(kinds: ReadonlySet<string>): Promise<void> {
@@ -182,6 +195,12 @@ export class References {
 
   #standingOf(reference: Reference): Standing {
     return this.#syncs.get(reference.kind)?.world.standingOf(reference) ?? 'named';
+  }
+
+  #copiedAt(kind: string, host: Place): Place | undefined {
+    const world = this.#syncs.get(kind)?.world;
+    const key = world?.keyOfCopy(keyOf(host.namespace, host.name));
+    return key === undefined ? undefined : splitKey(key);
   }
 
   #standingChanged(reference: Reference): void {

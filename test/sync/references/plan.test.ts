@@ -199,6 +199,19 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
   });
 
+  it('does not know what somebody refers to whom something has happened to, until the next pass, failed or not', () => {
+    const { registry, heard } = make();
+    registry.recount(['a']);
+    registry.note('a', [toDb]);
+    registry.expect('a');
+    registry.expect('b');
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
+    registry.note('a', []);
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, false]);
+    registry.noteFailed('b', []);
+    expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete', 'db', 'complete']]);
+  });
+
   it('is not complete while those who refer are still being named, even if all so far are counted', () => {
     const { registry, heard } = make();
     registry.hold();

@@ -603,4 +603,55 @@ describe('content that is imported', () => {
       'aG9zdA==',
     ]);
   });
+
+  it('a name comes back that was given before a restart, whoever refers to it, whatever its kind', async () => {
+    const toService = entry({ path: 'metadata.annotations["s"]', reference: { apiVersion: 'v1', kind: 'Service' } });
+    const editWeb = (annotations: Record<string, string>) =>
+      edit(world.host, world.copy('web'), (draft) => {
+        draft.metadata.annotations = { ...draft.metadata.annotations, ...annotations };
+      });
+    await start({ references: [toSecret, toService] }, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'other', s: 'own' });
+      w.refer({ k: 'db' }, 'gone');
+      // More than are worked on at a time.
+      for (let at = 0; at < 100; at++) w.refer({}, `other-${at}`);
+      w.refer({ s: 'backend' }, 'zulu');
+    });
+    await world.stop();
+    editWeb({ k: nameOf('db'), s: nameOf('backend') });
+    world.virtual.remove('endpoints', 'default', 'gone');
+    await world.run();
+    expect(world.virtual.get('endpoints', 'default', 'web')?.metadata.annotations).toEqual({ k: 'db', s: 'backend' });
+    expect([world.said('k'), dataOf(world.exported('db'))]).toEqual([nameOf('db'), 'djE=']);
+  });
+
+  it('a name that nobody gave stays as it is', async () => {
+    await start({}, (w) => w.refer({ k: 'db' }));
+    await world.stop();
+    edit(world.host, world.copy('web'), (draft) => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, k: nameOf('never') };
+    });
+    await world.run();
+    expect(world.virtual.get('endpoints', 'default', 'web')?.metadata.annotations).toEqual({ k: nameOf('never') });
+  });
+});
+
+describe('a reference that moves from one object to another', () => {
+  it('takes nothing away in between: of whom something has happened to, it is not known what they refer to', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' }, 'api');
+      w.refer({}, 'web');
+    });
+    expect(world.exported('db')).toBeDefined();
+    await world.change(() => {
+      world.refer({}, 'api');
+      // More than are worked on at a time.
+      for (let at = 0; at < 100; at++) world.refer({ new: '1' }, `other-${at}`);
+      world.refer({ k: 'db' }, 'web');
+    });
+    expect(world.contentWrites().filter((one) => one.includes('remove'))).toEqual([]);
+    expect(world.references.registry.isComplete).toBe(true);
+  });
 });
