@@ -1,5 +1,6 @@
 // From JSON that somebody sent to an object that fits its schema: unknown fields are dropped and reported, null means
 // absent, a value of the wrong type refuses the whole object.
+import { setMember } from '../object/json.ts';
 import type { Node, Scalar } from './schema.ts';
 import { badRequest } from './status-fault.ts';
 
@@ -20,37 +21,40 @@ export interface DecodeContext {
 /** Deeper than any real object; keeps a hostile body from exhausting the stack. */
 const maxDepth = 100;
 
-export function decode(value: unknown, node: Node, ctx: DecodeContext): Decoded {
-  const unknownFields: string[] = [];
-  return { value: conform(value, node, '', ctx, unknownFields, 0), unknownFields };
+/** What one walk through an object carries along. */
+interface Walk {
+  ctx: DecodeContext;
+  unknownFields: string[];
 }
 
-function conform(
-  value: unknown,
-  node: Node,
-  path: string,
-  ctx: DecodeContext,
-  unknown: string[],
-  depth: number,
-): unknown {
+export function decode(value: unknown, node: Node, ctx: DecodeContext): Decoded {
+  const walk: Walk = { ctx, unknownFields: [] };
+  return { value: conform(value, node, walk, { path: '', depth: 0 }), unknownFields: walk.unknownFields };
+}
+
+interface Spot {
+  path: string;
+  depth: number;
+}
+
+function conform(value: unknown, node: Node, walk: Walk, spot: Spot): unknown {
+  const { path, depth } = spot;
   if (depth > maxDepth) throw badRequest(`decode the object: want at most ${maxDepth} levels, got more`);
   switch (node.type) {
     case 'object':
-      return fitObject(value, node, path, ctx, unknown, depth);
     case 'map':
-      return fitMap(value, node.values, path, ctx, unknown, depth);
-    case 'list': {
       if (value === null) return undefined;
-      if (!Array.isArray(value)) throw wrongType(value, 'array', path, ctx);
-      const items: unknown[] = new Array(value.length);
-      for (let index = 0; index < value.length; index++) {
-        items[index] =
-          conform(value[index], node.items, `${path}[${index}]`, ctx, unknown, depth + 1) ?? zeroOf(node.items);
-      }
-      return items;
-    }
+      if (!isMap(value)) throw wrongType(value, 'object', path, walk.ctx);
+      return fitMembers(value, node, walk, spot);
+    case 'list':
+      if (value === null) return undefined;
+      if (!Array.isArray(value)) throw wrongType(value, 'array', path, walk.ctx);
+      return value.map((item: unknown, index) => {
+        const at = { path: `${path}[${index}]`, depth: depth + 1 };
+        return conform(item, node.items, walk, at) ?? zeroOf(node.items);
+      });
     case 'scalar':
-      return fitScalar(value, node.scalar, path, ctx);
+      return fitScalar(value, node.scalar, path, walk.ctx);
     case 'any':
       return value;
     default:
@@ -58,51 +62,30 @@ function conform(
   }
 }
 
-type ObjectNode = Extract<Node, { type: 'object' }>;
-
-function fitObject(
-  value: unknown,
-  node: ObjectNode,
-  path: string,
-  ctx: DecodeContext,
-  unknown: string[],
-  depth: number,
-): unknown {
-  if (value === null) return undefined;
-  if (!isMap(value)) throw wrongType(value, 'object', path, ctx);
+/** The members of an object are known by name, those of a map are all of one kind and stay even when they are empty. */
+function fitMembers(
+  value: Record<string, unknown>,
+  node: Extract<Node, { type: 'object' | 'map' }>,
+  walk: Walk,
+  { path, depth }: Spot,
+): Record<string, unknown> {
   const fitted: Record<string, unknown> = {};
+  const isAsSent = walk.ctx.isAsSent === true;
   for (const key of Object.keys(value)) {
-    const field = node.fields.get(key);
-    const at = path === '' ? key : `${path}.${key}`;
-    if (field === undefined) {
-      unknown.push(at);
+    const member = node.type === 'map' ? node.values : node.fields.get(key);
+    const at = { path: path === '' ? key : `${path}.${key}`, depth: depth + 1 };
+    if (member === undefined) {
+      walk.unknownFields.push(at.path);
       continue;
     }
-    const fittedField = conform(value[key], field, at, ctx, unknown, depth + 1);
-    if (fittedField === undefined) continue;
-    if (ctx.isAsSent === true || !isZero(fittedField, field) || node.pointers.has(key)) fitted[key] = fittedField;
+    const entry = conform(value[key], member, walk, at);
+    if (node.type === 'map') setMember(fitted, key, entry ?? zeroOf(member));
+    else if (entry === undefined) continue;
+    else if (isAsSent || !isZero(entry, member) || node.pointers.has(key)) fitted[key] = entry;
   }
-  if (ctx.isAsSent === true) return fitted;
+  if (node.type === 'map' || isAsSent) return fitted;
   for (const key of node.always) fitted[key] ??= zeroOf(node.fields.get(key) as Node);
   for (const key of node.nulls) fitted[key] ??= null;
-  return fitted;
-}
-
-function fitMap(
-  value: unknown,
-  values: Node,
-  path: string,
-  ctx: DecodeContext,
-  unknown: string[],
-  depth: number,
-): unknown {
-  if (value === null) return undefined;
-  if (!isMap(value)) throw wrongType(value, 'object', path, ctx);
-  const fitted: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) {
-    const entry = conform(value[key], values, path === '' ? key : `${path}.${key}`, ctx, unknown, depth + 1);
-    define(fitted, key, entry ?? zeroOf(values));
-  }
   return fitted;
 }
 
@@ -240,11 +223,4 @@ export function refusal(ctx: DecodeContext, why: string) {
 
 export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A plain own property even for `__proto__`, which an assignment would take for something else. */
-function define(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__')
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-  else target[key] = value;
 }

@@ -14,7 +14,7 @@ export function memberOf(object: JsonObject, name: string): Json | undefined {
 }
 
 /** Plain assignment to __proto__ would change the prototype instead of making a member. */
-export function setMember(object: JsonObject, name: string, value: Json): void {
+export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__') {
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
   } else {
