@@ -32,8 +32,12 @@ export function patches(count: number): Patch[] {
   });
 }
 
-/** Different values in every object, as between real ones. */
+/** Different values in every object, as between real ones; parsed, as whatever comes from an API server. */
 export function endpoints(addresses: number, serial: number): JsonMap {
+  return JSON.parse(JSON.stringify(drafted(addresses, serial)));
+}
+
+function drafted(addresses: number, serial: number): JsonMap {
   const address = (_: unknown, at: number) => ({
     // Not an address any more for large numbers, but different in every object.
     ip: `10.${at % 4}.${serial}.${at}`,

@@ -140,7 +140,8 @@ function fresh(addresses: number, run: number, count = objectsOf(addresses)): Js
 async function compare(patchCount: number, addresses: number): Promise<void> {
   const list = patches(patchCount);
   const cold = await open(list);
-  const warm = await open(list, { entries: 100_000_000 });
+  // Two rounds fit in: all that went before would be garbage for the collector and nobody's to remember.
+  const warm = await open(list, { entries: 4 * objectsOf(addresses) * (3 * addresses + 10) });
   const bare = barePass(list);
   const passes = new Map<string, Pass>([
     ['native', nativePass(list)],

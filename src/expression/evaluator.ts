@@ -11,7 +11,7 @@ import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
-import { Memo, type MemoOptions, type Question, type Shelf } from './memo.ts';
+import { Memo, type MemoOptions, type Question, question, type Shelf } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
@@ -46,8 +46,11 @@ export interface EvaluationRequest {
 }
 
 export interface GroupResult {
-  /** In the order of the values. null deletes; a value with an error stands here unchanged. Nobody else holds the objects. */
-  results: unknown[];
+  /**
+   * In the order of the values. null deletes; a value with an error stands here unchanged. Nobody else holds the objects in
+   * it; the list itself may be remembered, so it can only be read.
+   */
+  results: readonly unknown[];
   errors: readonly { at: number; error: EvaluationError }[];
 }
 
@@ -93,6 +96,7 @@ const dedupeSample = 16;
 const unavailableMs = 1_000;
 
 const noErrors: GroupResult['errors'] = [];
+const noResults: GroupResult['results'] = [];
 
 class SandboxedEvaluator implements Evaluator {
   readonly #sandbox: Sandbox | undefined;
@@ -136,15 +140,16 @@ class SandboxedEvaluator implements Evaluator {
 
   async evaluate(request: EvaluationRequest): Promise<GroupResult[]> {
     const open: Open[] = [];
-    const results = request.groups.map((group) => {
+    const results: GroupResult[] = [];
+    for (const group of request.groups) {
       const slot = this.#slotOf(group.expression);
       const question = questionOf(slot, group, request);
       const known = this.#memo.recall(slot.shelf, question);
       this.#metrics?.remembered(known === undefined ? 0 : known.length);
-      const result: GroupResult = { results: known ?? [], errors: noErrors };
-      if (known === undefined) open.push(openOf(slot, { group, result, question, subject: request.subject }));
-      return result;
-    });
+      const result: GroupResult = { results: known ?? noResults, errors: noErrors };
+      if (known === undefined) open.push(openOf({ slot, group, result, question, subject: request.subject }));
+      results.push(result);
+    }
     if (open.length > 0) await this.#ask(request, open, { isRetry: false });
     return results;
   }
@@ -157,7 +162,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   async #ask(request: EvaluationRequest, groups: Open[], { isRetry }: { isRetry: boolean }): Promise<void> {
-    const asked = groups.filter((open) => !this.#isSetAside(open));
+    const asked = this.#quarantine.isEmpty ? groups : groups.filter((open) => !this.#isSetAside(open));
     if (asked.length === 0) return;
     const text = this.#textOf(request, asked);
     if (text === undefined) {
@@ -211,7 +216,6 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #isSetAside(open: Open): boolean {
-    if (this.#quarantine.isEmpty) return false;
     const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspicionOf(open));
     if (remainingMs === 0) return false;
     const seconds = Math.ceil(remainingMs / 1_000);
@@ -260,28 +264,21 @@ function setupOf(options: EvaluatorOptions, use: ContextUse): SandboxSetup {
 function questionOf(slot: Slot, { values, missing, paths }: ValueGroup, request: EvaluationRequest): Question {
   const { usesPath } = slot.expression;
   const seesObjects = slot.hostUse !== undefined || slot.virtualUse !== undefined;
-  const json = holdsObject(values) ? JSON.stringify(values) : undefined;
-  if (!seesObjects && !usesPath && missing === undefined) return { values, json, extra: '' };
+  if (!seesObjects && !usesPath && missing === undefined) return question(values, '');
   const host = seenOf(request.hostObject, slot.hostUse);
   const virtual = seenOf(request.virtualObject, slot.virtualUse);
-  const extra = JSON.stringify([host, virtual, usesPath ? paths : null, missing === undefined ? null : [...missing]]);
-  return { values, json, extra };
+  return question(
+    values,
+    JSON.stringify([host, virtual, usesPath ? paths : null, missing === undefined ? null : [...missing]]),
+  );
 }
 
-function holdsObject(values: readonly unknown[]): boolean {
-  for (const value of values) {
-    if (typeof value === 'object' && value !== null) return true;
-  }
-  return false;
-}
-
-function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question' | 'subject'>): Open {
-  const { group, question } = found;
+function openOf(asked: Omit<Open, 'values' | 'places'>): Open {
+  const { slot, group, result, question, subject } = asked;
   const { values } = group;
   const isUniform = question.json === undefined && group.missing === undefined && !slot.expression.usesPath;
-  const isWorthIt = isUniform && values.length >= dedupeFrom;
-  if (!isWorthIt || new Set(values.slice(0, dedupeSample)).size > dedupeSample / 2) {
-    return { slot, ...found, values, places: undefined };
+  if (!isUniform || values.length < dedupeFrom || !repeats(values)) {
+    return { slot, group, result, question, subject, values, places: undefined };
   }
   const placesOf = new Map<unknown, number[]>();
   for (const [at, value] of values.entries()) {
@@ -289,7 +286,20 @@ function openOf(slot: Slot, found: Pick<Open, 'group' | 'result' | 'question' | 
     if (places === undefined) placesOf.set(value, [at]);
     else places.push(at);
   }
-  return { slot, ...found, values: [...placesOf.keys()], places: [...placesOf.values()] };
+  return { slot, group, result, question, subject, values: [...placesOf.keys()], places: [...placesOf.values()] };
+}
+
+/** Whether at least half of the first values stand there more than once. */
+function repeats(values: readonly unknown[]): boolean {
+  let repeated = 0;
+  for (let at = 1; at < dedupeSample; at++) {
+    for (let before = 0; before < at; before++) {
+      if (values[before] !== values[at]) continue;
+      repeated++;
+      break;
+    }
+  }
+  return repeated >= dedupeSample / 2;
 }
 
 /** The results of all values of a group, from those that changed. */

@@ -14,11 +14,18 @@ export interface Question {
   json: string | undefined;
   /** Context, paths and missing keys as far as the expression can see them. */
   extra: string;
+  /** Made of the others: looked for on the way in, put down on the way out. */
+  key: string;
+  chars: number;
 }
 
-interface Known extends Question {
+interface Known {
+  values: readonly unknown[];
+  json: string | undefined;
+  extra: string;
   results: readonly Remembered[];
   hasObjects: boolean;
+  chars: number;
 }
 
 /** The memory of one expression. */
@@ -51,35 +58,33 @@ export class Memo {
     return shelf;
   }
 
-  /** The results, new objects each time. */
-  recall(shelf: Shelf, question: Question): unknown[] | undefined {
-    const key = keyOf(question);
+  /** The results: a list to read only, but with new objects in it each time. */
+  recall(shelf: Shelf, question: Question): readonly unknown[] | undefined {
+    const { key } = question;
     let known = shelf.young.get(key);
     if (known === undefined || !isSame(known, question)) {
       known = shelf.old.get(key);
       if (known === undefined || !isSame(known, question)) return undefined;
       this.#put(shelf, key, known);
     }
-    return known.hasObjects ? known.results.map(handOut) : [...known.results];
+    return known.hasObjects ? known.results.map(handOut) : known.results;
   }
 
+  /** The lists belong to the memory from here on: whoever holds them may only read. */
   remember(shelf: Shelf, question: Question, results: readonly unknown[]): void {
     if (this.#maxEntries < 1) return;
-    const hasObjects = results.some((result) => typeof result === 'object' && result !== null);
-    const kept = hasObjects ? results.map(rememberedOf) : (results as Remembered[]);
-    const { values, json, extra } = question;
-    this.#put(shelf, keyOf(question), {
-      values: json === undefined ? [...values] : [],
-      json,
-      extra,
-      results: [...kept],
-      hasObjects,
-    });
+    const { json, extra, key } = question;
+    const values = json === undefined ? trimmed(question.values) : [];
+    const plainChars = plainCharsOf(results);
+    const hasObjects = plainChars === undefined;
+    const kept = hasObjects ? results.map(rememberedOf) : (results as readonly Remembered[]);
+    const chars = question.chars + (plainChars ?? keptCharsOf(kept));
+    this.#put(shelf, key, { values, json, extra, results: kept, hasObjects, chars });
   }
 
   #put(shelf: Shelf, key: string, known: Known): void {
     const entries = known.results.length;
-    const chars = charsOf(known);
+    const { chars } = known;
     if (chars > this.#maxChars || entries > this.#maxEntries) return;
     if (this.#entries + entries > this.#maxEntries || this.#chars + chars > this.#maxChars) this.#age();
     shelf.young.set(key, known);
@@ -99,17 +104,37 @@ export class Memo {
 
 const shownOfText = 64;
 
+export function question(values: readonly unknown[], extra: string): Question {
+  const plainChars = plainCharsOf(values);
+  const json = plainChars === undefined ? JSON.stringify(values) : undefined;
+  return {
+    values,
+    json,
+    extra,
+    key: json ?? keyOf(values, extra),
+    chars: extra.length + (json?.length ?? plainChars ?? 0),
+  };
+}
+
 /** Finds the place; whether it holds the answer, isSame decides. Short, because every character of it is hashed. */
-function keyOf({ values, json, extra }: Question): string {
-  if (json !== undefined) return json;
-  const [first] = values;
-  if (values.length === 1 && extra === '' && typeof first === 'string') return first;
-  const last = values[values.length - 1];
-  return `${values.length}|${clip(first)}|${clip(last)}|${extra}`;
+function keyOf(values: readonly unknown[], extra: string): string {
+  // Certificates, say, begin alike.
+  if (values.length === 1 && extra === '' && typeof values[0] === 'string') return values[0];
+  const first = clip(values[0]);
+  if (values.length > 1) return `${first}|${clip(values[values.length - 1])}${extra}`;
+  return `${first}|${extra}`;
 }
 
 function clip(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, shownOfText) : String(value);
+  if (typeof value !== 'string') return String(value);
+  return value.length > shownOfText ? value.slice(0, shownOfText) : value;
+}
+
+/** A short list that grew by pushes holds room for seventeen. */
+const grownRoom = 17;
+
+function trimmed(list: readonly unknown[]): readonly unknown[] {
+  return list.length < grownRoom ? list.slice() : list;
 }
 
 function isSame(known: Known, { values, json, extra }: Question): boolean {
@@ -122,12 +147,21 @@ function isSame(known: Known, { values, json, extra }: Question): boolean {
   return true;
 }
 
-function charsOf({ values, json, extra, results }: Known): number {
-  let chars = extra.length + (json?.length ?? 0);
-  for (const value of values) if (typeof value === 'string') chars += value.length;
-  for (const result of results) {
-    if (typeof result === 'string') chars += result.length;
-    else if (typeof result === 'object' && result !== null) chars += result.json.length;
+/** Characters of the texts in a list; undefined when there is an object in it. */
+function plainCharsOf(list: readonly unknown[]): number | undefined {
+  let chars = 0;
+  for (const part of list) {
+    if (typeof part === 'string') chars += part.length;
+    else if (typeof part === 'object' && part !== null) return undefined;
+  }
+  return chars;
+}
+
+function keptCharsOf(list: readonly Remembered[]): number {
+  let chars = 0;
+  for (const part of list) {
+    if (typeof part === 'string') chars += part.length;
+    else if (typeof part === 'object' && part !== null) chars += part.json.length;
   }
   return chars;
 }

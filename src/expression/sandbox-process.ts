@@ -16,7 +16,7 @@ export interface SandboxProcessOptions {
 }
 
 /** Answers of one chunk go out together, but none waits longer: the watchdog counts from the last one it saw. */
-const flushAfterMs = 5;
+const flushAfterMs = 0.5;
 const flushChars = 262_144;
 
 export function serveSandbox(options: SandboxProcessOptions): void {
