@@ -1,10 +1,11 @@
 // Rule 14 in every textual form of an address, and objects that break other limits: refused, said, and in nobody's way.
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
 import { baseKey } from '../../src/sync/words.ts';
+import { stageForEach } from './stage-for-each.ts';
 import { type SyncGround, until } from './sync-ground.ts';
-import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface AddressCase {
   text: string;
@@ -19,13 +20,8 @@ const corpus = [...read('addresses.json'), ...read('addresses-refused.json')];
 export function addressesSuite(ground: () => SyncGround): void {
   describe('rule 14: addresses', () => {
     let stage: SyncStage;
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
-    });
-    afterEach(async () => {
-      await stage.clear();
-      stage.close();
+    stageForEach(ground, (made) => {
+      stage = made;
     });
 
     it('no spelling of a forbidden address reaches the host, and no refused object holds up another', async () => {
@@ -116,14 +112,9 @@ export function addressesSuite(ground: () => SyncGround): void {
 
   describe('objects at the limits', () => {
     let stage: SyncStage;
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
+    stageForEach(ground, async (made) => {
+      stage = made;
       await stage.pair({ name: 'small' });
-    });
-    afterEach(async () => {
-      await stage.clear();
-      stage.close();
     });
 
     const expectOthersServed = async (): Promise<void> => {

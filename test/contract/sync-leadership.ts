@@ -1,10 +1,11 @@
 // Rule 16: of two daemons one writes. Each talks to the host through a meddler of its own, which counts what it sends and
 // can cut it off; each has a clock of its own that can be told that time has passed.
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Meddler, Meddlers } from './meddler.ts';
+import { describe, expect, it } from 'vitest';
+import type { Meddler } from './meddler.ts';
+import { meddledStageForEach } from './stage-for-each.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
 import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
-import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface Candidate {
   daemon: LiveDaemon;
@@ -19,16 +20,8 @@ const leaseMs = 15_000;
 export function leadershipSuite(ground: () => SyncGround): void {
   describe('rule 16: leadership', () => {
     let stage: SyncStage;
-    const meddlers = new Meddlers();
-    afterAll(() => meddlers.stop());
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
-    });
-    afterEach(async () => {
-      await stage.clear();
-      meddlers.release();
-      stage.close();
+    const meddlers = meddledStageForEach(ground, (made) => {
+      stage = made;
     });
 
     const candidate = async (name: string, options = {}): Promise<Candidate> => {

@@ -1,9 +1,10 @@
 // Rule 17: namespaces of the virtual cluster mapped to namespaces of the host, where names stay as they are.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
 import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/words.ts';
+import { stageForEach } from './stage-for-each.ts';
 import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
-import { ipsOf, type Place, roleRights, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration.
 const pattern = { 'p-*': '${name}-p-*' };
@@ -11,16 +12,12 @@ const pattern = { 'p-*': '${name}-p-*' };
 export function mappingSuite(ground: () => SyncGround): void {
   describe('rule 17: mapped namespaces', () => {
     let stage: SyncStage;
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set({ hasOwner: false });
+    const furnish = async (made: SyncStage): Promise<void> => {
+      stage = made;
       await ground().host.grant(clusterRoleRights());
       for (const name of ['h-a', 'vc-p-one', 'vc-p-two', 'h-b']) await stage.namespace('host', name);
-    });
-    afterEach(async () => {
-      await stage.clear();
-      stage.close();
-    });
+    };
+    stageForEach(ground, furnish, { hasOwner: false });
 
     const mapped = (byName: Record<string, string>, mappingsOnly = false) => ({
       sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } },

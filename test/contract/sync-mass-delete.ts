@@ -1,8 +1,9 @@
 // Rule 15: a list that lacks many objects is not believed at once. A meddler before the virtual API server tells lies.
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Asking, type Meddler, Meddlers } from './meddler.ts';
+import { describe, expect, it } from 'vitest';
+import type { Asking, Meddler } from './meddler.ts';
+import { meddledStageForEach } from './stage-for-each.ts';
 import { type SyncGround, until } from './sync-ground.ts';
-import { SyncStage } from './sync-stage.ts';
+import type { SyncStage } from './sync-stage.ts';
 
 const count = 30;
 const names = Array.from({ length: count }, (_, at) => `web-${at}`);
@@ -11,18 +12,10 @@ export function massDeleteSuite(ground: () => SyncGround): void {
   describe('rule 15: mass deletes', () => {
     let stage: SyncStage;
     let meddler: Meddler;
-    const meddlers = new Meddlers();
-    afterAll(() => meddlers.stop());
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
+    meddledStageForEach(ground, async (made, meddlers) => {
+      stage = made;
       meddler = await meddlers.before(ground().virtual);
       await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
-    });
-    afterEach(async () => {
-      await stage.clear();
-      meddlers.release();
-      stage.close();
     });
 
     const start = () => stage.daemon({ via: { virtual: meddler.at } });

@@ -1,21 +1,18 @@
 // Rule 3: the owner of all copies comes first. Without it an uninstall would leave stale addresses behind for good.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { stageForEach } from './stage-for-each.ts';
 import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
-import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 const owner = { namespace: hostNamespace, name: virtualCluster };
 
 export function ownerSuite(ground: () => SyncGround): void {
   describe('rule 3: the owner of the copies', () => {
     let stage: SyncStage;
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set({ hasOwner: false });
-    });
-    afterEach(async () => {
-      await stage.clear();
-      stage.close();
-    });
+    const take = (made: SyncStage): void => {
+      stage = made;
+    };
+    stageForEach(ground, take, { hasOwner: false });
 
     it('missing: nothing is created, it is said, and all is made up for when it comes', async () => {
       await stage.pair({ name: 'web' });

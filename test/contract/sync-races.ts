@@ -1,24 +1,17 @@
 // Others write at the same time as we do: late writes, lost answers, rivals. What a server does to a late write is tested
 // without a daemon too, because everything here hangs on it.
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { markerLabel } from '../../src/sync/words.ts';
-import { type Meddler, Meddlers, type Meddling } from './meddler.ts';
+import type { Meddler, Meddling } from './meddler.ts';
+import { meddledStageForEach } from './stage-for-each.ts';
 import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
-import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
+import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 export function racesSuite(ground: () => SyncGround): void {
   describe('rule 11 and 12: others write too', () => {
     let stage: SyncStage;
-    const meddlers = new Meddlers();
-    afterAll(() => meddlers.stop());
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
-    });
-    afterEach(async () => {
-      await stage.clear();
-      meddlers.release();
-      stage.close();
+    const meddlers = meddledStageForEach(ground, (made) => {
+      stage = made;
     });
 
     const between = (side: 'virtual' | 'host'): Promise<Meddler> => meddlers.before(ground()[side]);

@@ -1,21 +1,17 @@
 // The rights that config/role.yaml gives are enough, and none is too many: without any one of them the daemon says which.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Meddler } from './meddler.ts';
+import { stageForEach } from './stage-for-each.ts';
 import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
-import { ipsOf, roleRights, SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
+import { ipsOf, roleRights, type SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
 
 export function rightsSuite(ground: () => SyncGround): void {
   describe('rights', () => {
     let stage: SyncStage;
-    beforeEach(async () => {
-      stage = new SyncStage(ground());
-      await stage.set();
+    stageForEach(ground, (made) => {
+      stage = made;
     });
-    afterEach(async () => {
-      await stage.grantAll();
-      await stage.clear();
-      stage.close();
-    });
+    afterEach(() => stage.grantAll());
 
     it('with exactly those of role.yaml nothing is forbidden, whatever happens', async () => {
       await stage.create('host', 'endpoints', {
