@@ -1,4 +1,4 @@
-// What a window knows: per key one packed text, its resource version in front. Packed, because ten thousand parsed
+// What a window knows: per key one packed text, its resource version and its mark in front. Packed, because ten thousand parsed
 // objects cost three times the memory of their texts. Older news of a key never replace newer ones, which is also how
 // the results of own writes stand until the watch has caught up.
 import { type Key, type KubeObject, keyOf } from '../object/object.ts';
@@ -52,6 +52,11 @@ export class Cache<T extends Item> {
     const fresh = this.#fresh.get(key) ?? this.#lessFresh.get(key);
     if (fresh !== undefined && fresh.text === text) return fresh.item;
     return this.#keepFresh(key, text, unpack<T>(text));
+  }
+
+  markOf(key: Key): string | undefined {
+    const text = this.#entries.get(key);
+    return text === undefined ? undefined : markOf(text);
   }
 
   /** Shared by all who ask for it, so nobody may change it. To freeze what is in it as well costs as much as the parsing. */
@@ -196,23 +201,35 @@ export function keyOfObject(object: KubeObject): Key {
   return keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '');
 }
 
-// `["<resource version>",{…}]`, the item's own version left empty: so that two texts tell whether content differs.
+// `["<resource version>","<mark>",{…}]`, the item's own left out: so that two texts tell whether content differs.
 function pack(item: Item): string {
-  const rv = item.resourceVersion;
+  const { resourceVersion, mark } = item;
   item.resourceVersion = '';
-  const text = JSON.stringify([rv, item]);
-  item.resourceVersion = rv;
+  // Not deleted: that would make a slow object of it.
+  if (mark !== undefined) item.mark = undefined;
+  const text = JSON.stringify([resourceVersion, mark ?? '', item]);
+  item.resourceVersion = resourceVersion;
+  if (mark !== undefined) item.mark = mark;
   return text;
 }
 
 function unpack<T extends Item>(text: string): T {
-  const [rv, item] = JSON.parse(text) as [string, T];
+  const [rv, mark, item] = JSON.parse(text) as [string, string, T];
   item.resourceVersion = rv;
+  if (mark !== '') item.mark = mark;
   return item;
 }
 
 function versionOf(text: string): string {
   return text.slice(2, text.indexOf('"', 2));
+}
+
+function markOf(text: string): string {
+  const from = text.indexOf('"', 2) + 2;
+  // Nothing of our own is ever escaped; what others wrote may be.
+  const to = text.indexOf('"', from + 1);
+  const isPlain = text.startsWith('",{', to) && !text.slice(from, to).includes('\\');
+  return isPlain ? text.slice(from + 1, to) : (JSON.parse(text) as [string, string])[1];
 }
 
 export function sameContent(a: string, b: string): boolean {

@@ -49,6 +49,10 @@ class CombinedWindow<T extends Item> implements Window<T> {
     return this.#partOf(key)?.get(key);
   }
 
+  markOf(key: Key): string | undefined {
+    return this.#partOf(key)?.markOf(key);
+  }
+
   has(key: Key): boolean {
     return this.#partOf(key)?.has(key) ?? false;
   }
@@ -147,6 +151,10 @@ class NarrowedWindow<T extends Item> implements Window<T> {
 
   get(key: Key): T | undefined {
     return this.#shows(key) ? this.#wide.get(key) : undefined;
+  }
+
+  markOf(key: Key): string | undefined {
+    return this.#shows(key) ? this.#wide.markOf(key) : undefined;
   }
 
   has(key: Key): boolean {

@@ -99,6 +99,10 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return this.#cache.get(key);
   }
 
+  markOf(key: Key): string | undefined {
+    return this.#cache.markOf(key);
+  }
+
   has(key: Key): boolean {
     return this.#cache.has(key);
   }

@@ -8,6 +8,8 @@ export interface Item {
   name: string;
   uid: string;
   resourceVersion: string;
+  /** A short word that can be read of every object at no cost; see `Window.markOf`. */
+  mark?: string | undefined;
 }
 
 export type WindowState = 'idle' | 'listing' | 'watching' | 'retrying' | 'stopped';
@@ -35,6 +37,8 @@ export interface Window<T extends Item> {
   whenSynced(): Promise<void>;
   /** The newest version known, own writes included. Shared with others who ask, and frozen. */
   get(key: Key): T | undefined;
+  /** The mark of an item, '' for none; undefined when there is no such item. Cheaper than the item by far. */
+  markOf(key: Key): string | undefined;
   has(key: Key): boolean;
   readonly size: number;
   keys(): IterableIterator<Key>;

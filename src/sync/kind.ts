@@ -14,6 +14,7 @@ export interface VirtualItem extends Item {
   hasController?: true;
 }
 
+/** Its mark is the virtual key that it says it is a copy of. */
 export interface HostItem extends Item {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;

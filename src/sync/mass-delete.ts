@@ -3,7 +3,7 @@
 import type { Log } from '../log.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { DeleteGuard, type VirtualList } from './delete-guard.ts';
-import { annotatedKeyOf, isOursFor } from './ownership.ts';
+import { isOursFor } from './ownership.ts';
 import type { World } from './world.ts';
 
 export class MassDelete {
@@ -29,9 +29,10 @@ export class MassDelete {
     const { virtual, services, host } = this.#world.windows;
     const { placement } = this.#world.rules.translation;
     for (const hostKey of host.keys()) {
+      const key = host.markOf(hostKey);
+      if (!key || (virtual.has(key) && services.has(key))) continue;
       const item = host.get(hostKey);
-      const key = item === undefined ? undefined : annotatedKeyOf(item);
-      if (item === undefined || key === undefined || !isOursFor(item, key, placement)) continue;
+      if (item === undefined || !isOursFor(item, key, placement)) continue;
       if (!virtual.has(key)) this.guard.suspect(key, 'endpoints');
       else if (!services.has(key)) this.guard.suspect(key, 'services');
     }

@@ -34,6 +34,10 @@ export class MemoryCluster {
         const object = objects.get(key);
         return object && project(object);
       },
+      markOf(key) {
+        const object = objects.get(key);
+        return object && (project(object).mark ?? '');
+      },
       has: (key) => objects.has(key),
       get size() {
         return objects.size;

@@ -35,7 +35,7 @@ export function judgeOwnership(host: HostLook, key: Key, placement: Placement): 
 }
 
 /** The virtual key that a host object says it is a copy of. */
-export function annotatedKeyOf(host: HostLook): Key | undefined {
+export function annotatedKeyOf(host: Pick<HostLook, 'annotations'>): Key | undefined {
   const name = host.annotations?.[objectKeys.name];
   const namespace = host.annotations?.[objectKeys.namespace];
   return name && namespace ? keyOf(namespace, name) : undefined;

@@ -83,8 +83,7 @@ export class World {
   noteHost(hostKey: Key): Set<Key> {
     const place = splitKey(hostKey);
     const keys = new Set<Key>(this.claims.claimants(place));
-    const host = this.windows.host.get(hostKey);
-    const annotated = host === undefined ? undefined : annotatedKeyOf(host);
+    const annotated = this.windows.host.markOf(hostKey) || undefined;
     if (annotated !== undefined && (isSamePlace(place as HostItem, this.placeOf(annotated)) || this.#isMapped())) {
       keys.add(annotated);
     }

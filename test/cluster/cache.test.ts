@@ -19,6 +19,32 @@ test('get() gives a value that nobody can spoil, with the version it was stored 
   expect(cache.get('n/a')?.value).toBe(9);
 });
 
+test('a mark is read back as it was, whatever is in it, and belongs to the item', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (mark) => {
+      const cache = new Cache((object) => ({ ...projectTestItem(object), mark }));
+      const gathered = cache.gather();
+      gathered.add(make('a', 9, '",{"'));
+      cache.swap(gathered, { isAuthoritative: false });
+      expect(cache.markOf('n/a')).toBe(mark);
+      expect(cache.get('n/a')?.mark ?? '').toBe(mark);
+      expect(cache.get('n/a')).toMatchObject({ resourceVersion: '9', value: '",{"' });
+    }),
+    { examples: [['"'], ['\\'], ['",{'], ['\\",{'], ['a/b'], ['']] },
+  );
+});
+
+test('no mark is an empty one, and no item has none; another mark is another content', () => {
+  let mark: string | undefined;
+  const cache = new Cache((object) => ({ ...projectTestItem(object), ...(mark !== undefined && { mark }) }));
+  expect(cache.markOf('n/a')).toBeUndefined();
+  cache.set(make('a', 9, 'same'));
+  expect(cache.markOf('n/a')).toBe('');
+  mark = 'other';
+  expect(cache.set(make('a', 10, 'same'))).toBe('set');
+  expect(cache.set(make('a', 11, 'same'))).toBe('none');
+});
+
 test('versions are compared as numbers: 10 is newer than 9', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 9));

@@ -30,6 +30,11 @@ class StubWindow implements Window<TestItem> {
     return this.items.get(key);
   }
 
+  markOf(key: string): string | undefined {
+    const item = this.items.get(key);
+    return item && (item.mark ?? '');
+  }
+
   has(key: string): boolean {
     return this.items.has(key);
   }

@@ -192,6 +192,11 @@ export class PaperWindow<T extends Item> implements Window<T> {
     return object === undefined ? undefined : this.#project(structuredClone(object));
   }
 
+  markOf(key: Key): string | undefined {
+    const item = this.get(key);
+    return item && (item.mark ?? '');
+  }
+
   has(key: Key): boolean {
     return this.#seen.has(key);
   }

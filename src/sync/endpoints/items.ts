@@ -2,6 +2,7 @@
 // no rule reads does not belong here.
 import type { KubeObject } from '../../object/object.ts';
 import { type HostItem, identityOf, isFilled, type VirtualItem } from '../kind.ts';
+import { annotatedKeyOf } from '../ownership.ts';
 import { fieldManager } from '../words.ts';
 
 export interface EndpointAddress {
@@ -57,8 +58,10 @@ export function projectVirtualEndpoints(object: KubeObject): VirtualEndpoints {
 export function projectHostEndpoints(object: KubeObject): HostEndpoints {
   const { metadata } = object;
   const lastManager = lastForeignManager(metadata.managedFields);
+  const mark = annotatedKeyOf(metadata);
   return {
     ...identityOf(object),
+    ...(mark !== undefined && { mark }),
     ...(isFilled(metadata.labels) && { labels: metadata.labels }),
     ...(isFilled(metadata.annotations) && { annotations: metadata.annotations }),
     ...(metadata.ownerReferences?.length && { ownerReferences: metadata.ownerReferences }),
