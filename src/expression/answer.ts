@@ -35,6 +35,7 @@ export function readAnswers(text: string, sizes: readonly number[]): Answer[] | 
 function readAnswer(part: unknown, size: number): Answer | undefined {
   if (!Array.isArray(part) || part.length !== 3) return undefined;
   const [changed, results, faults] = part as unknown[];
+  if (typeof faults === 'string') return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
   if (!Array.isArray(results) || !Array.isArray(faults)) return undefined;
   if (changed === 0 ? results.length !== size : !areIndexes(changed, size) || changed.length !== results.length) {
     return undefined;
@@ -47,6 +48,15 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
     read.push({ at: fault[0], kind, message: fault[2] });
   }
   return { changed: changed as number[] | 0, results, faults: read };
+}
+
+function areEmpty(...lists: unknown[]): boolean {
+  return lists.every((list) => Array.isArray(list) && list.length === 0);
+}
+
+/** What is said of all values of a group at once. */
+function tooLarge(size: number, message: string): Answer {
+  return { changed: [], results: [], faults: Array.from({ length: size }, (_, at) => ({ at, kind: 'size', message })) };
 }
 
 function areIndexes(list: unknown, size: number): list is number[] {

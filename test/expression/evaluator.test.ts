@@ -294,6 +294,35 @@ describe('metrics', () => {
   });
 });
 
+describe('more values than the methods of arrays take', () => {
+  const values = Array.from({ length: 150_000 }, () => '');
+  const groupOf = async (source: string) => {
+    const expression = compiled(source);
+    const on = await evaluator({ expressions: [expression] });
+    const group = { expression, values, missing: new Set([0]) };
+    const [result] = await on.evaluate({ hostObject: null, virtualObject: null, groups: [group] });
+    return result;
+  };
+
+  it('end as too large when all their results are', async () => {
+    const { errors = [] } = (await groupOf('"\\u0001".repeat(9)')) ?? {};
+    expect(errors.length).toBe(values.length);
+    expect(errors[149_999]).toMatchObject({ at: 149_999, error: { kind: 'size', message: /all results/ } });
+  });
+
+  it('end as faults when all of them throw', async () => {
+    const { errors = [] } = (await groupOf('null.x')) ?? {};
+    expect(errors.length).toBe(values.length);
+    expect(errors[149_999]?.error.kind).toMatch(/^(size|threw)$/);
+  });
+
+  it('are looked at one by one when a result holds half a surrogate pair', async () => {
+    const result = await groupOf('valueExists ? "x" : "\\ud800"');
+    expect(result?.errors).toMatchObject([{ at: 0, error: { kind: 'type' } }]);
+    expect(result?.results[149_999]).toBe('x');
+  });
+});
+
 describe('an answer', () => {
   const answers = [
     '',
@@ -310,6 +339,7 @@ describe('an answer', () => {
     '[[[],[],[[0,"threw",1]]]]',
     '[[[],[],[[-1,"threw","m"]]]]',
     '[[[],[],[]],[[],[],[]]]',
+    '[[[],["x"],"too large"]]',
     '[null]',
   ];
   it.each(answers)('of another shape is none: %s', async (text) => {
