@@ -1,11 +1,28 @@
-// Part of the front door: which host namespaces copies stand in, and the one window that shows them all.
+// Part of the front door: which host namespaces copies stand in, and the windows that are opened onto both clusters. In:
+// settings and mappings. Out: windows for sync and for references, each known by a name for people.
+import type { Clusters } from './assemble-connections.ts';
+import { openContentWindows, type WindowScope } from './assemble-references.ts';
+import type { DaemonOptions } from './cli/rooms.ts';
 import { combineWindows, narrowWindow } from './cluster/combined-window.ts';
+import type { Connection } from './cluster/connection.ts';
+import { openWindow } from './cluster/open-window.ts';
 import type { Item, Window } from './cluster/window.ts';
+import { type ResourceRef, servicesResource } from './cluster/writer.ts';
 import { type CompiledMappings, compileMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
-import { type HostServiceItem, projectHostService } from './sync/kind.ts';
+import {
+  type HostItem,
+  type HostServiceItem,
+  projectHostService,
+  projectService,
+  type SyncedKind,
+  type VirtualItem,
+} from './sync/kind.ts';
+import type { ContentKind } from './sync/references/content-kind.ts';
+import type { ContentWindows } from './sync/references/content-world.ts';
 import { markerLabel } from './sync/words.ts';
+import type { Windows } from './sync/world.ts';
 
 export function mappingsOf(settings: Settings): CompiledMappings | undefined {
   const { namespaces, virtualClusterName, hostNamespace } = settings;
@@ -71,3 +88,81 @@ export function openHostWindow<T extends Item>(
   if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
   return combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
 }
+
+export interface OpenedWindow {
+  name: string;
+  window: Window<Item>;
+}
+
+export class DaemonWindows {
+  readonly opened: OpenedWindow[] = [];
+  readonly #options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>;
+  readonly #clusters: Clusters;
+  readonly #mappings: CompiledMappings | undefined;
+
+  constructor(
+    options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>,
+    clusters: Clusters,
+    mappings: CompiledMappings | undefined,
+  ) {
+    this.#options = options;
+    this.#clusters = clusters;
+    this.#mappings = mappings;
+  }
+
+  /** Both clusters must have been reached. */
+  openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
+    const openHost = (scope: WindowScope): Window<HostItem> =>
+      this.#open('host', kind.resource, scope, (object) => kind.projectHost(object));
+    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
+    const needsOwner = this.#mappings === undefined && setOwner;
+    return {
+      virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
+      services: this.#open('virtual', servicesResource, {}, projectService),
+      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
+      hostServices: openHostServices(this.#mappings, {
+        hostNamespace,
+        open: (scope, project) => this.#open('host', servicesResource, scope, project),
+      }),
+      owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
+    };
+  }
+
+  /** The same, for what patches refer to. */
+  openContent(kind: ContentKind, { hostNamespace, virtualClusterName }: WindowSettings): ContentWindows {
+    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    return openContentWindows(kind, {
+      virtualClusterName,
+      open: {
+        virtual: (ref, project) => this.#open('virtual', ref, {}, project),
+        host: (ref, labelSelector, project) =>
+          openHostWindow(this.#mappings, {
+            namespaces,
+            virtualClusterName,
+            openHost: (scope) => this.#open('host', ref, { ...scope, labelSelector }, project),
+          }),
+      },
+    });
+  }
+
+  #open<T extends Item>(
+    side: 'virtual' | 'host',
+    ref: ResourceRef,
+    scope: WindowScope,
+    project: (object: KubeObject) => T | undefined,
+  ): Window<T> {
+    const { clock, random, log, metrics } = this.#options;
+    const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
+    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
+    const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
+    const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
+    this.opened.push({
+      name: `${connection.name} ${ref.resource}${where}`,
+      window: window as unknown as Window<Item>,
+    });
+    return window;
+  }
+}
+
+type WindowSettings = Pick<Settings, 'hostNamespace' | 'virtualClusterName' | 'setOwner'>;

@@ -4,32 +4,27 @@ import { Clusters } from './assemble-connections.ts';
 import { openDaemonLease } from './assemble-lease.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
-import { findCopies, openContentWindows, referenceSettings, type WindowScope } from './assemble-references.ts';
-import { hostNamespaces, mappingsOf, openHostServices, openHostWindow } from './assemble-windows.ts';
+import { findCopies, referenceSettings } from './assemble-references.ts';
+import { type DaemonView, readinessOf, statusOf } from './assemble-report.ts';
+import { DaemonWindows, hostNamespaces, mappingsOf } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
 import type { ClusterFault } from './cluster/errors.ts';
 import type { Lease } from './cluster/lease.ts';
-import { openWindow } from './cluster/open-window.ts';
 import { openWriter } from './cluster/open-writer.ts';
 import { checkNamespace, checkPermissions } from './cluster/probe.ts';
-import type { Item, Window } from './cluster/window.ts';
-import { type ResourceRef, servicesResource } from './cluster/writer.ts';
 import { settingChanges } from './config/difference.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
-import type { KubeObject } from './object/object.ts';
 import { setGauges } from './sync/gauges.ts';
-import { type HostItem, projectService, type VirtualItem } from './sync/kind.ts';
 import type { ContentKind } from './sync/references/content-kind.ts';
-import type { ContentWindows } from './sync/references/content-world.ts';
 import type { FoundCopies } from './sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from './sync/references/references.ts';
 import { createRules } from './sync/rules.ts';
-import { objectStatus, patchedObjectStatus, syncStatus } from './sync/status.ts';
+import { objectStatus, patchedObjectStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
-import type { Rules, Windows } from './sync/world.ts';
+import type { Rules } from './sync/world.ts';
 
 /** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
 const drainWithinMs = 3000;
@@ -44,15 +39,15 @@ class AssembledDaemon implements Daemon {
   readonly #references: References;
   readonly #patches: RunningPatches;
   readonly #clusters: Clusters;
+  readonly #windows: DaemonWindows;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
   #sync: Sync | undefined;
   #lease: Lease | undefined;
   #gauges: Timer | undefined;
-  #windows: { name: string; window: Window<Item> }[] = [];
   #startedMs = 0;
   #end: (why: string) => void = () => {};
-  #phase: 'new' | 'starting' | 'running' | 'stopped' = 'new';
+  #phase: DaemonView['phase'] = 'new';
   #takingOver: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
 
@@ -63,9 +58,10 @@ class AssembledDaemon implements Daemon {
     this.#mappings = mappingsOf(options.settings);
     const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
+    this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
-      openWindows: (kind) => this.#openContentWindows(kind),
+      openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
       findCopies: (kind) => this.#findCopies(kind),
       clock,
       random,
@@ -155,7 +151,7 @@ class AssembledDaemon implements Daemon {
     const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
     const { maxWritesPerSecond } = this.#settings;
     const sync = new Sync({
-      windows: this.#openWindows(rules),
+      windows: this.#windows.openSync(rules.translation.kind, this.#settings),
       rules,
       virtualWriter: openWriter({ ...shared, connection: virtual }),
       hostWriter: openWriter({
@@ -190,66 +186,11 @@ class AssembledDaemon implements Daemon {
     return createRules(settings, this.#mappings, this.#patches.current?.patcher);
   }
 
-  #open<T extends Item>(
-    side: 'virtual' | 'host',
-    ref: ResourceRef,
-    scope: WindowScope,
-    project: (object: KubeObject) => T | undefined,
-  ): Window<T> {
-    const { clock, random, log, metrics } = this.#options;
-    const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
-    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
-    const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
-    const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
-    this.#windows.push({
-      name: `${connection.name} ${ref.resource}${where}`,
-      window: window as unknown as Window<Item>,
-    });
-    return window;
-  }
-
-  #openContentWindows(kind: ContentKind): ContentWindows {
-    const { hostNamespace, virtualClusterName } = this.#settings;
-    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
-    return openContentWindows(kind, {
-      virtualClusterName,
-      open: {
-        virtual: (ref, project) => this.#open('virtual', ref, {}, project),
-        host: (ref, labelSelector, project) =>
-          openHostWindow(this.#mappings, {
-            namespaces,
-            virtualClusterName,
-            openHost: (scope) => this.#open('host', ref, { ...scope, labelSelector }, project),
-          }),
-      },
-    });
-  }
-
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
     const host = this.#clusters.connections?.host;
     if (host === undefined) return { kind: 'failed' };
     const { virtualClusterName } = this.#settings;
     return findCopies(kind, { host, virtualClusterName, places: this.#places(), signal: this.#stopping.signal });
-  }
-
-  #openWindows(rules: Rules): Windows {
-    const { kind } = rules.translation;
-    const { hostNamespace, virtualClusterName, setOwner } = this.#settings;
-    const openHost = (scope: { namespace?: string; labelSelector?: string }): Window<HostItem> =>
-      this.#open('host', kind.resource, scope, (object) => kind.projectHost(object));
-    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
-    const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
-    const needsOwner = this.#mappings === undefined && setOwner;
-    return {
-      virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
-      services: this.#open('virtual', servicesResource, {}, projectService),
-      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
-      hostServices: openHostServices(this.#mappings, {
-        hostNamespace,
-        open: (scope, project) => this.#open('host', servicesResource, scope, project),
-      }),
-      owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
-    };
   }
 
   /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
@@ -331,53 +272,25 @@ class AssembledDaemon implements Daemon {
   }
 
   readiness(): { isReady: boolean; lines: readonly string[] } {
-    if (!this.#settings.endpointsEnabled) return { isReady: this.#phase === 'running', lines: ['sync: switched off'] };
-    const owner = this.#sync?.isReady ? this.#sync.world.ownerState() : undefined;
-    return {
-      isReady: this.#sync?.isReady ?? false,
-      lines: [
-        `sync: ${this.#sync?.isReady ? 'first lists are in' : `waiting for the ${this.#clusters.connections ? 'first lists' : 'clusters'}`}`,
-        ...this.#clusters.troubles,
-        ...this.#windows.map(
-          ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
-        ),
-        `leadership: ${this.#leadership()}`,
-        ...(owner?.kind === 'missing' ? [`OwnerMissing: ${owner.message}`] : []),
-      ],
-    };
-  }
-
-  #leadership(): string {
-    if (this.#lease === undefined) return this.#options.isDryRun ? 'none (dry run)' : 'alone';
-    const { state } = this.#lease;
-    return state.kind === 'standby' ? `standby${state.holder ? ` behind ${state.holder}` : ''}` : state.kind;
+    return readinessOf(this.#view());
   }
 
   status(): unknown {
-    const { clock, version, isDryRun } = this.#options;
-    const { virtualClusterName, hostNamespace, namespaces } = this.#settings;
-    const references = this.#references.status();
+    return statusOf(this.#view());
+  }
+
+  #view(): DaemonView {
     return {
-      version,
-      virtualCluster: virtualClusterName,
-      hostNamespace,
-      names: namespaces.enabled ? 'mapped namespaces' : 'single namespace',
-      isDryRun,
-      isReady: this.readiness().isReady,
-      leadership: this.#leadership(),
-      uptimeSeconds: Math.round((clock.now() - this.#startedMs) / 1000),
-      clusters: this.#clusters.versions,
-      ...(this.#clusters.troubles.length > 0 && { waitingFor: this.#clusters.troubles }),
-      ...(this.#sync && syncStatus(this.#sync)),
-      ...(references && { references }),
-      ...(this.#patches.current && { patches: this.#patches.current.counts.totals() }),
-      windows: this.#windows.map(({ name, window }) => ({
-        window: name,
-        state: window.state,
-        objects: window.size,
-        heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
-        ...(window.trouble && { trouble: window.trouble.message }),
-      })),
+      options: this.#options,
+      settings: this.#settings,
+      phase: this.#phase,
+      startedMs: this.#startedMs,
+      clusters: this.#clusters,
+      windows: this.#windows.opened,
+      sync: this.#sync,
+      lease: this.#lease,
+      references: this.#references,
+      patches: this.#patches,
     };
   }
 

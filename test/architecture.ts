@@ -27,6 +27,7 @@ export const frontDoor = new Set([
   'src/assemble-patches.ts',
   'src/assemble-permissions.ts',
   'src/assemble-references.ts',
+  'src/assemble-report.ts',
   'src/assemble-windows.ts',
   'src/sandbox.ts',
 ]);
