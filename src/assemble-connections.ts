@@ -56,10 +56,10 @@ export class Clusters {
     return { virtual: virtual.connection as Connection, host: host.connection as Connection };
   }
 
-  /** What a start waits for, a line for each side; none when it does not wait. */
+  /** What a start waits for; none when it does not wait. */
   get troubles(): readonly string[] {
     if (!this.#isTrying) return [];
-    return this.#ways.flatMap(({ name, trouble }) => (trouble === undefined ? [] : [`${name}: ${trouble}`]));
+    return this.#ways.flatMap(({ trouble }) => trouble ?? []);
   }
 
   async reach(): Promise<Reached> {
@@ -94,7 +94,12 @@ export class Clusters {
   /** A side that was reached is not asked again. */
   async #try(way: Way): Promise<readonly ClusterFault[]> {
     if (way.version !== undefined) return [];
-    const faults = await this.#faultsOf(way);
+    // Both kubeconfigs may name the same file, and an address alone does not tell which of the two it is.
+    const reaching = (fault: ClusterFault): ClusterFault => ({
+      ...fault,
+      message: `reaching the ${way.name} cluster: ${fault.message}`,
+    });
+    const faults = (await this.#faultsOf(way)).map(reaching);
     way.trouble = faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
     return faults;
   }

@@ -18,7 +18,8 @@ export async function check(context: Context, options: Options): Promise<ExitCod
     for (const note of notes ?? []) context.stdout.write(`${noteText(note, texts)}\n`);
     const counts = [countOf(faults.length, 'fault'), countOf(warnings.length, 'warning')];
     if (notes !== undefined) counts.push(countOf(notes.length, 'difference'));
-    context.stdout.write(`${counts.join(', ')}\n`);
+    const of = options.texts('config').length === 0 ? ' in the defaults, for no --config was given' : '';
+    context.stdout.write(`${counts.join(', ')}${of}\n`);
   }
   return faults.length > 0 ? exitCodes.input : exitCodes.fine;
 }

@@ -26,7 +26,8 @@ export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches 
   const faults = result.faults.map((one) => placed(one, loaded));
   const others = loaded.kind === 'faults' ? loaded.faults : [];
   const { patches, positions, texts } = loaded;
-  return { kind: 'faults', faults: [...others, ...faults], warnings, patches, positions, texts, compiled };
+  const inOrder = sortFaults([...others, ...faults], [...texts.keys()]);
+  return { kind: 'faults', faults: inOrder, warnings, patches, positions, texts, compiled };
 }
 
 function allWarnings(loaded: Loaded, set: PatchSet): readonly Fault[] {

@@ -8,7 +8,8 @@ type Facts = Record<string, unknown>;
 /** The narrowest terminal that a table is laid out for. */
 const narrowest = 40;
 
-export function statusText(status: unknown, columns = 80): string {
+/** Without a width nothing is cut or wrapped: what reads it may look for a name. */
+export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
   const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
   return `${lines.join('\n')}\n`;
 }

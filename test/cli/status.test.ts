@@ -88,6 +88,14 @@ describe('statusText()', () => {
     }
   });
 
+  it('cuts and wraps nothing where there is no width: what reads it may look for a name', () => {
+    const object = `${'n'.repeat(63)}/${'o'.repeat(63)}`;
+    const text = statusText({ fact: 'word '.repeat(40).trim(), trouble: [{ object, message: 'm'.repeat(200) }] });
+    expect(text).toContain(object);
+    expect(text).toContain('m'.repeat(200));
+    expect(text.split('\n')[0]).toHaveLength('fact: '.length + 199);
+  });
+
   it('says emptiness in a word', () => {
     expect(statusText({ faults: [], lease: null, dryRun: false })).toBe('faults:  none\nlease:   none\ndry run: no\n');
   });

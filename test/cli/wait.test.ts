@@ -123,8 +123,8 @@ async function start(...more: string[]): Promise<Run> {
 }
 
 const waiting = 'waiting for a cluster';
-const refusal = (port: number) =>
-  `GET /version: connecting to "http://127.0.0.1:${port}": connection refused, nothing listens there`;
+const refusal = (port: number, name = 'virtual') =>
+  `reaching the ${name} cluster: GET /version: connecting to "http://127.0.0.1:${port}": connection refused, nothing listens there`;
 
 async function exitOf(run: Run): Promise<{ code: number; afterMs: number }> {
   let code: number | undefined;
@@ -159,8 +159,8 @@ describe('hostward run --wait', () => {
     expect((await ask('/healthz')).status).toBe(200);
     const ready = await ask('/readyz');
     expect(ready.status).toBe(503);
-    expect(await ready.text()).toContain(`sync: waiting for the clusters\nvirtual: ${refusal(virtual.port)}\n`);
-    expect(run.daemon().status()).toMatchObject({ waitingFor: [`virtual: ${refusal(virtual.port)}`] });
+    expect(await ready.text()).toContain(`sync: waiting for the clusters\n${refusal(virtual.port)}\n`);
+    expect(run.daemon().status()).toMatchObject({ waitingFor: [refusal(virtual.port)] });
 
     await virtual.listen();
     await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
@@ -212,7 +212,7 @@ describe('hostward run --wait', () => {
     await passing(run.clock, () => virtual.asked > 3, { stepMs: 250 });
     expect(run.logged(waiting).map(({ trouble }) => trouble)).toEqual([
       refusal(virtual.port),
-      `GET /version at http://127.0.0.1:${virtual.port}: 503 etcd is not there yet`,
+      `reaching the virtual cluster: GET /version at http://127.0.0.1:${virtual.port}: 503 etcd is not there yet`,
     ]);
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
@@ -242,7 +242,7 @@ describe('hostward run --wait', () => {
     const run = await start('--wait', '5m');
     expect(await run.ended).toBe(3);
     expect(run.err()).toContain(says);
-    expect(run.err()).toContain(refusal(host.port));
+    expect(run.err()).toContain(refusal(host.port, 'host'));
   });
 
   it('a configuration that comes meanwhile counts when the cluster is up', async () => {
