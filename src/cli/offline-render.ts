@@ -123,9 +123,9 @@ function noticeOf(
         const why = detail === undefined ? message : `${message}: ${detail}`;
         return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
       }
-      const path = `the path of patch ${failure.patch} is "${failure.path}"`;
+      const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
       return {
-        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}; ${path}`,
+        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
         isFailure: true,
       };
     }
@@ -135,7 +135,9 @@ function noticeOf(
 }
 
 function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
-  return failure.source ?? sourceOf(failure.patch, 'expression') ?? sourceOf(failure.patch, 'path') ?? 'configuration';
+  const { source, patch } = failure;
+  if (source !== undefined || patch === undefined) return source ?? 'configuration';
+  return sourceOf(patch, 'expression') ?? sourceOf(patch, 'path') ?? 'configuration';
 }
 
 function refuseStrangers(

@@ -17,16 +17,28 @@ export interface EvaluationError {
 const shortestSecret = 4;
 const shortestNestedSecret = 8;
 
-export function plainMessage(message: string, value: unknown): string {
+/** A key that the expression does not name itself was made of a value: enough of it to recognise the place. */
+const shownOfKey = 2;
+
+export function plainMessage(message: string, value: unknown, source = ''): string {
   let plain = message;
   for (const text of textsOf(value)) plain = plain.replaceAll(text, '…');
   // V8 quotes the text on which an operation failed.
   plain = plain
     .replace(/search for '[\s\S]*$/, 'search in a text')
     .replace(/\b(on|of) string '[\s\S]*$/, '$1 a text')
+    .replace(/\((reading|setting) '([\s\S]*)'\)$/, (_, verb, key) => `(${verb} '${shownOf(key, source)}')`)
+    .replace(/ property '([\s\S]*)' (of|on) /, (_, key, of) => ` property '${shownOf(key, source)}' ${of} `)
+    .replace(/^(Invalid code point|Invalid count value:) [\s\S]*$/, '$1')
     .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  if (plain === '') return 'threw without a readable message';
   return plain.length <= realmLimits.message ? plain : `${plain.slice(0, realmLimits.message - 1)}…`;
+}
+
+function shownOf(key: string, source: string): string {
+  if (source.includes(key)) return key;
+  return key.length < shortestNestedSecret ? '…' : `${key.slice(0, shownOfKey)}…`;
 }
 
 /** The texts in a value, the longest first, so that none is left in pieces. */

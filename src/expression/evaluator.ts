@@ -231,7 +231,10 @@ class SandboxedEvaluator implements Evaluator {
     if (faults.length === 0) this.#memo.remember(slot.shelf, question, result.results);
     else {
       const errors = faults.flatMap(({ at, kind, message }) => {
-        const error: EvaluationError = { kind, message: plainMessage(message, open.values[at]) };
+        const error: EvaluationError = {
+          kind,
+          message: plainMessage(message, open.values[at], slot.expression.source),
+        };
         return (places?.[at] ?? [at]).map((place) => ({ at: place, error }));
       });
       result.errors = errors.sort((a, b) => a.at - b.at);

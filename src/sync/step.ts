@@ -17,8 +17,9 @@ export interface BackValues {
 
 /** For people: which entry, where it matched, what went wrong. Never a whole value, it may be a secret. */
 export interface PatchFailure {
-  patch: number;
-  path: string;
+  /** Undefined where the result of all patches is wrong and none of them can be named. */
+  patch?: number;
+  path?: string;
   at: string;
   class: string;
   message: string;

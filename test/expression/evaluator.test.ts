@@ -120,6 +120,26 @@ describe('evaluate()', () => {
     expect(untouched).toEqual({ results: [1], errors: [] });
   });
 
+  it('quotes no key that was made of a value, but what the expression names itself', async () => {
+    const { on, expressions } = await tapped([
+      'context.virtualObject[value.slice(1)].x',
+      'value.missing.deep',
+      'String.fromCodePoint(Number(value.slice(1)))',
+    ]);
+    const messages: unknown[] = [];
+    for (const [at, value] of ['xhunter2-hunter2', 'xkey', 'x', 'x99999999'].entries()) {
+      const expression = expressions[[0, 0, 1, 2][at] as number] as never;
+      const outcome = await evaluateOne(on, expression, { value });
+      messages.push('error' in outcome ? outcome.error.message : outcome);
+    }
+    expect(messages).toEqual([
+      "Cannot read properties of null (reading 'hu…')",
+      "Cannot read properties of null (reading '…')",
+      "Cannot read properties of undefined (reading 'deep')",
+      'Invalid code point',
+    ]);
+  });
+
   it('lets nothing of one evaluation be seen by the next', async () => {
     const { on, expressions } = await tapped([
       '(value.seen = (value.seen ?? 0) + 1, value)',
@@ -298,7 +318,7 @@ describe('more values than the methods of arrays take', () => {
   const values = Array.from({ length: 150_000 }, () => '');
   const groupOf = async (source: string) => {
     const expression = compiled(source);
-    const on = await evaluator({ expressions: [expression] });
+    const on = await evaluator({ expressions: [expression], softMs: 20_000 });
     const group = { expression, values, missing: new Set([0]) };
     const [result] = await on.evaluate({ hostObject: null, virtualObject: null, groups: [group] });
     return result;

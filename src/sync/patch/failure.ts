@@ -3,6 +3,7 @@
 import type { EvaluationError } from '../../expression/evaluation-error.ts';
 import type { Matches } from '../../expression/path.ts';
 import type { PatchFailure } from '../step.ts';
+import { shownPlace } from './excerpt.ts';
 import type { CompiledPatch } from './patch-set.ts';
 
 export interface Failed {
@@ -14,7 +15,7 @@ export interface Failed {
 export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {
   const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
   const { at, error } = first;
-  const place = matches.paths?.[at] ?? patch.path.text;
+  const place = shownPlace(matches.paths?.[at] ?? patch.path.text);
   const more = errors.length > 1 ? `, and at ${errors.length - 1} more places` : '';
   return {
     patch: patch.index,

@@ -3,6 +3,7 @@
 import { type LabelRequirement, labelSelectorText, parseLabelSelector } from '../../object/label-selector.ts';
 import type { KeyRules } from '../keys.ts';
 import { markerLabel, namespaceLabel } from '../words.ts';
+import { shownPlace } from './excerpt.ts';
 import { isPlainObject, shapeOf } from './view.ts';
 
 export type LabelsResult = { kind: 'ok'; value: unknown } | { kind: 'wrong'; message: string };
@@ -48,7 +49,7 @@ function translateSelector(selector: Record<string, unknown>, options: LabelsPat
 
 function translateText(text: string, options: LabelsPatchOptions): LabelsResult {
   const parsed = parseLabelSelector(text);
-  if (!parsed.ok) return { kind: 'wrong', message: `not a label selector: ${parsed.message}` };
+  if (!parsed.ok) return { kind: 'wrong', message: `not a label selector: ${withoutQuotes(parsed.message)}` };
   const requirements = parsed.selector.requirements.map(
     (required): LabelRequirement => ({ ...required, key: hostKey(required.key, options) }),
   );
@@ -57,4 +58,9 @@ function translateText(text: string, options: LabelsPatchOptions): LabelsResult 
 
 function hostKey(key: string, { rules }: LabelsPatchOptions): string {
   return rules.toHost(key) ?? key;
+}
+
+/** The parser quotes what it stumbles over, which is the tenant's. */
+function withoutQuotes(message: string): string {
+  return shownPlace(message.replace(/"(?:[^"\\]|\\.)*"/g, '"…"').replace(/'[^']*'/g, "'…'"));
 }

@@ -4,9 +4,10 @@ import type { Draft, Translation } from '../draft.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { ReferenceResolver } from '../references/names.ts';
+import type { PatchWrite } from './culprit.ts';
 import type { Kept } from './keep-last.ts';
 import type { PatchCounts } from './patch-metrics.ts';
-import type { PatchSet } from './patch-set.ts';
+import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import type { PatchView } from './view.ts';
 
@@ -49,4 +50,9 @@ export interface Pass extends ForwardInput {
   /** Keys that patches of whole maps changed, and whose that makes them. */
   wholeOwners: { labels: Map<string, KeyOwner>; annotations: Map<string, KeyOwner> };
   references: FoundReference[];
+  /** In the order of the list, for whoever has to be blamed. */
+  writes: PatchWrite[];
+  /** Patches that made the result of an earlier try invalid, with what was said of it, and whose policy lets it go on. */
+  givenUp: ReadonlyMap<CompiledPatch, string>;
+  trace: Trace | undefined;
 }

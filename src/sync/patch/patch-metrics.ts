@@ -6,11 +6,15 @@ export interface PatchCounts {
   evaluated(patch: number, values: number, errors: number): void;
   changed(patch: number, changes: number): void;
   failed(patch: number, kind: string): void;
+  /** None of the patches alone can be blamed. */
+  failedTogether(kind: string): void;
   restored(keys: number): void;
   /** Per patch, for status. */
   totals(): { patch: number; values: number; changes: number; failures: number }[];
 }
 
+/** Instead of an index, for the result of all of them. */
+const allPatches = 'all';
 const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
 
 export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
@@ -30,6 +34,7 @@ export function createPatchCounts(registry: Metrics | undefined, patches: readon
       total(patch).failures++;
       series?.failures.inc({ patch: String(patch), class: kind });
     },
+    failedTogether: (kind) => series?.failures.inc({ patch: allPatches, class: kind }),
     restored: (keys) => series?.restored.inc(keys),
     totals: () => [...totals.values()],
   };
@@ -46,6 +51,7 @@ function createSeries(registry: Metrics, patches: readonly number[]) {
     failures: find('hostward_patch_failures_total', 'Failures of a patch by class', ['patch', 'class']),
     restored: find('hostward_patch_protected_keys_restored_total', 'Protected keys that a patch tried to change', []),
   };
+  if (patches.length > 0) series.failures.inc({ patch: allPatches, class: 'type' }, 0);
   for (const index of patches) {
     const patch = String(index);
     series.values.inc({ patch }, 0);

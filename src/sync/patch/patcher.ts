@@ -9,6 +9,8 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
+import { culpritOf } from './culprit.ts';
+import { type Place, shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { translateLabels } from './labels-patch.ts';
@@ -17,7 +19,7 @@ import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts'
 import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { runsOf, traceFailure, traceResults } from './runs.ts';
-import { problemOfResult } from './validate-result.ts';
+import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
@@ -36,24 +38,42 @@ export class Patcher {
   }
 
   async forward(input: ForwardInput): Promise<Patched> {
+    const givenUp = new Map<CompiledPatch, string>();
+    for (;;) {
+      const tried = await this.#try(input, givenUp);
+      const culprit = tried.kind === 'wrong' ? tried.culprit : undefined;
+      if (tried.kind !== 'wrong' || culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit)) {
+        return tried.kind === 'wrong' ? { ...this.#wrongResult(tried), references: tried.references } : tried;
+      }
+      // What it made is no valid object, so it has failed, and its policy says what then.
+      givenUp.set(culprit, tried.message);
+    }
+  }
+
+  async #try(input: ForwardInput, givenUp: Pass['givenUp']): Promise<Patched | WrongResult> {
     const { draft, translation } = input;
     const view = viewOf(draft, draft.payload);
     const wholeOwners = { labels: new Map(), annotations: new Map() };
-    const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners, references: [] };
+    // What the first try made is what there is to explain, and then which of it did not stand.
+    const trace = givenUp.size === 0 ? this.#options.trace : undefined;
+    const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners, references: [], writes: [], givenUp, trace };
     const { references } = pass;
     const going = this.set.patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     for (const run of runsOf(going, this.#options)) {
       const failed = await this.#runForward(run, pass);
       if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
     }
+    const wrong = ({ place, message }: ResultProblem): WrongResult => {
+      return { kind: 'wrong', culprit: culpritOf(pass.writes, view, place), message, place, references };
+    };
     const read = readView(view, this.#options.payloadFields);
-    if (read.kind === 'wrong') return { ...this.#wrongResult(going, read.message), references };
+    if (read.kind === 'wrong') return wrong(read);
     this.#options.counts.restored(read.restored);
     const labels = pass.kept.overlay('labels', read.labels, input.host);
     const annotations = pass.kept.overlay('annotations', read.annotations, input.host);
     const payload = pass.kept.keepsPayload && input.host ? translation.kind.payloadOf(input.host) : read.payload;
     const problem = problemOfResult({ labels, annotations, payload });
-    if (problem !== undefined) return { ...this.#wrongResult(going, problem), references };
+    if (problem !== undefined) return wrong(problem);
     return { kind: 'patched', draft: this.#draftOf(pass, { labels, annotations, payload }), references };
   }
 
@@ -64,7 +84,11 @@ export class Patcher {
     for (const patch of run) {
       const matches = matchesOf(patch, pass);
       const isWhole = matches.whole !== undefined;
-      if (patch.isLabels) {
+      const message = pass.givenUp.get(patch);
+      if (message !== undefined) {
+        const failed = this.#fallBack(faultOf(patch, matches, message), pass);
+        if (failed !== undefined) return failed;
+      } else if (patch.isLabels) {
         const failed = this.#translateLabels(patch, matches, pass);
         if (failed !== undefined) return failed;
       } else if (patch.reference !== undefined) {
@@ -100,18 +124,17 @@ export class Patcher {
     const { matches, isWhole, values } = answer;
     this.#options.counts.evaluated(patch.index, matches.values.length, answer.errors.length);
     if (answer.errors.length > 0) return this.#fallBack({ patch, matches, errors: answer.errors }, pass);
-    const before = mapsOf(pass.view);
-    traceResults(patch, { matches, values }, this.#options.trace);
+    const isOfMap = patch.path.segments.length < 3;
+    const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
+    if (tooMany !== undefined) return this.#fallBack(faultOf(patch, matches, tooMany), pass);
+    const before = isOfMap ? mapsOf(pass.view) : undefined;
+    traceResults(patch, { matches, values }, pass.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
-    if (written.kind === 'fault') {
-      return this.#fallBack(
-        { patch, matches, errors: [{ at: 0, error: { kind: 'type', message: written.message } }] },
-        pass,
-      );
-    }
+    if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
+    pass.writes.push({ patch, matches, values, before });
     if ('restored' in written) this.#options.counts.restored(Number(written.restored));
     this.#options.counts.changed(patch.index, written.changes);
-    if (patch.path.segments.length < 3) noteWholeOwners(patch, before, pass);
+    if (before !== undefined) noteWholeOwners(patch, before, pass);
     return undefined;
   }
 
@@ -136,15 +159,13 @@ export class Patcher {
     for (const [at, value] of matches.values.entries()) {
       const translated = translateLabels(value, options);
       if (translated.kind === 'wrong') {
-        return this.#fallBack(
-          { patch, matches, errors: [{ at, error: { kind: 'type', message: translated.message } }] },
-          pass,
-        );
+        return this.#fallBack(faultOf(patch, matches, translated.message, at), pass);
       }
       values.push(translated.value);
     }
-    traceResults(patch, { matches, values }, this.#options.trace);
+    traceResults(patch, { matches, values }, pass.trace);
     writeResults(matches, values);
+    pass.writes.push({ patch, matches, values, before: undefined });
     return undefined;
   }
 
@@ -153,7 +174,7 @@ export class Patcher {
     { matches, reference }: { matches: Matches; reference: CompiledReference },
     pass: Pass,
   ): Failed | undefined {
-    const before = this.#options.trace && structuredClone(matches.values);
+    const before = pass.trace && structuredClone(matches.values);
     const written = referencesForward(reference, matches, {
       namespace: pass.virtual.namespace,
       placement: pass.translation.placement,
@@ -161,18 +182,19 @@ export class Patcher {
     });
     if (written.kind === 'wrong') {
       const { at, message } = written;
-      return this.#fallBack({ patch, matches, errors: [{ at, error: { kind: 'type', message } }] }, pass);
+      return this.#fallBack(faultOf(patch, matches, message, at), pass);
     }
     this.#options.counts.evaluated(patch.index, matches.values.length, 0);
     this.#options.counts.changed(patch.index, written.changes);
     pass.references.push(...written.found);
+    pass.writes.push({ patch, matches, values: undefined, before: undefined });
     if (before !== undefined) {
       const after = matches.values.map((value, at) =>
         typeof value === 'string'
           ? (matches.parents[at] as Record<string, unknown>)[matches.keys[at] as string]
           : value,
       );
-      traceResults(patch, { matches: { ...matches, values: before }, values: after }, this.#options.trace);
+      traceResults(patch, { matches: { ...matches, values: before }, values: after }, pass.trace);
     }
     return undefined;
   }
@@ -206,24 +228,37 @@ export class Patcher {
     return failureOf(failed, this.#options.sourceOf(failed.patch.index, field));
   }
 
-  /** Which of several patches made the result wrong cannot be told; the last one that ran is named. */
-  #wrongResult(going: readonly CompiledPatch[], message: string): { kind: 'failed'; failure: PatchFailure } {
-    const patch = going.at(-1) as CompiledPatch;
-    this.#options.counts.failed(patch.index, 'type');
-    const failure = {
-      patch: patch.index,
-      path: patch.entry.path,
-      at: '',
-      class: 'type',
-      message: `patches of this object give no valid Endpoints: ${message}`,
-    };
-    return { kind: 'failed', failure };
+  #wrongResult({ culprit, message, place }: WrongResult): { kind: 'failed'; failure: PatchFailure } {
+    const failure = { at: shownPlace(place.join('.')), class: 'type' };
+    if (culprit === undefined) {
+      this.#options.counts.failedTogether('type');
+      const said = `after all patches the object is no valid Endpoints: ${message}`;
+      return { kind: 'failed', failure: { ...failure, message: said } };
+    }
+    const { index, entry } = culprit;
+    this.#options.counts.failed(index, 'type');
+    const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
+    const source = this.#options.sourceOf(index, culprit.forward === undefined ? 'path' : 'expression');
+    const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
+    return { kind: 'failed', failure: { ...failure, ...named } };
   }
 
   /** Values that the host changed, as the virtual side should hold them. */
   back(input: BackInput): Promise<Reversed> {
     return reverse(input, this.#options);
   }
+}
+
+interface WrongResult {
+  kind: 'wrong';
+  culprit: CompiledPatch | undefined;
+  place: Place;
+  message: string;
+  references: readonly FoundReference[];
+}
+
+function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
+  return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
 }
 
 function matchesOf(patch: CompiledPatch, { view }: Pass): Matches {

@@ -9,6 +9,7 @@ import {
   referenceApiVersion,
   type Standing,
 } from '../references/names.ts';
+import { shownKey } from './excerpt.ts';
 import type { CompiledReference } from './patch-set.ts';
 import { isPlainObject, shapeOf } from './view.ts';
 
@@ -68,10 +69,10 @@ function checked(spelled: Spelled, apiVersion: string): ReadReference {
   if (!namedKinds.includes(spelled.kind))
     return {
       kind: 'wrong',
-      message: `wanted a reference to one of ${namedKinds.join(', ')}, got kind "${spelled.kind}"`,
+      message: `wanted a reference to one of ${namedKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
     };
   if (apiVersion !== referenceApiVersion)
-    return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${apiVersion}"` };
+    return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${shownKey(apiVersion)}"` };
   return { kind: 'ok', spelled };
 }
 
@@ -119,7 +120,7 @@ export function referencesForward(
       const resolution = resolver.toHost(reference, placement);
       // Left as it is, the name of a tenant's namespace would mean one of the host's.
       if (resolution === undefined)
-        return { kind: 'wrong', at, message: `namespace "${reference.namespace}" is not synced to the host` };
+        return { kind: 'wrong', at, message: `namespace "${shownKey(reference.namespace)}" is not synced to the host` };
       found.push({ ...reference, standing: resolution.standing });
       writes.push({ cell, text: resolution.place.name });
       if (spelled.namespace !== undefined) writes.push({ cell: spelled.namespace, text: resolution.place.namespace });

@@ -8,6 +8,7 @@ import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
+import { shownKey, shownPlace } from './excerpt.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference } from './patch-set.ts';
@@ -179,12 +180,13 @@ function changesOf(written: ReturnType<typeof writeResults>): number {
 }
 
 function wrongType(map: MapName, key: string, going: readonly CompiledPatch[]): PatchFailure {
-  const patch = going.at(-1);
-  return {
-    patch: patch?.index ?? 0,
-    path: patch?.entry.path ?? '',
-    at: `metadata.${map}.${key}`,
-    class: 'type',
-    message: `reverse expressions must give a string for metadata.${map}["${key}"]`,
-  };
+  const place = ['metadata', map, key];
+  const [patch, ...others] = going.filter(({ path }) =>
+    path.segments.every((segment, at) => at > 2 || segment.kind === 'every' || segment.key === place[at]),
+  );
+  const message = `reverse expressions must give a string for metadata.${map}["${shownKey(key)}"]`;
+  const failure = { at: shownPlace(place.join('.')), class: 'type', message };
+  return patch === undefined || others.length > 0
+    ? failure
+    : { ...failure, patch: patch.index, path: patch.entry.path };
 }

@@ -4,100 +4,152 @@ import { parseAddress } from '../../object/ip.ts';
 import { annotationBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
 import { dnsLabelProblems, labelKeyProblems, labelValueProblems } from '../../object/qualified-name.ts';
 import type { Payload } from '../kind.ts';
+import { type Place, shownKey } from './excerpt.ts';
 import { isPlainObject, shapeOf } from './view.ts';
+
+/** What is wrong and where; the message names the place too. */
+export interface ResultProblem {
+  place: Place;
+  message: string;
+}
+
+/** Nobody has so many; looking at more of them would keep all other objects waiting. */
+const maxKeys = 10_000;
+const maxLabelBytes = maxAnnotationBytes;
+/** Labels and annotations stand two levels below a whole object. */
+const mapDepth = 2;
 
 const protocols = ['TCP', 'UDP', 'SCTP'];
 
-/** The first thing that is wrong, with its path; undefined when nothing is. */
+/** The first thing that is wrong; undefined when nothing is. */
 export function problemOfResult(result: {
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
-}): string | undefined {
+}): ResultProblem | undefined {
   const problem = problemOfLabels(result.labels) ?? problemOfAnnotations(result.annotations);
   if (problem !== undefined) return problem;
   return problemOfSubsets(result.payload['subsets'] ?? []);
 }
 
-/** In words without the value, which may be a secret: what the rules of metadata say would quote it whole. */
-function problemOfLabels(labels: ReadonlyMap<string, string>): string | undefined {
-  for (const [key, value] of labels) {
-    const [ofKey] = labelKeyProblems(key);
-    if (ofKey !== undefined) return `metadata.labels: a key of ${key.length} characters is none: ${ofKey}`;
-    const [ofValue] = labelValueProblems(value);
-    if (ofValue !== undefined) return `metadata.labels["${key}"]: ${ofValue}`;
+/** Of results for maps and whole objects, asked before anything else is done with them: a count costs little, a look a lot. */
+export function problemOfKeyCount(results: readonly unknown[], depth = 0): string | undefined {
+  for (const result of results) {
+    if (!isPlainObject(result)) continue;
+    const parts = Object.values(result);
+    if (parts.length > maxKeys) return `the result holds an object of ${parts.length} keys, and may hold ${maxKeys}`;
+    const problem = depth < mapDepth ? problemOfKeyCount(parts, depth + 1) : undefined;
+    if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function problemOfAnnotations(annotations: ReadonlyMap<string, string>): string | undefined {
-  for (const key of annotations.keys()) {
-    const [problem] = labelKeyProblems(key.toLowerCase());
-    if (problem !== undefined) return `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
-  }
-  const bytes = annotationBytes(Object.fromEntries(annotations));
-  if (bytes <= maxAnnotationBytes) return undefined;
-  return `metadata.annotations must have at most ${maxAnnotationBytes} bytes, got ${bytes}`;
+function inMetadata(map: string, problem: string): ResultProblem {
+  return { place: ['metadata', map], message: `metadata.${map} ${problem}` };
 }
 
-function problemOfSubsets(subsets: unknown): string | undefined {
-  if (!Array.isArray(subsets)) return `subsets must be an array, got ${shapeOf(subsets)}`;
-  return firstProblem(subsets, 'subsets', (subset, path) => {
-    if (!isPlainObject(subset)) return `${path} must be an object, got ${shapeOf(subset)}`;
+/** In words without the value, which may be a secret: what the rules of metadata say would quote it whole. */
+function problemOfLabels(labels: ReadonlyMap<string, string>): ResultProblem | undefined {
+  const tooMuch = problemOfSize('labels', labels, maxLabelBytes);
+  if (tooMuch !== undefined) return tooMuch;
+  for (const [key, value] of labels) {
+    const place = ['metadata', 'labels', key];
+    const [ofKey] = labelKeyProblems(key);
+    if (ofKey !== undefined)
+      return { place, message: `metadata.labels: a key of ${key.length} characters is none: ${ofKey}` };
+    const [ofValue] = labelValueProblems(value);
+    if (ofValue !== undefined) return { place, message: `metadata.labels["${shownKey(key)}"]: ${ofValue}` };
+  }
+  return undefined;
+}
+
+function problemOfAnnotations(annotations: ReadonlyMap<string, string>): ResultProblem | undefined {
+  const tooMuch = problemOfSize('annotations', annotations, maxAnnotationBytes);
+  if (tooMuch !== undefined) return tooMuch;
+  for (const key of annotations.keys()) {
+    const [problem] = labelKeyProblems(key.toLowerCase());
+    if (problem === undefined) continue;
+    const message = `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
+    return { place: ['metadata', 'annotations', key], message };
+  }
+  return undefined;
+}
+
+function problemOfSize(map: string, texts: ReadonlyMap<string, string>, maxBytes: number): ResultProblem | undefined {
+  if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, got ${texts.size}`);
+  const bytes = annotationBytes(Object.fromEntries(texts));
+  return bytes <= maxBytes ? undefined : inMetadata(map, `must have at most ${maxBytes} bytes, got ${bytes}`);
+}
+
+function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
+  return problemOfList(subsets, ['subsets'], (subset, place) => {
+    if (!isPlainObject(subset)) return at(place, `must be an object, got ${shapeOf(subset)}`);
     const ports = subset['ports'] ?? [];
+    const needsName = Array.isArray(ports) && ports.length > 1;
     return (
-      problemOfAddresses(subset['addresses'], `${path}.addresses`) ??
-      problemOfAddresses(subset['notReadyAddresses'], `${path}.notReadyAddresses`) ??
-      (Array.isArray(ports)
-        ? firstProblem(ports, `${path}.ports`, (port, at) => problemOfPort(port, at, { needsName: ports.length > 1 }))
-        : `${path}.ports must be an array, got ${shapeOf(ports)}`)
+      problemOfAddresses(subset['addresses'], [...place, 'addresses']) ??
+      problemOfAddresses(subset['notReadyAddresses'], [...place, 'notReadyAddresses']) ??
+      problemOfList(ports, [...place, 'ports'], (port, of) => problemOfPort(port, of, { needsName }))
     );
   });
 }
 
-function problemOfAddresses(addresses: unknown, path: string): string | undefined {
+function problemOfAddresses(addresses: unknown, place: Place): ResultProblem | undefined {
   if (addresses === undefined || addresses === null) return undefined;
-  if (!Array.isArray(addresses)) return `${path} must be an array, got ${shapeOf(addresses)}`;
-  return firstProblem(addresses, path, (address, at) => {
-    if (!isPlainObject(address)) return `${at} must be an object, got ${shapeOf(address)}`;
-    const { ip, hostname, nodeName, targetRef } = address;
-    if (typeof ip !== 'string') return `${at}.ip must be a string, got ${shapeOf(ip)}`;
-    const parsed = parseAddress(ip);
-    if (parsed.kind === 'invalid') return `${at}.ip must be an IP address, but ${parsed.reason}`;
-    if (hostname !== undefined && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0)) {
-      return `${at}.hostname must be a DNS label`;
-    }
-    if (nodeName !== undefined && typeof nodeName !== 'string')
-      return `${at}.nodeName must be a string, got ${shapeOf(nodeName)}`;
-    if (targetRef !== undefined && !isTextMap(targetRef)) return `${at}.targetRef must be an object of strings`;
-    return undefined;
-  });
+  return problemOfList(addresses, place, problemOfAddress);
 }
 
-function problemOfPort(port: unknown, path: string, { needsName }: { needsName: boolean }): string | undefined {
-  if (!isPlainObject(port)) return `${path} must be an object, got ${shapeOf(port)}`;
-  const { port: number, protocol, name, appProtocol } = port;
-  if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
-    return `${path}.port must be a whole number from 1 to 65535, got ${typeof number === 'number' ? number : shapeOf(number)}`;
-  }
-  if (protocol !== undefined && !protocols.includes(protocol as string))
-    return `${path}.protocol must be TCP, UDP or SCTP`;
-  if (name === undefined || name === '') return needsName ? `${path}.name is required beside other ports` : undefined;
-  if (typeof name !== 'string' || dnsLabelProblems(name).length > 0) return `${path}.name must be a DNS label`;
-  if (appProtocol !== undefined && typeof appProtocol !== 'string') return `${path}.appProtocol must be a string`;
+function problemOfAddress(address: unknown, place: Place): ResultProblem | undefined {
+  if (!isPlainObject(address)) return at(place, `must be an object, got ${shapeOf(address)}`);
+  const { ip, hostname, nodeName, targetRef } = address;
+  if (typeof ip !== 'string') return at([...place, 'ip'], `must be a string, got ${shapeOf(ip)}`);
+  const parsed = parseAddress(ip);
+  if (parsed.kind === 'invalid') return at([...place, 'ip'], `must be an IP address, but ${parsed.reason}`);
+  if (hostname !== undefined && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
+    return at([...place, 'hostname'], 'must be a DNS label');
+  if (nodeName !== undefined && typeof nodeName !== 'string')
+    return at([...place, 'nodeName'], `must be a string, got ${shapeOf(nodeName)}`);
+  if (targetRef !== undefined && !isTextMap(targetRef))
+    return at([...place, 'targetRef'], 'must be an object of strings');
   return undefined;
 }
 
-function firstProblem(
-  list: readonly unknown[],
-  path: string,
-  judge: (item: unknown, path: string) => string | undefined,
-): string | undefined {
-  for (const [at, item] of list.entries()) {
-    const problem = judge(item, `${path}[${at}]`);
+function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: boolean }): ResultProblem | undefined {
+  if (!isPlainObject(port)) return at(place, `must be an object, got ${shapeOf(port)}`);
+  const { port: number, protocol, name, appProtocol } = port;
+  if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
+    const got = typeof number === 'number' ? number : shapeOf(number);
+    return at([...place, 'port'], `must be a whole number from 1 to 65535, got ${got}`);
+  }
+  if (protocol !== undefined && !protocols.includes(protocol as string))
+    return at([...place, 'protocol'], 'must be TCP, UDP or SCTP');
+  const isUnnamed = name === undefined || name === '';
+  if (isUnnamed && needsName) return at([...place, 'name'], 'is required beside other ports');
+  if (!isUnnamed && (typeof name !== 'string' || dnsLabelProblems(name).length > 0))
+    return at([...place, 'name'], 'must be a DNS label');
+  if (appProtocol !== undefined && typeof appProtocol !== 'string')
+    return at([...place, 'appProtocol'], 'must be a string');
+  return undefined;
+}
+
+function problemOfList(
+  list: unknown,
+  place: Place,
+  judge: (item: unknown, place: Place) => ResultProblem | undefined,
+): ResultProblem | undefined {
+  if (!Array.isArray(list)) return at(place, `must be an array, got ${shapeOf(list)}`);
+  for (const [index, item] of list.entries()) {
+    const problem = judge(item, [...place, index]);
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+function at(place: Place, problem: string): ResultProblem {
+  const text = place
+    .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
+    .join('');
+  return { place, message: `${text} ${problem}` };
 }
 
 function isTextMap(value: unknown): boolean {

@@ -1,6 +1,7 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
+import { type Place, shownKey } from './excerpt.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
 export interface PatchView {
@@ -28,15 +29,21 @@ export function viewOf(
 
 export type ReadBack =
   | { kind: 'ok'; labels: Map<string, string>; annotations: Map<string, string>; payload: Payload; restored: number }
-  | { kind: 'wrong'; message: string };
+  | Misread;
+
+interface Misread {
+  kind: 'wrong';
+  place: Place;
+  message: string;
+}
 
 /** What patches made of a view; protected keys among the results are dropped and counted. */
 export function readView(view: PatchView, payloadFields: readonly string[]): ReadBack {
   const { metadata } = view;
   if (!isPlainObject(metadata))
-    return { kind: 'wrong', message: `metadata must be an object, got ${shapeOf(metadata)}` };
-  const labels = readMap(metadata.labels, 'metadata.labels', isProtectedLabel);
-  const annotations = readMap(metadata.annotations, 'metadata.annotations', isProtectedAnnotation);
+    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
+  const labels = readMap(metadata.labels, 'labels', isProtectedLabel);
+  const annotations = readMap(metadata.annotations, 'annotations', isProtectedAnnotation);
   if (labels.kind === 'wrong') return labels;
   if (annotations.kind === 'wrong') return annotations;
   const payload: Payload = {};
@@ -52,18 +59,23 @@ export function readView(view: PatchView, payloadFields: readonly string[]): Rea
 
 function readMap(
   value: unknown,
-  path: string,
+  map: 'labels' | 'annotations',
   isProtected: (key: string) => boolean,
-): { kind: 'ok'; entries: Map<string, string>; restored: number } | { kind: 'wrong'; message: string } {
+): { kind: 'ok'; entries: Map<string, string>; restored: number } | Misread {
   const entries = new Map<string, string>();
   if (value === undefined || value === null) return { kind: 'ok', entries, restored: 0 };
-  if (!isPlainObject(value)) return { kind: 'wrong', message: `${path} must be an object, got ${shapeOf(value)}` };
+  const wrong = (path: string, found: unknown, wanted: string): Misread => ({
+    kind: 'wrong',
+    place: ['metadata', map],
+    message: `metadata.${map}${path} must be ${wanted}, got ${shapeOf(found)}`,
+  });
+  if (!isPlainObject(value)) return wrong('', value, 'an object');
   let restored = 0;
   for (const [key, text] of Object.entries(value)) {
     if (text === null || text === undefined) continue;
     if (isProtected(key)) restored++;
     else if (typeof text === 'string') entries.set(key, text);
-    else return { kind: 'wrong', message: `${path}["${key}"] must be a string, got ${shapeOf(text)}` };
+    else return { ...wrong(`["${shownKey(key)}"]`, text, 'a string'), place: ['metadata', map, key] };
   }
   return { kind: 'ok', entries, restored };
 }
@@ -121,5 +133,6 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 
 export function shapeOf(value: unknown): string {
   if (value === null) return 'null';
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

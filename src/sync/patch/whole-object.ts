@@ -3,6 +3,7 @@
 
 import { equalJson } from '../../object/json.ts';
 import { fixedAnnotations, fixedLabels } from '../draft.ts';
+import { shownKey } from './excerpt.ts';
 import type { Pass } from './pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 import { isPlainObject, type PatchView, shapeOf } from './view.ts';
@@ -44,7 +45,10 @@ export function readWhole(
   const before = wholeOf(view, pass);
   const unknown = Object.keys(result).find((key) => !Object.hasOwn(before, key));
   if (unknown !== undefined)
-    return { kind: 'fault', message: `the result has a field "${unknown}", which this kind does not know` };
+    return { kind: 'fault', message: `the result has a field "${shownKey(unknown)}", which this kind does not know` };
+  const { metadata } = result;
+  if (metadata !== undefined && metadata !== null && !isPlainObject(metadata))
+    return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(metadata)}` };
   let changes = 0;
   let restored = 0;
   for (const [key, value] of Object.entries(result)) {
@@ -53,10 +57,8 @@ export function readWhole(
     else if (key !== 'metadata') {
       view[key] = value ?? [];
       changes++;
-    } else if (value !== null && !isPlainObject(value)) {
-      return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(value)}` };
     } else {
-      restored += readMetadata(view, value ?? {}, before['metadata'] as Record<string, unknown>);
+      restored += readMetadata(view, metadata ?? {}, before['metadata'] as Record<string, unknown>);
       changes++;
     }
   }

@@ -51,8 +51,7 @@ export class Leftovers {
 
   /** To be called whenever all references have been counted; what is done is not done again. */
   begin(): void {
-    if (this.#isStopped || this.#going !== undefined || !this.#options.mayWrite()) return;
-    this.#retry?.cancel();
+    if (this.#isStopped || this.#going !== undefined || this.#retry !== undefined || !this.#options.mayWrite()) return;
     this.#going = this.#sweep().finally(() => {
       this.#going = undefined;
     });
@@ -86,7 +85,11 @@ export class Leftovers {
         this.#options.log.error({ room: 'sync', kind: kind.kind, err: error }, 'looking for leftover copies failed');
       }
     }
-    if (!isDone && !this.#isStopped) this.#retry = this.#options.clock.after(retryMs, () => this.begin());
+    if (isDone || this.#isStopped) return;
+    this.#retry = this.#options.clock.after(retryMs, () => {
+      this.#retry = undefined;
+      this.begin();
+    });
   }
 
   /** True when nothing is left that could still go. */

@@ -7,6 +7,7 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf, splitKey } from '../../object/object.ts';
 import type { OwnerState } from '../owner.ts';
+import { shownKey } from '../patch/excerpt.ts';
 import type { Place } from '../placement.ts';
 import type { Facts } from '../step.ts';
 import type { Rules } from '../world.ts';
@@ -239,7 +240,8 @@ export class References {
     const named = unresolved
       .slice(0, namedUnresolved)
       .map(
-        ({ kind, namespace, name }) => `${kind} "${namespace === virtual.namespace ? name : keyOf(namespace, name)}"`,
+        ({ kind, namespace, name }) =>
+          `${kind} "${shownKey(namespace === virtual.namespace ? name : keyOf(namespace, name))}"`,
       );
     const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
     const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;

@@ -295,4 +295,82 @@ describe('failure policy', () => {
     expect(world.host.writes).toEqual([]);
     expect(world.eventReasons()).toEqual(['PatchFailed']);
   });
+
+  const outcome = () => world.sync.ledger.entry('default/web')?.outcome as { message: string; failure?: object };
+
+  it.each([
+    ['the last that wrote there', 0, ['metadata.labels.app', '"a b"'], ['metadata.labels.other', '"fine"']],
+    ['not one that came later and let it through', 0, ['metadata.labels.app', '"a b"'], ['metadata.labels', 'value']],
+    ['nor one for the whole object', 0, ['metadata.labels.app', '"a b"'], ['', 'value']],
+    ['one for a whole map', 1, ['metadata.labels.other', '"fine"'], ['metadata.labels', '({ ...value, app: "a b" })']],
+    [
+      'one for the whole object',
+      1,
+      ['metadata.labels.other', '"x"'],
+      ['', '(value.metadata.labels.app = "a b", value)'],
+    ],
+    ['one for an address', 0, ['subsets[*].addresses[*].ip', '"x"'], ['metadata.labels.other', '"fine"']],
+    ['one for a whole subset', 1, ['subsets[*].ports[*].port', '81'], ['subsets[0]', '({ addresses: [{ ip: 5 }] })']],
+    ['one for all subsets', 1, ['metadata.labels.other', '"fine"'], ['subsets', '[{ addresses: [{ ip: 5 }] }]']],
+    [
+      'one that makes it too large',
+      1,
+      ['metadata.labels.other', '"x"'],
+      ['metadata.annotations.k', '"x".repeat(262144)'],
+    ],
+  ])('an invalid result is laid at the door of the patch that made it: %s', async (_, guilty, ...entries) => {
+    const patches = entries.map(([path = '', expression = '']) => entry({ path, expression }));
+    await start({ patches }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { labels: { app: 'x', other: 'y' }, annotations: { k: 'v' } }),
+    );
+    expect(outcome()).toMatchObject({
+      message: expect.stringContaining(`patch ${guilty} makes the object no valid Endpoints: `),
+      failure: { patch: guilty, path: entries[guilty]?.[0], class: 'type' },
+    });
+  });
+
+  it('where several patches make it too large together, none is named', async () => {
+    const half = (key: string) => entry({ path: `metadata.annotations.${key}`, expression: '"x".repeat(140000)' });
+    await start({ patches: [half('a'), half('b')] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { a: '1', b: '1' } }),
+    );
+    expect(outcome().message).toMatch(
+      /^after all patches the object is no valid Endpoints: metadata\.annotations must have/,
+    );
+    expect(outcome().failure).not.toHaveProperty('patch');
+  });
+
+  it('an invalid result is a failure of its patch, whose policy holds', async () => {
+    const bad = (onError: 'skip' | 'keepLast') =>
+      entry({ path: 'metadata.labels.app', expression: 'value === "bad" ? "a b" : "ok-" + value', onError });
+    const other = entry({ path: 'metadata.annotations.k', expression: '"p-" + value' });
+    for (const [onError, kept] of [
+      ['skip', 'bad'],
+      ['keepLast', 'ok-x'],
+    ] as const) {
+      await start({ patches: [bad(onError), other] }, (w) =>
+        putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' }, annotations: { k: 'v' } }),
+      );
+      await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: 'bad' }, annotations: { k: 'w' } }));
+      expect(world.copy('web')?.metadata.labels?.['app']).toBe(kept);
+      expect(annotations(world.copy('web'))['k']).toBe('p-w');
+      expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+      await world.stop();
+    }
+  });
+
+  it('a result for the whole object that is wrong in one part changes nothing in another', async () => {
+    const whole = entry({ path: '', expression: '({ subsets: [], metadata: 5 })', onError: 'skip' });
+    await start({ patches: [whole] }, (w) => putPair(w, 'web', '10.0.0.1'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+  });
+
+  it('no more of a key is told than helps to find it', async () => {
+    const patches = [entry({ path: 'metadata.annotations', expression: '({ ["hunter2-".repeat(1000)]: 5 })' })];
+    await start({ patches }, (w) => putPair(w, 'web'));
+    expect(outcome().message).toContain(
+      'metadata.annotations["hunter2-hunter2-hunt… (8000 characters)"] must be a string',
+    );
+    expect(outcome().message.length).toBeLessThan(300);
+  });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { problemOfResult } from '../../../src/sync/patch/validate-result.ts';
+import { problemOfKeyCount, problemOfResult } from '../../../src/sync/patch/validate-result.ts';
 
 const problem = (labels: [string, string][], annotations: [string, string][] = []) =>
-  problemOfResult({ labels: new Map(labels), annotations: new Map(annotations), payload: {} });
+  problemOfResult({ labels: new Map(labels), annotations: new Map(annotations), payload: {} })?.message;
 
 describe('a result that is no valid object', () => {
   const secret = 'hunter2 hunter2!';
@@ -21,5 +21,34 @@ describe('a result that is no valid object', () => {
   it('includes more annotations than Kubernetes takes', () => {
     expect(problem([], [['a', 'x'.repeat(262_143)]])).toBeUndefined();
     expect(problem([], [['a', 'x'.repeat(262_144)]])).toContain('at most 262144 bytes, got 262145');
+  });
+
+  it('shows a long key in part', () => {
+    const told = problem([[`example.com/${'k'.repeat(60)}`, 'a b']]);
+    expect(told).toMatch(/^metadata\.labels\["example\.com\/kkkkkkkk… \(72 characters\)"\]: /);
+  });
+
+  it('is refused by its size before any of its keys is looked at', () => {
+    const labels = Array.from({ length: 130_000 }, (_, at): [string, string] => [`k${at}`, '']);
+    expect(problem(labels)).toBe('metadata.labels must have at most 10000 keys, got 130000');
+    expect(problem([], labels)).toBe('metadata.annotations must have at most 10000 keys, got 130000');
+    expect(problem([['a', 'x'.repeat(262_144)]])).toBe('metadata.labels must have at most 262144 bytes, got 262145');
+    const many = Object.fromEntries(labels);
+    for (const result of [many, { labels: many }, { metadata: { annotations: many } }])
+      expect(problemOfKeyCount([{}, result])).toBe('the result holds an object of 130000 keys, and may hold 10000');
+    expect(problemOfKeyCount([null, 'x', [many], { metadata: { labels: { a: 'b' } } }])).toBeUndefined();
+  });
+
+  it.each([
+    [[{ ports: [{ port: 80, appProtocol: 5 }] }], 'subsets[0].ports[0].appProtocol must be a string'],
+    [[{ addresses: [{ ip: '10.0.0.1' }, 5] }], 'subsets[0].addresses[1] must be an object, got a number'],
+    [[{ ports: {} }], 'subsets[0].ports must be an array, got an object'],
+    [[{ ports: [{ port: 80 }, { port: 81 }] }], 'subsets[0].ports[0].name is required beside other ports'],
+    [
+      [{ addresses: [{ ip: '10.0.0.1', targetRef: { name: 5 } }] }],
+      'subsets[0].addresses[0].targetRef must be an object of strings',
+    ],
+  ])('is told with the place in its subsets: %j', (subsets, message) => {
+    expect(problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets } })?.message).toBe(message);
   });
 });
