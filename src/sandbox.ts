@@ -1,5 +1,5 @@
 // The front door of the sandbox process. Started by the daemon with one pipe as file descriptor 3 and nothing else: no
-// environment, no standard input, no right to anything but the files of isolated-vm.
+// environment but one number for the C library, no standard input, no right to anything but the files of isolated-vm.
 import { Socket } from 'node:net';
 import { serveSandbox } from './expression/sandbox-process.ts';
 

@@ -2,7 +2,7 @@
 // is a private copy. Anything else would be state, or an attempt at it; the frozen realm would refuse it at run time.
 import type { AnyNode, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { freeNames } from './builtins.ts';
-import { chainOf, writtenKey } from './context-use.ts';
+import { rootOf, writtenKey } from './context-use.ts';
 import { realmLimits } from './limits.ts';
 import type { Scope } from './scope.ts';
 
@@ -45,7 +45,7 @@ function nameFaults(node: Identifier, scope: Scope): TargetFault[] {
 }
 
 function rootFaults(node: MemberExpression, scope: Scope): TargetFault[] {
-  const { root } = chainOf(node, false);
+  const root = rootOf(node);
   if (root.type !== 'Identifier' || scope.declares(root.name) || root.name === 'value') return [];
   if (!freeNames.has(root.name)) return [];
   return [

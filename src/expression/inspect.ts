@@ -20,7 +20,7 @@ import {
   removedMethods,
   rewritePrefix,
 } from './builtins.ts';
-import { addUse, type ContextUse, chainOf, emptyUse, writtenKey } from './context-use.ts';
+import { addUse, type ContextUse, emptyUse, keysOf, rootOf, writtenKey } from './context-use.ts';
 import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 import { expressionLimits } from './limits.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
@@ -81,6 +81,7 @@ export function inspect(source: string, tree: Expression): Inspection {
 class Inspector {
   readonly result: Inspection = { faults: [], context: emptyUse(), usesValue: false, usesValueExists: false };
   readonly #source: string;
+  readonly #roots = new Map<AnyNode, AnyNode>();
   #nodes = 0;
   #isTooDeep = false;
 
@@ -272,9 +273,9 @@ class Inspector {
   }
 
   #member(node: MemberExpression, scope: Scope, depth: number, isCalled: boolean): void {
-    const { root, keys } = chainOf(node, isCalled);
+    const root = rootOf(node, this.#roots);
     if (root.type === 'Identifier' && root.name === 'context' && !scope.declares('context')) {
-      addUse(this.result.context, keys);
+      addUse(this.result.context, keysOf(node, isCalled));
       this.#chain(node, scope, depth);
       return;
     }

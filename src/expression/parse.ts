@@ -55,7 +55,8 @@ function explain(source: string, thrown: unknown): Parsed {
     const at = isTerminated ? source.trimEnd().length - 1 : ((second ?? first)?.start ?? 0);
     return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
   }
-  if (thrown instanceof RangeError)
+  // acorn says the same in words of its own where it notices.
+  if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
     return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   if (!(thrown instanceof SyntaxError)) throw thrown;
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;

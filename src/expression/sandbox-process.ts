@@ -1,6 +1,6 @@
 // The life of the sandbox process: read requests from one channel, run each in the hardened isolate, write answers back.
-// It has no credentials, no environment, no files and no network; it ends when the channel does. Never does it look into a
-// request or an answer: they are texts that pass through.
+// It has no credentials, no environment but one number for the C library, no files and no network; it ends when the channel
+// does. Never does it look into a request or an answer: they are texts that pass through.
 import type { Duplex } from 'node:stream';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../src/expression/compile.ts';
-import type { ContextUse } from '../../src/expression/context-use.ts';
+import { type ContextUse, rootOf } from '../../src/expression/context-use.ts';
 import { lintExpression } from '../../src/expression/lint.ts';
 import { compiled, evaluateOne, evaluator, fixture } from './bed.ts';
 
@@ -33,6 +33,26 @@ describe('compileExpression() refuses', () => {
   it('everything at once', () => {
     const result = compileExpression('foo + bar(this)');
     expect(result.kind === 'faults' && result.faults.map(({ column }) => column)).toEqual([1, 7, 11]);
+  });
+
+  it('a long chain of members having walked each link once', () => {
+    let walked = 0;
+    let node: object = { type: 'Identifier', name: 'value' };
+    const links: object[] = [];
+    for (let link = 0; link < 2_000; link++) {
+      const inner = node;
+      node = {
+        type: 'MemberExpression',
+        get object() {
+          walked++;
+          return inner;
+        },
+      };
+      links.unshift(node);
+    }
+    const known = new Map();
+    for (const link of links) expect(rootOf(link as never, known)).toMatchObject({ name: 'value' });
+    expect(walked).toBe(2_000);
   });
 
   it('never by throwing, whatever the text', () => {
