@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import type { Daemon, DaemonOptions, Started } from '../../src/cli/rooms.ts';
@@ -62,6 +63,14 @@ function messages(of: Stage): string[] {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line).msg);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 describe('hostward run', () => {
@@ -137,6 +146,41 @@ describe('hostward run', () => {
       expect.stringContaining('"release"'),
       expect.stringContaining('"b" below metadata.labels.a'),
     ]);
+    on.send('stop');
+    await end;
+  });
+
+  it('shows the warnings of the configuration in force in its status, and no others', async () => {
+    const port = await freePort();
+    const yaml = (paths: string[], backSync = 'all') => {
+      const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
+      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}}`;
+      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}]}}}\n`;
+    };
+    const warnings = async () =>
+      ((await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { warnings?: string[] }).warnings;
+    const on = stage(undefined, yaml(['metadata.labels.release', 'metadata.labels.a.b']));
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const both = [expect.stringMatching(/^v\.yaml:2:\d+: .*"release"/), expect.stringContaining('metadata.labels.a')];
+    expect(await warnings()).toEqual(both);
+    const take = async (text: string) => {
+      const before = on.calls.length;
+      on.files.set('/home/v.yaml', { text, mode: 0 });
+      on.send('reload');
+      await until(() => on.calls.length > before);
+    };
+    await take(yaml(['metadata.labels.a.b']));
+    expect(await warnings()).toEqual([both[1]]);
+    // Told in the log before: here it stands for as long as it is true.
+    await take(yaml(['metadata.labels.release']));
+    expect(await warnings()).toEqual([both[0]]);
+    on.files.set('/home/v.yaml', { text: yaml([], 'some'), mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
+    expect(await warnings()).toEqual([both[0]]);
+    await take(yaml(['metadata.labels.app']));
+    expect(await warnings()).toBeUndefined();
     on.send('stop');
     await end;
   });
