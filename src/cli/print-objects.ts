@@ -1,6 +1,7 @@
 // Kubernetes objects as text: YAML, JSON or a diff, as kubectl prints them.
+
+import { unifiedDiff } from '../object/line-diff.ts';
 import type { KubeObject } from '../object/object.ts';
-import { unifiedDiff } from './line-diff.ts';
 import { toYaml } from './yaml-text.ts';
 
 /** One object as it is, several as a v1 List. */

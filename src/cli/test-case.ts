@@ -3,11 +3,11 @@
 import { join, resolve } from 'node:path';
 import { formatFault } from '../config/fault.ts';
 import { loadConfiguration } from '../config/load.ts';
+import { unifiedDiff } from '../object/line-diff.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { OpenedPatcher } from '../sync/patch/open-patcher.ts';
 import { shapeFaults } from './check-shape.ts';
 import { CommandFault, type Context } from './context.ts';
-import { unifiedDiff } from './line-diff.ts';
 import { withPatches } from './load-patches.ts';
 import { exampleNames, type GoodConfiguration, loadWithNames } from './load-settings.ts';
 import { openOfflinePatches, startSandbox } from './offline-patches.ts';

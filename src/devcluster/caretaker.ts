@@ -7,10 +7,10 @@ import type { Kit } from '../apiserver/kit.ts';
 import { storagePrefix } from '../apiserver/stored-text.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { StoreEvent, StoreWatch } from '../store/store.ts';
+import { claimProtection } from './claim-kind.ts';
 import { items } from './fields.ts';
 import { contentFinalizer } from './namespace-kind.ts';
 import { Owners } from './owners.ts';
-import { claimProtection } from './simple-kinds.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from './system-call.ts';
 
 const root = '/registry/';

@@ -3,6 +3,7 @@
 import type { Kind, Schemas } from '../apiserver/kind.ts';
 import type { ProtobufTypes } from '../apiserver/protobuf-body.ts';
 import type { Access } from './access.ts';
+import { persistentVolumeClaimKind } from './claim-kind.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
 import coreProtobuf from './core-protobuf.json' with { type: 'json' };
 import coreSchemas from './core-schemas.json' with { type: 'json' };
@@ -13,14 +14,7 @@ import { podKind } from './pod-kind.ts';
 import { reviewKinds } from './review-kinds.ts';
 import { serviceAccountKind } from './service-account-kind.ts';
 import { serviceKind } from './service-kind.ts';
-import {
-  configMapKind,
-  endpointSliceKind,
-  leaseKind,
-  nodeKind,
-  persistentVolumeClaimKind,
-  secretKind,
-} from './simple-kinds.ts';
+import { configMapKind, endpointSliceKind, leaseKind, nodeKind, secretKind } from './simple-kinds.ts';
 
 export const protobuf = coreProtobuf as unknown as ProtobufTypes;
 export const schemas = coreSchemas as unknown as Schemas;

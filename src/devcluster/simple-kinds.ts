@@ -1,23 +1,9 @@
 // The kinds that need little more than their names: what is kept is what was written.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
-import {
-  type FieldError,
-  forbiddenField,
-  invalidValue,
-  requiredValue,
-  tooLong,
-  unsupportedValue,
-} from '../object/field-error.ts';
+import { type FieldError, invalidValue, requiredValue, tooLong, unsupportedValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { addressErrors } from './address-rules.ts';
-import {
-  claimColumns,
-  configMapColumns,
-  endpointSliceColumns,
-  leaseColumns,
-  nodeColumns,
-  secretColumns,
-} from './columns.ts';
+import { configMapColumns, endpointSliceColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
 import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
@@ -131,54 +117,6 @@ function immutableErrors(object: KubeObject, old: KubeObject | undefined): Field
       path: field,
       message: 'Forbidden: field is immutable when `immutable` is set',
     }));
-}
-
-/** Keeps a claim while a pod uses it. */
-export const claimProtection = 'kubernetes.io/pvc-protection';
-
-export const persistentVolumeClaimKind: Kind = {
-  ...base,
-  kind: 'PersistentVolumeClaim',
-  plural: 'persistentvolumeclaims',
-  singular: 'persistentvolumeclaim',
-  shortNames: ['pvc'],
-  schema: 'io.k8s.api.core.v1.PersistentVolumeClaim',
-  storage: 'persistentvolumeclaims',
-  strategy: {
-    hasStatus: true,
-    returnsDeletedObject: true,
-    setDefaults: (object) => setDefault(mapAt(object, 'spec'), 'volumeMode', 'Filesystem'),
-    prepareForCreate: (object) => {
-      object['status'] = { phase: 'Pending' };
-      const finalizers = object.metadata.finalizers ?? [];
-      if (!finalizers.includes(claimProtection)) object.metadata.finalizers = [...finalizers, claimProtection];
-    },
-    validate: claimErrors,
-  },
-  columns: claimColumns,
-  subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
-};
-
-function claimErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
-  const errors: FieldError[] = [];
-  if (items(object, 'spec', 'accessModes').length === 0) {
-    errors.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'));
-  }
-  if (at(object, 'spec', 'resources', 'requests', 'storage') === undefined) {
-    errors.push(requiredValue('spec.resources[storage]'));
-  }
-  if (old !== undefined && JSON.stringify(fixedPart(object)) !== JSON.stringify(fixedPart(old))) {
-    const why =
-      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
-    errors.push(forbiddenField('spec', why));
-  }
-  return errors;
-}
-
-/** What of a claim stays as it was made; a volume may still be found for it. */
-function fixedPart(object: KubeObject): unknown {
-  const fields = ['accessModes', 'dataSource', 'dataSourceRef', 'selector', 'storageClassName', 'volumeMode'];
-  return fields.map((field) => at(object, 'spec', field) ?? null);
 }
 
 export const leaseKind: Kind = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { unifiedDiff } from '../../src/cli/line-diff.ts';
+import { unifiedDiff } from '../../src/object/line-diff.ts';
 
 const diff = (a: string[], b: string[]) =>
   unifiedDiff({ name: 'a', text: `${a.join('\n')}\n` }, { name: 'b', text: `${b.join('\n')}\n` });

@@ -9,10 +9,16 @@ type Line = { mark: ' ' | '-' | '+'; text: string };
 
 /** Empty when the texts are equal. */
 export function unifiedDiff(before: { name: string; text: string }, after: { name: string; text: string }): string {
-  if (before.text === after.text) return '';
-  const lines = compare(linesOf(before.text), linesOf(after.text));
-  const out = [`--- ${before.name}`, `+++ ${after.name}`];
-  for (const [start, end] of hunks(lines)) {
+  const hunks = diffHunks(before.text, after.text);
+  return hunks === '' ? '' : `--- ${before.name}\n+++ ${after.name}\n${hunks}`;
+}
+
+/** The same without the two lines that name the texts. */
+export function diffHunks(before: string, after: string): string {
+  if (before === after) return '';
+  const lines = compare(linesOf(before), linesOf(after));
+  const out: string[] = [];
+  for (const [start, end] of hunksOf(lines)) {
     const hunk = lines.slice(start, end);
     const left = { start: countOf(lines.slice(0, start), '+'), length: countOf(hunk, '+') };
     const right = { start: countOf(lines.slice(0, start), '-'), length: countOf(hunk, '-') };
@@ -74,7 +80,7 @@ function alongCommonLines(a: readonly string[], b: readonly string[]): Line[] {
 }
 
 /** Where changes are, with their surroundings; neighbours whose surroundings touch become one. */
-function hunks(lines: readonly Line[]): [number, number][] {
+function hunksOf(lines: readonly Line[]): [number, number][] {
   const found: [number, number][] = [];
   lines.forEach((line, index) => {
     if (line.mark === ' ') return;
