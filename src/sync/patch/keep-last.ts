@@ -1,6 +1,7 @@
 // onError: keepLast. Remembers which parts of a draft a failed patch leaves as they are on the host: single labels and
 // annotations, or the whole payload for any path below it. Pure.
 import type { Matches } from '../../expression/path.ts';
+import { entriesOf } from '../keys.ts';
 import type { HostItem } from '../kind.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
@@ -32,11 +33,11 @@ export class Kept {
     const isWhole = this.#whole.has(name);
     if (!isWhole && kept.size === 0) return patched;
     const isProtected = name === 'labels' ? isProtectedLabel : isProtectedAnnotation;
-    const found = host?.[name] ?? {};
+    const found = entriesOf(host?.[name]);
     const result = new Map(isWhole ? [] : patched);
-    for (const key of isWhole ? Object.keys(found) : kept) {
+    for (const key of isWhole ? found.keys() : kept) {
       if (isProtected(key)) continue;
-      const value = found[key];
+      const value = found.get(key);
       if (value === undefined) result.delete(key);
       else result.set(key, value);
     }

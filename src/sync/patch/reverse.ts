@@ -49,7 +49,7 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
       const spelled = translation[map].toHost(key) ?? key;
       const found = (view.metadata[map] as Record<string, unknown>)[spelled];
       if (raw === null) values[map].set(key, null);
-      else if (pass.withheld[map].has(spelled)) values[map].set(key, virtual[map]?.[key] ?? null);
+      else if (pass.withheld[map].has(spelled)) values[map].set(key, entriesOf(virtual[map]).get(key) ?? null);
       else if (found === undefined || found === null) values[map].set(key, null);
       else if (typeof found === 'string') values[map].set(key, found);
       else return { kind: 'failed', failure: wrongType(map, spelled, going) };
@@ -148,7 +148,7 @@ function referBack(
       if (map === undefined) return undefined;
       const spelled = String(cell.key);
       const isChanged = raw[map].has(translation[map].toVirtual(spelled) ?? spelled);
-      return { text: isChanged ? cell.text : (host[map]?.[spelled] ?? cell.text), isChanged };
+      return { text: isChanged ? cell.text : (entriesOf(host[map]).get(spelled) ?? cell.text), isChanged };
     },
   });
   if (written.kind === 'ok') {

@@ -19,6 +19,13 @@ const maxLabelBytes = maxAnnotationBytes;
 /** Labels and annotations stand two levels below a whole object. */
 const mapDepth = 2;
 
+const fields = {
+  subset: new Set(['addresses', 'notReadyAddresses', 'ports']),
+  address: new Set(['ip', 'hostname', 'nodeName', 'targetRef']),
+  port: new Set(['name', 'port', 'protocol', 'appProtocol']),
+  targetRef: new Set(['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath']),
+};
+
 const protocols = ['TCP', 'UDP', 'SCTP'];
 
 /** The first thing that is wrong; undefined when nothing is. */
@@ -84,6 +91,8 @@ function problemOfSize(map: string, texts: ReadonlyMap<string, string>, maxBytes
 function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
   return problemOfList(subsets, ['subsets'], (subset, place) => {
     if (!isPlainObject(subset)) return at(place, `must be an object, got ${shapeOf(subset)}`);
+    const unknown = problemOfFields(subset, fields.subset, place);
+    if (unknown !== undefined) return unknown;
     const ports = subset['ports'] ?? [];
     const needsName = Array.isArray(ports) && ports.length > 1;
     return (
@@ -111,7 +120,8 @@ function problemOfAddress(address: unknown, place: Place): ResultProblem | undef
     return at([...place, 'nodeName'], `must be a string, got ${shapeOf(nodeName)}`);
   if (targetRef !== undefined && !isTextMap(targetRef))
     return at([...place, 'targetRef'], 'must be an object of strings');
-  return undefined;
+  const ofReference = targetRef && problemOfFields(targetRef, fields.targetRef, [...place, 'targetRef']);
+  return ofReference ?? problemOfFields(address, fields.address, place);
 }
 
 function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: boolean }): ResultProblem | undefined {
@@ -129,7 +139,7 @@ function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: 
     return at([...place, 'name'], 'must be a DNS label');
   if (appProtocol !== undefined && typeof appProtocol !== 'string')
     return at([...place, 'appProtocol'], 'must be a string');
-  return undefined;
+  return problemOfFields(port, fields.port, place);
 }
 
 function problemOfList(
@@ -152,6 +162,13 @@ function at(place: Place, problem: string): ResultProblem {
   return { place, message: `${text} ${problem}` };
 }
 
-function isTextMap(value: unknown): boolean {
+/** The API server drops them without a word, and what it stores would never be what is wanted. */
+function problemOfFields(value: object, known: ReadonlySet<string>, place: Place): ResultProblem | undefined {
+  for (const key in value)
+    if (!known.has(key)) return at(place, `has a field "${shownKey(key)}", which Endpoints do not know`);
+  return undefined;
+}
+
+function isTextMap(value: unknown): value is Record<string, string> {
   return isPlainObject(value) && Object.values(value).every((text) => typeof text === 'string');
 }
