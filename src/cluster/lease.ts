@@ -7,9 +7,8 @@ import type { Metrics } from '../metrics.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
 import type { Connection } from './connection.ts';
+import { LeaseObject, type LeaseRecord, microTime, recordOf } from './lease-object.ts';
 import { type LeaseMetrics, leaseMetrics } from './metrics.ts';
-import { collectionPath, objectPath } from './scope.ts';
-import { leasesResource } from './writer.ts';
 
 export interface LeaseOptions {
   connection: Connection;
@@ -58,13 +57,6 @@ export function openLease(options: LeaseOptions): Lease {
   return new HeldLease(options);
 }
 
-interface LeaseRecord {
-  holderIdentity: string;
-  acquireTime: string | undefined;
-  leaseTransitions: number;
-  leaseDurationSeconds: number;
-}
-
 interface Seen {
   lease: KubeObject;
   resourceVersion: string;
@@ -78,6 +70,7 @@ class HeldLease implements Lease {
   #options: LeaseOptions;
   #clock: Clock;
   #metrics: LeaseMetrics;
+  #object: LeaseObject;
   #leaseMs: number;
   #renewMs: number;
   #retryMs: number;
@@ -97,6 +90,7 @@ class HeldLease implements Lease {
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
     this.#renewMs = options.renewMs ?? defaultRenewMs;
     this.#retryMs = options.retryMs ?? defaultRetryMs;
+    this.#object = new LeaseObject(options);
     this.#metrics = leaseMetrics(options.metrics, `${options.namespace}/${options.name}`);
   }
 
@@ -189,14 +183,7 @@ class HeldLease implements Lease {
   }
 
   async #look(): Promise<string | undefined> {
-    const { connection, namespace, name } = this.#options;
-    const path = objectPath(leasesResource, { namespace, name });
-    const answer = await connection.request({
-      method: 'GET',
-      path,
-      timeoutMs: this.#renewMs / 2,
-      signal: this.#ended.signal,
-    });
+    const answer = await this.#object.read({ timeoutMs: this.#renewMs / 2, signal: this.#ended.signal });
     if (answer.kind === 'ok') {
       this.#see(answer.object);
       return undefined;
@@ -210,23 +197,10 @@ class HeldLease implements Lease {
   }
 
   async #create(): Promise<string | undefined> {
-    const { connection, namespace, name } = this.#options;
     const now = microTime(this.#clock.wallTime());
-    const lease = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name, namespace },
-      spec: this.#spec({ acquireTime: now, renewTime: now, leaseTransitions: 0 }),
-    };
+    const spec = this.#spec({ acquireTime: now, renewTime: now, leaseTransitions: 0 });
     const sentMs = this.#clock.now();
-    const answer = await connection.request({
-      method: 'POST',
-      path: collectionPath(leasesResource, namespace),
-      body: JSON.stringify(lease),
-      contentType: 'application/json',
-      timeoutMs: this.#renewMs,
-      signal: this.#ended.signal,
-    });
+    const answer = await this.#object.create(spec, { timeoutMs: this.#renewMs, signal: this.#ended.signal });
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
     // Somebody was quicker; look next time.
     return answer.kind === 'alreadyExists' ? undefined : messageOfAnswer(answer);
@@ -241,7 +215,7 @@ class HeldLease implements Lease {
       renewTime: now,
       leaseTransitions: seen.record.leaseTransitions + (isOurs ? 0 : 1),
     });
-    const answer = await this.#update(seen.lease, spec, {
+    const answer = await this.#object.replace(seen.lease, spec, {
       timeoutMs: this.#renewMs,
       signal: this.#ended.signal,
     });
@@ -256,17 +230,14 @@ class HeldLease implements Lease {
 
   /** Twice, because a renewal that was cut short by our stopping may have moved the version. */
   async #release(known: KubeObject): Promise<void> {
-    const { log, name, connection, namespace } = this.#options;
+    const { log, name } = this.#options;
     let lease = known;
     for (let attempt = 1; ; attempt++) {
       const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(this.#clock.wallTime()) };
-      const answer = await this.#update(lease, spec, { timeoutMs: releaseTimeoutMs });
+      const answer = await this.#object.replace(lease, spec, { timeoutMs: releaseTimeoutMs });
       if (answer.kind === 'ok') return log.info({ lease: name }, 'lease released');
-      const path = objectPath(leasesResource, { namespace, name });
-      const read =
-        answer.kind === 'conflict' && attempt === 1
-          ? await connection.request({ method: 'GET', path, timeoutMs: releaseTimeoutMs })
-          : answer;
+      const isMoved = answer.kind === 'conflict' && attempt === 1;
+      const read = isMoved ? await this.#object.read({ timeoutMs: releaseTimeoutMs }) : answer;
       const isStillOurs = read.kind === 'ok' && recordOf(read.object).holderIdentity === this.#options.identity;
       if (!isStillOurs) {
         log.warn({ lease: name, trouble: messageOfAnswer(answer) }, 'lease not released');
@@ -274,21 +245,6 @@ class HeldLease implements Lease {
       }
       lease = read.object;
     }
-  }
-
-  /**
-   * A PUT, because Roles for leader election give get, create and update. With the uid: a Lease may be created by an
-   * update, and one that was deleted must not come back under an old holder.
-   */
-  #update(lease: KubeObject, spec: object, limits: { timeoutMs: number; signal?: AbortSignal }): Promise<Answer> {
-    const { connection, namespace, name } = this.#options;
-    return connection.request({
-      method: 'PUT',
-      path: objectPath(leasesResource, { namespace, name }),
-      body: JSON.stringify({ ...lease, spec: { ...(lease['spec'] as object), ...spec } }),
-      contentType: 'application/json',
-      ...limits,
-    });
   }
 
   #spec(times: { acquireTime: string; renewTime: string; leaseTransitions: number }): object {
@@ -332,23 +288,8 @@ class HeldLease implements Lease {
   }
 }
 
-function recordOf(lease: KubeObject): LeaseRecord {
-  const spec = (lease['spec'] ?? {}) as Partial<{ [field in keyof LeaseRecord]: unknown }>;
-  return {
-    holderIdentity: typeof spec.holderIdentity === 'string' ? spec.holderIdentity : '',
-    acquireTime: typeof spec.acquireTime === 'string' ? spec.acquireTime : undefined,
-    leaseTransitions: typeof spec.leaseTransitions === 'number' ? spec.leaseTransitions : 0,
-    leaseDurationSeconds: typeof spec.leaseDurationSeconds === 'number' ? spec.leaseDurationSeconds : 0,
-  };
-}
-
 function holderOf(state: LeaseState): string | undefined {
   return state.kind === 'standby' ? state.holder : undefined;
-}
-
-/** Kubernetes' MicroTime. */
-function microTime(time: Date): string {
-  return time.toISOString().replace('Z', '000Z');
 }
 
 function messageOfAnswer(answer: Exclude<Answer, { kind: 'ok' }>): string {
