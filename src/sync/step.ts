@@ -130,3 +130,11 @@ export interface Memory {
 export function freshMemory(): Memory {
   return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
 }
+
+export function ask(request: Request): Step {
+  return { kind: 'request', request };
+}
+
+export function done(outcome: Outcome): Step {
+  return { kind: 'done', outcome };
+}
