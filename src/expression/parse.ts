@@ -62,7 +62,8 @@ function explain(source: string, thrown: unknown): Parsed {
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
   const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
-  const message = said === 'Unexpected token' ? `unexpected ${found}` : `${said.toLowerCase()} at ${found}`;
+  const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
+  const message = said === 'Unexpected token' ? unexpected : `${said.toLowerCase()} at ${found}`;
   return fault(source, at, `not an expression: ${message}`, 'write one JavaScript expression');
 }
 

@@ -218,6 +218,20 @@ describe('hostward run --wait', () => {
     expect((await exitOf(run)).code).toBe(0);
   });
 
+  it('waits for a server that takes the question and does not answer', async () => {
+    virtual.onVersion = () => true;
+    const run = await start('--wait', '5m');
+    await until(() => virtual.asked > 0);
+    await passing(run.clock, () => run.logged(waiting).length > 0, { stepMs: 500 });
+    expect(run.logged(waiting)[0]).toMatchObject({
+      trouble: expect.stringContaining('no complete answer within 10 s'),
+    });
+    virtual.onVersion = () => false;
+    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    run.send('stop');
+    expect((await exitOf(run)).code).toBe(0);
+  });
+
   it('waits for a kubeconfig that is not written yet, as a virtual cluster writes its own', async () => {
     rmSync(join(folder, 'virtual'));
     const run = await start('--wait', '5m');
