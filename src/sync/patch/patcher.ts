@@ -18,7 +18,7 @@ import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts';
 import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
-import { runsOf, traceFailure, traceResults } from './runs.ts';
+import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
@@ -138,7 +138,8 @@ export class Patcher {
     return undefined;
   }
 
-  #fallBack(failed: Failed, pass: Pass): Failed | undefined {
+  #fallBack(plain: Failed, pass: Pass): Failed | undefined {
+    const failed = withPlaces(plain, pass.view);
     const { patch } = failed;
     this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
     traceFailure(failed, this.#options.trace);
@@ -261,8 +262,9 @@ function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
 }
 
-function matchesOf(patch: CompiledPatch, { view }: Pass): Matches {
-  return patch.path.match(view, { createMissing: patch.entry.onMissing === 'create', withPaths: true });
+function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {
+  const withPaths = needsPaths(patch.forward, trace);
+  return patch.path.match(view, { createMissing: patch.entry.onMissing === 'create', withPaths });
 }
 
 interface Maps {

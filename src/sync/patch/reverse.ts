@@ -13,7 +13,7 @@ import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference } from './patch-set.ts';
 import { mapOfCell, referencesBack } from './reference-patch.ts';
-import { runsOf, traceFailure, traceResults } from './runs.ts';
+import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
 
 export interface BackInput {
@@ -80,7 +80,7 @@ async function runBack(
   options: PatcherOptions,
 ): Promise<PatchFailure | undefined> {
   const asked = run.flatMap((patch) => {
-    const matches = patch.path.match(pass.view, { withPaths: true });
+    const matches = patch.path.match(pass.view, { withPaths: needsPaths(patch.back, options.trace) });
     return matches.values.length > 0 || matches.whole ? [{ patch, matches }] : [];
   });
   for (const { patch, matches } of asked) {
@@ -124,10 +124,9 @@ async function evaluateBack(
       continue;
     }
     options.counts.failed(patch.index, result.errors[0]?.error.kind ?? 'threw');
-    traceFailure({ patch, matches, errors: result.errors }, options.trace);
-    if (patch.entry.onError === 'fail') {
-      return failureOf({ patch, matches, errors: result.errors }, options.sourceOf(patch.index, 'reverseExpression'));
-    }
+    const failed = withPlaces({ patch, matches, errors: result.errors }, pass.view);
+    traceFailure(failed, options.trace);
+    if (patch.entry.onError === 'fail') return failureOf(failed, options.sourceOf(patch.index, 'reverseExpression'));
     withhold(patch, matches.keys, pass);
   }
   return undefined;
@@ -159,7 +158,7 @@ function referBack(
   if (patch.entry.onError === 'fail') {
     const { at, message } = written;
     const errors = [{ at, error: { kind: 'type' as const, message } }];
-    return failureOf({ patch, matches, errors }, options.sourceOf(patch.index, 'path'));
+    return failureOf(withPlaces({ patch, matches, errors }, pass.view), options.sourceOf(patch.index, 'path'));
   }
   withhold(patch, matches.keys, pass);
   return undefined;

@@ -1,9 +1,11 @@
 // In which calls of the sandbox the patches of a pass run, and what is told about each place to whoever watches. Pure.
+import type { CompiledExpression } from '../../expression/compile.ts';
 import type { Matches } from '../../expression/path.ts';
 import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
 import type { Failed } from './failure.ts';
 import type { PatcherOptions, Trace } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
+import type { PatchView } from './view.ts';
 
 /** In the order of the list; patches whose places cannot touch share a call. */
 export function runsOf(
@@ -12,6 +14,19 @@ export function runsOf(
 ): CompiledPatch[][] {
   if (options.isOneByOne) return patches.map((patch) => [patch]);
   return runsWithoutOverlap(patches, (patch) => patch.path);
+}
+
+/** Naming a thousand places costs more than finding them, so it is done where somebody wants to know. */
+export function needsPaths(expression: CompiledExpression | undefined, trace: Trace | undefined): boolean {
+  return expression?.usesPath === true || trace !== undefined;
+}
+
+/** A failure with the names of its places. Nothing has been written to them, nor to any place that they could move with. */
+export function withPlaces(failed: Failed, view: PatchView): Failed {
+  const { patch, matches } = failed;
+  if (matches.paths !== undefined) return failed;
+  const { paths } = patch.path.match(view, { createMissing: matches.missing !== undefined, withPaths: true });
+  return { ...failed, matches: { ...matches, paths } };
 }
 
 /** To be told before the results are written. */

@@ -329,6 +329,26 @@ describe('failure policy', () => {
     });
   });
 
+  it('a failure names its places, whatever other patches did to the object at the same time', async () => {
+    const ip = entry({ path: 'subsets[*].addresses[*].ip', expression: 'value === "10.0.0.2" ? value.x.y : value' });
+    const port = entry({ path: 'subsets[*].ports[*]', expression: 'null' });
+    const made = entry({ path: 'metadata.labels.made', expression: 'value.x.y', onMissing: 'create' });
+    for (const [patches, at] of [
+      [[port, ip], 'subsets.1.addresses.0.ip'],
+      [[port, made], 'metadata.labels.made'],
+    ] as const) {
+      await start({ patches }, (w) => {
+        putPair(w, 'web', '10.0.0.1');
+        edit(w.virtual, w.virtual.get('endpoints', 'default', 'web'), (draft) => {
+          const of = (one: string) => ({ addresses: [{ ip: one }], ports: [{ port: 80 }] });
+          draft['subsets'] = [of('10.0.0.1'), of('10.0.0.2')];
+        });
+      });
+      expect(outcome()).toMatchObject({ failure: { patch: 1, at }, message: expect.stringContaining(`at "${at}"`) });
+      await world.stop();
+    }
+  });
+
   it('where several patches make it too large together, none is named', async () => {
     const half = (key: string) => entry({ path: `metadata.annotations.${key}`, expression: '"x".repeat(140000)' });
     await start({ patches: [half('a'), half('b')] }, (w) =>
