@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
+import { durationMs } from '../src/cli/duration.ts';
+import { parseCommandLine } from '../src/cli/parse-arguments.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md'];
@@ -24,6 +26,17 @@ describe('the documents', () => {
     const named = [...read('ARCHITECTURE.md').matchAll(/`((?:src|test|bench|config|fixtures)\/[A-Za-z0-9_./-]+)`/g)];
     expect(named.map(([, path]) => path as string).filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
+
+  it.each(['config/deployment.yaml', 'config/sidecar-values.yaml', 'config/vcluster.yaml'])(
+    '%s starts the daemon with options that it has, and with patience for an API server that starts later',
+    (file) => {
+      const args = /args: \[(.*)\]/.exec(read(file))?.[1]?.split(', ') ?? [];
+      const parsed = parseCommandLine(args);
+      if (parsed.kind !== 'command') throw new Error(`${file} calls no command`);
+      expect(parsed.command.name).toBe('run');
+      expect(durationMs('wait', parsed.options.text('wait') ?? '0')).toBeGreaterThan(60_000);
+    },
+  );
 
   it('the package holds what it needs to start, and its licence', () => {
     for (const file of ['dist', 'src/hostward.mjs', 'LICENSE']) expect(packageJson.files).toContain(file);
