@@ -124,8 +124,11 @@ function errorText({ kind, message, position }: EvaluationError, expression: str
   const isOfPath = message.startsWith('path: ');
   if (position === undefined || isOfPath) return `${kind}: ${message}`;
   const at = { file: shownName, ...position };
-  const parts = { code: 'PATCH_EXPRESSION', at, found: message, wanted: 'one JavaScript expression' };
-  return formatFault(fault(parts), new Map([[shownName, expression]]));
+  const said =
+    kind === 'threw'
+      ? { wanted: 'a value', found: `an error: ${message}` }
+      : { wanted: 'one JavaScript expression', found: message };
+  return formatFault(fault({ code: 'PATCH_EXPRESSION', at, ...said }), new Map([[shownName, expression]]));
 }
 
 function lintText({ expression, isBack, value, valueExists }: EvalRequest): string {

@@ -12,6 +12,8 @@ export interface AnswerFault {
   at: number;
   kind: 'threw' | 'size' | 'type';
   message: string;
+  /** Offset into the code that ran, where the realm says where things are thrown; -1 otherwise. */
+  offset: number;
 }
 
 /** sizes: how many values each group was asked about. */
@@ -45,7 +47,9 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
     if (!Array.isArray(fault) || !isIndex(fault[0], size) || typeof fault[2] !== 'string') return undefined;
     const kind: unknown = fault[1];
     if (kind !== 'threw' && kind !== 'size' && kind !== 'type') return undefined;
-    read.push({ at: fault[0], kind, message: fault[2] });
+    const offset: unknown = fault[3];
+    if (typeof offset !== 'number' || !Number.isInteger(offset)) return undefined;
+    read.push({ at: fault[0], kind, message: fault[2], offset });
   }
   return { changed: changed as number[] | 0, results, faults: read };
 }
@@ -56,7 +60,11 @@ function areEmpty(...lists: unknown[]): boolean {
 
 /** What is said of all values of a group at once. */
 function tooLarge(size: number, message: string): Answer {
-  return { changed: [], results: [], faults: Array.from({ length: size }, (_, at) => ({ at, kind: 'size', message })) };
+  return {
+    changed: [],
+    results: [],
+    faults: Array.from({ length: size }, (_, at) => ({ at, kind: 'size', message, offset: -1 })),
+  };
 }
 
 function areIndexes(list: unknown, size: number): list is number[] {

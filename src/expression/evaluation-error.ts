@@ -33,7 +33,6 @@ export function plainMessage(message: string, value: unknown, source = ''): stri
     .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
   if (plain === '') return 'threw without a readable message';
-  if (plain === '') return 'threw without a readable message';
   return plain.length <= realmLimits.message ? plain : `${plain.slice(0, realmLimits.message - 1)}…`;
 }
 

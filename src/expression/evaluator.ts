@@ -8,7 +8,9 @@ import { type Answer, readAnswers } from './answer.ts';
 import type { CompiledExpression } from './compile.ts';
 import { type ContextUse, emptyUse, mergeUse, project, useOf } from './context-use.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
+import { placeOf } from './expression-fault.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
+import { sourceIndexAt } from './generate.ts';
 import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
 import { Memo, type MemoOptions, type Question, question, type Shelf } from './memo.ts';
@@ -25,6 +27,8 @@ export interface EvaluatorOptions {
   metrics?: ExpressionMetrics;
   memo?: MemoOptions;
   softMs?: number;
+  /** Errors say where in the expression they were thrown, and the expression can see a stack: for one try after a fault. */
+  traces?: boolean;
 }
 
 /** Values for one expression; a Matches of a path has this shape already. */
@@ -230,10 +234,12 @@ class SandboxedEvaluator implements Evaluator {
     result.results = spread(group.values, places, answer);
     if (faults.length === 0) this.#memo.remember(slot.shelf, question, result.results);
     else {
-      const errors = faults.flatMap(({ at, kind, message }) => {
+      const errors = faults.flatMap(({ at, kind, message, offset }) => {
+        const position = positionOf(slot.expression, offset);
         const error: EvaluationError = {
           kind,
           message: plainMessage(message, open.values[at], slot.expression.source),
+          ...(position && { position }),
         };
         return (places?.[at] ?? [at]).map((place) => ({ at: place, error }));
       });
@@ -251,9 +257,14 @@ class SandboxedEvaluator implements Evaluator {
   }
 }
 
+function positionOf({ source, tree }: CompiledExpression, offset: number): EvaluationError['position'] {
+  const index = offset < 0 ? undefined : sourceIndexAt(source, tree, offset);
+  return index === undefined ? undefined : placeOf(source, index);
+}
+
 function setupOf(options: EvaluatorOptions, use: ContextUse): SandboxSetup {
   return {
-    harness: harnessSource(),
+    harness: harnessSource({ traces: options.traces ?? false }),
     expressions: options.expressions.map(({ code }) => code),
     functions: Object.entries(options.functions ?? {}),
     vcluster: JSON.stringify(project(options.vcluster, use)),

@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { ChildSandbox } from './child-sandbox.ts';
-import { compileExpression } from './compile.ts';
+import { type CompiledExpression, compileExpression } from './compile.ts';
 import type { EvaluationError } from './evaluation-error.ts';
 import { createEvaluator, type EvaluatorOptions } from './evaluator.ts';
 import type { SandboxSetup } from './harness.ts';
@@ -42,12 +42,22 @@ export class ExpressionTrial {
       return { kind: 'error', error: { kind, message: `${message}; ${fix}`, position: { line, column } } };
     }
     const { expression } = compiled;
+    const tried = await this.#run(expression, inputs, { traces: false });
+    if (tried.kind === 'value' || tried.error.kind !== 'threw') return tried;
+    // A pure expression throws the same once more, where it can be seen from which place.
+    const again = await this.#run(expression, inputs, { traces: true });
+    if (again.kind === 'value' || again.error.message !== tried.error.message) return tried;
+    return again;
+  }
+
+  async #run(expression: CompiledExpression, inputs: TrialInputs, { traces }: { traces: boolean }): Promise<Tried> {
     const { vcluster, functions = {}, clock } = this.#options;
     const evaluator = createEvaluator({
       expressions: [expression],
       vcluster,
       functions,
       clock,
+      traces,
       openSandbox: (setup) => this.#borrowed(setup),
     });
     await evaluator.start();

@@ -19,8 +19,38 @@ export function generate(tree: Expression): string {
   return expression(tree);
 }
 
-/** Everything that is not an atom comes in parentheses: no precedence, no surprise with what stands beside it. */
+/** Stands around the numbers of places; sources that hold it have no places. */
+const bracket = '\u0001';
+
+/** Where in its source the part of an expression begins that stands at this offset of its code. */
+export function sourceIndexAt(source: string, tree: Expression, offset: number): number | undefined {
+  if (source.includes(bracket)) return undefined;
+  mark = (node) => `${bracket}${node.start}${bracket}`;
+  try {
+    let found: number | undefined;
+    let printed = 0;
+    // Code and numbers take turns.
+    for (const [at, piece] of expression(tree).split(bracket).entries()) {
+      if (printed > offset) break;
+      if (at % 2 === 1) found = Number(piece);
+      else printed += piece.length;
+    }
+    return found;
+  } finally {
+    mark = nothing;
+  }
+}
+
+const nothing = () => '';
+/** Printed before each part. In code that runs it is nothing. */
+let mark: (node: AnyNode) => string = nothing;
+
 function expression(node: AnyNode): string {
+  return mark(node) + unmarked(node);
+}
+
+/** Everything that is not an atom comes in parentheses: no precedence, no surprise with what stands beside it. */
+function unmarked(node: AnyNode): string {
   switch (node.type) {
     case 'Identifier':
       return node.name;
@@ -128,8 +158,11 @@ function member(node: MemberExpression, guard: '$$key' | '$$wkey'): string {
   const object = expression(node.object);
   const key = writtenKey(node);
   const dot = node.optional ? '?.' : '';
-  if (key === undefined) return `${object}${dot}[${guard}(${expression(node.property)})]`;
-  return /^[A-Za-z_$][\w$]*$/.test(key) ? `${object}${dot || '.'}${key}` : `${object}${dot}[${text(key)}]`;
+  const place = mark(node.property);
+  if (key === undefined) return `${object}${dot}${place}[${guard}(${expression(node.property)})]`;
+  return /^[A-Za-z_$][\w$]*$/.test(key)
+    ? `${object}${dot || '.'}${place}${key}`
+    : `${object}${dot}${place}[${text(key)}]`;
 }
 
 /** A place that is written to: computed keys get the stricter guard. */

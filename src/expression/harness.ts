@@ -24,9 +24,14 @@ export interface SandboxSetup {
   callsPerIsolate: number;
 }
 
-export function harnessSource(): string {
+/** Guards call each other, but not this deep: one of the frames is the expression's. */
+const tracedFrames = 10;
+
+/** traces: faults say where in the code they were thrown. Errors then carry a stack, so only for one try after a fault. */
+export function harnessSource({ traces = false } = {}): string {
   const data = {
     limits: realmLimits,
+    tracedFrames: traces ? tracedFrames : 0,
     keptStatics: Object.fromEntries(keptStatics),
     keptMethods: Object.fromEntries(keptMethods),
     globalFunctions,

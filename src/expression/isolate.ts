@@ -99,7 +99,8 @@ export class HardenedIsolate {
     const add = part('add');
     const closureOf = (code: string, filename: string) => {
       try {
-        return evaluate(`'use strict';((value,valueExists,context)=>(${code}))`, filename);
+        // On a line of its own, so that a column in a trace is an offset into the code.
+        return evaluate(`'use strict';((value,valueExists,context)=>(\n${code}\n))`, filename);
       } catch {
         // What acorn took for JavaScript and V8 does not: that expression fails, and no other one.
         return evaluate("'use strict';(() => { throw new SyntaxError('V8 cannot read the expression') })", filename);

@@ -70,6 +70,7 @@ for (const kind of functionKinds) {
 }
 // Reached only by syntax that the inspection refuses.
 for (const name of ['Symbol', 'BigInt', 'Promise']) prototypes.push([globals[name].prototype, []]);
+if (tracedFrames > 0) put(globals.Error, { stackTraceLimit: tracedFrames });
 const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
 for (const [prototype, kept] of prototypes) prune(prototype, kept);
 

@@ -91,6 +91,26 @@ const messageOf = (thrown) => {
   return typeof message === 'string' && message !== '' ? textSlice(message, 0, limits.message) : 'threw an object without a message';
 };
 
+// Code of expressions stands in the second line of a script of its own; the offset into it, and -1 where it is not known.
+const placeOfThrow = (thrown, index) => {
+  if (tracedFrames === 0 || typeof thrown !== 'object' || thrown === null) return -1;
+  try {
+    const { stack } = thrown;
+    if (typeof stack !== 'string') return -1;
+    const name = 'expression-' + index + ':2:';
+    let at = textIndexOf(stack, name, textIndexOf(stack, '\\n    at '));
+    if (at < 0) return -1;
+    at += name.length;
+    let column = 0;
+    for (let digit = charCodeAt(stack, at) - 48; digit >= 0 && digit <= 9; digit = charCodeAt(stack, ++at) - 48) {
+      column = column * 10 + digit;
+    }
+    return column - 1;
+  } catch {
+    return -1;
+  }
+};
+
 const functions = [];
 let vcluster = null;
 const runGroup = (group, host, virtual, shared, state) => {
@@ -118,7 +138,7 @@ const runGroup = (group, host, virtual, shared, state) => {
       changed[changed.length] = at;
       results[results.length] = copy;
     } catch (thrown) {
-      faults[faults.length] = [at, kindOf(thrown), messageOf(thrown)];
+      faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), placeOfThrow(thrown, index)];
     }
   }
   // Mostly every value changes; then their numbers need not be said.
@@ -132,7 +152,7 @@ const wellFormed = ([numbers, results, faults]) => {
     if (isWhole(results[at])) {
       kept[0][kept[0].length] = place;
       kept[1][kept[1].length] = results[at];
-    } else faults[faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text'];
+    } else faults[faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text', -1];
   }
   return kept;
 };

@@ -68,7 +68,7 @@ describe('hostward eval', () => {
   it.each<[string, string[], object]>([
     ['syntax', ['value +'], { kind: 'syntax', position: { line: 1, column: 8 } }],
     ['rejected', ['value + process.env.X'], { kind: 'rejected', position: { line: 1, column: 9 } }],
-    ['threw', ['value.a', '--value', 'null'], { kind: 'threw' }],
+    ['threw', ['value.a', '--value', 'null'], { kind: 'threw', position: { line: 1, column: 7 } }],
     [
       'a bad path',
       ['value', '--path', 'a[-1]'],
@@ -86,6 +86,9 @@ describe('hostward eval', () => {
     expect([code, out]).toEqual([1, '']);
     expect(err).toContain('expression:2:3: wanted one JavaScript expression, found "nope" is not defined');
     expect(err).toContain('    nope\n    ^\n');
+    expect((await evaluate('value.a.b', '--value', '1')).err).toMatch(
+      /^expression:1:9: wanted a value, found an error: Cannot read .*\n {2}value\.a\.b\n {10}\^/,
+    );
     expect((await evaluate("value in ['a']", '--value', '0')).err).toContain('warning: "in" asks for an index');
   });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../src/expression/compile.ts';
 import { type ContextUse, rootOf } from '../../src/expression/context-use.ts';
+import { generate, sourceIndexAt } from '../../src/expression/generate.ts';
 import { lintExpression } from '../../src/expression/lint.ts';
 import { compiled, evaluateOne, evaluator, fixture } from './bed.ts';
 
@@ -13,6 +14,28 @@ interface Refused {
   line: number;
   column?: number;
 }
+
+describe('sourceIndexAt()', () => {
+  const sources = fixture<{ expression: string }[]>('evaluations.json').map(({ expression }) => expression);
+
+  it('finds the first part at the begin of the code, and leaves the code as it was', () => {
+    for (const source of sources) {
+      const { tree, code } = compiled(source);
+      expect(sourceIndexAt(source, tree, 0)).toBeGreaterThanOrEqual(tree.start);
+      expect(generate(tree)).toBe(code);
+    }
+  });
+
+  it('finds every name where it stands', () => {
+    for (const source of sources) {
+      const { tree, code } = compiled(source);
+      for (const { index } of code.matchAll(/(?<![\w"'])value\b(?!")/g)) {
+        const at = sourceIndexAt(source, tree, index) ?? -1;
+        if (!/["'`/]/.test(source)) expect(source.slice(at, at + 5)).toBe('value');
+      }
+    }
+  });
+});
 
 describe('compileExpression() refuses', () => {
   it.each(fixture<Refused[]>('refused.json').map((row) => [row.expression.slice(0, 60), row] as const))(

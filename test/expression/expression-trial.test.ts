@@ -47,6 +47,24 @@ describe('ExpressionTrial', () => {
     expect(await trial.try('value', { value: 'after' })).toEqual({ kind: 'value', value: 'after' });
   });
 
+  const places: [source: string, line: number, column: number][] = [
+    ['value.a.b.c', 1, 9],
+    ['value +\n  context.virtualObject.name', 2, 25],
+    ['[1, 2].map((x) => value.no(x))', 1, 25],
+    ['"a".repeat(3) + ((x) => {\n  if (x) throw new Error("no");\n  return x })(value)', 2, 16],
+    ['value[0].x["y" + 1] + 1', 1, 12],
+    ['["1", { a: value.replaceAll("v", value.b.c) }]', 1, 42],
+  ];
+  it.each(places)('says where %j throws', async (source, line, column) => {
+    const tried = await trial.try(source, { value: 'v' });
+    expect(tried).toMatchObject({ kind: 'error', error: { kind: 'threw', position: { line, column } } });
+  });
+
+  it('lets no expression see a stack', async () => {
+    const source = '(() => { try { null.x } catch (e) { if (e.stack) return 1; throw new Error(typeof e.stack) } })()';
+    expect(await trial.try(source, { value: 'v' })).toMatchObject({ error: { message: 'undefined' } });
+  });
+
   it('says where a fault is', async () => {
     const tried = await trial.try('value +\n  foo', { value: 'v' });
     expect(tried).toMatchObject({ error: { position: { line: 2, column: 3 } } });
