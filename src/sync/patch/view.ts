@@ -1,5 +1,6 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
+import { copyJson, type JsonObject } from '../../object/json.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
@@ -23,7 +24,7 @@ export function viewOf(
   return {
     metadata: { labels: plainMap(side.labels), annotations: plainMap(side.annotations) },
     // The walk writes into it, and the payload shares its parts with the cache's value.
-    ...(structuredClone(payload) as Payload),
+    ...copyJson(payload as JsonObject),
   };
 }
 
