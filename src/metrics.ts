@@ -1,9 +1,44 @@
 // The registry that every room hangs its series on. A room declares its series in its own metrics.ts, as a function of
 // this registry, and touches every label value it knows at start, so that "never happened" reads 0 and not "absent".
-import { Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 
 export type Metrics = Registry;
 
 export function createMetrics(): Metrics {
   return new Registry();
+}
+
+export interface ReadSeries {
+  name: string;
+  help: string;
+  labels: Record<string, string>;
+  /** Asked when the metrics are scraped: what changes with every object would cost too much to be told each time. */
+  read: () => number;
+}
+
+/** Declares one series that is read when it is asked for; the same name may come again with other label values. */
+export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadSeries): void {
+  const known = metrics.getSingleMetric(name);
+  const gauge =
+    known instanceof ReadGauge ? known : new ReadGauge({ name, help, labelNames: Object.keys(labels), metrics });
+  gauge.series.set(JSON.stringify(labels), { labels, read });
+}
+
+class ReadGauge extends Gauge {
+  readonly series: Map<string, Pick<ReadSeries, 'labels' | 'read'>>;
+
+  constructor(options: { name: string; help: string; labelNames: string[]; metrics: Metrics }) {
+    const { name, help, labelNames, metrics } = options;
+    const series: ReadGauge['series'] = new Map();
+    super({
+      name,
+      help,
+      labelNames,
+      registers: [metrics],
+      collect() {
+        for (const { labels, read } of series.values()) this.set(labels, read());
+      },
+    });
+    this.series = series;
+  }
 }

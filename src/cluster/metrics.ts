@@ -1,6 +1,6 @@
 // The series of this room. Every label value that is known is touched at start, so that "never happened" reads 0.
 import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Metrics } from '../metrics.ts';
+import { type Metrics, readSeries } from '../metrics.ts';
 import type { Answer } from './answer.ts';
 
 export const restartReasons = [
@@ -95,12 +95,16 @@ export function windowMetrics(metrics: Metrics, labels: { cluster: string; resou
 
 export interface WriterMetrics {
   wrote(verb: WriteVerb, outcome: Answer['kind'], seconds: number): void;
-  inFlight(count: number): void;
-  limit(count: number): void;
-  waiting(count: number): void;
 }
 
-export function writerMetrics(metrics: Metrics, cluster: string): WriterMetrics {
+export interface WriterReadings {
+  inFlight: number;
+  limit: number;
+  waiting: number;
+}
+
+/** `read` is asked when the metrics are scraped. */
+export function writerMetrics(metrics: Metrics, cluster: string, read: () => WriterReadings): WriterMetrics {
   const writes = counter(metrics, 'hostward_requests_total', 'Requests on single objects, by verb and outcome', [
     'cluster',
     'verb',
@@ -113,15 +117,11 @@ export function writerMetrics(metrics: Metrics, cluster: string): WriterMetrics 
     ['cluster', 'verb'],
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   );
-  const inFlight = gauge(metrics, 'hostward_requests_in_flight', 'Requests sent and not answered', ['cluster']).labels({
-    cluster,
-  });
-  const limit = gauge(metrics, 'hostward_requests_in_flight_limit', 'How many the server bears at present', [
-    'cluster',
-  ]).labels({ cluster });
-  const waiting = gauge(metrics, 'hostward_requests_waiting', 'Requests that wait to be sent', ['cluster']).labels({
-    cluster,
-  });
+  const reading = (name: string, help: string, value: (readings: WriterReadings) => number): void =>
+    readSeries(metrics, { name, help, labels: { cluster }, read: () => value(read()) });
+  reading('hostward_requests_in_flight', 'Requests sent and not answered', ({ inFlight }) => inFlight);
+  reading('hostward_requests_in_flight_limit', 'How many the server bears at present', ({ limit }) => limit);
+  reading('hostward_requests_waiting', 'Requests that wait to be sent', ({ waiting }) => waiting);
   const outcomes = new Map(
     writeVerbs.map((verb) => [verb, children(writeOutcomes, (outcome) => writes.labels({ cluster, verb, outcome }))]),
   );
@@ -133,9 +133,6 @@ export function writerMetrics(metrics: Metrics, cluster: string): WriterMetrics 
       outcomes.get(verb)?.get(outcome)?.inc();
       if (outcome !== 'notSent') timings.get(verb)?.observe(took);
     },
-    inFlight: (count) => inFlight.set(count),
-    limit: (count) => limit.set(count),
-    waiting: (count) => waiting.set(count),
   };
 }
 

@@ -71,13 +71,16 @@ class PacedWriter implements Writer {
     this.#clock = options.clock;
     this.#random = options.random;
     this.#log = options.log;
-    this.#metrics = writerMetrics(options.metrics, options.connection.name);
+    this.#metrics = writerMetrics(options.metrics, options.connection.name, () => ({
+      inFlight: this.#inFlight,
+      limit: this.#limit.value,
+      waiting: this.#queue.length - this.#head,
+    }));
     this.#permit = options.permit;
     this.#fieldManager = encodeURIComponent(options.fieldManager);
     this.#limit = new InFlightLimit(options.maxInFlight);
     const perSecond = options.maxWritesPerSecond;
     this.#bucket = perSecond === undefined ? undefined : { perSecond, tokens: 1, atMs: options.clock.now() };
-    this.#metrics.limit(this.#limit.value);
   }
 
   get inFlight(): number {
@@ -163,7 +166,6 @@ class PacedWriter implements Writer {
       }
       void this.#send(next);
     }
-    this.#metrics.waiting(this.#queue.length - this.#head);
   }
 
   /** Takes a token when it gives 0. */
@@ -183,14 +185,14 @@ class PacedWriter implements Writer {
   async #send(sending: Waiting): Promise<void> {
     if (sending.request.permit?.() === false) return this.#settle(sending, { kind: 'notSent', reason: 'noLease' }, 0);
     const startMs = this.#clock.now();
-    this.#metrics.inFlight(++this.#inFlight);
+    this.#inFlight++;
     const handle = this.#freeHandles.pop() ?? this.#newHandle();
     sending.request.handle = handle;
     const answer = await this.#connection.request(sending.request);
     this.#freeHandles.push(handle);
     const tookMs = this.#clock.now() - startMs;
     this.#learn(answer, tookMs);
-    this.#metrics.inFlight(--this.#inFlight);
+    this.#inFlight--;
     this.#settle(sending, answer, tookMs);
     if (this.#state === 'open') this.#pump();
     else if (this.#inFlight === 0) this.#idle?.();
@@ -211,7 +213,6 @@ class PacedWriter implements Writer {
     } else if (answer.kind !== 'notSent') {
       this.#limit.answered(tookMs, this.#inFlight);
     }
-    this.#metrics.limit(this.#limit.value);
   }
 
   #hold(untilMs: number): void {

@@ -1,6 +1,6 @@
 // The series of this room.
-import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Metrics } from '../metrics.ts';
+import { Counter, Histogram } from 'prom-client';
+import { type Metrics, readSeries } from '../metrics.ts';
 
 export interface QueueMetrics {
   added(): void;
@@ -18,9 +18,6 @@ export interface QueueReadings {
 }
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-/** One series for each queue of the registry, each asked for itself. */
-type QueueGauge = Gauge<'queue'> & { queues: Map<string, () => number> };
 
 /** `read` is asked when the metrics are scraped. */
 export function queueMetrics(metrics: Metrics, queue: string, read: () => QueueReadings): QueueMetrics {
@@ -40,22 +37,8 @@ export function queueMetrics(metrics: Metrics, queue: string, read: () => QueueR
     histogram.zero(labels);
     return histogram.labels(labels);
   };
-  const gauge = (name: string, help: string, value: (readings: QueueReadings) => number) => {
-    const before = known<QueueGauge>(name);
-    before?.queues.set(queue, () => value(read()));
-    if (before !== undefined) return;
-    const queues = new Map([[queue, () => value(read())]]);
-    const made = new Gauge({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        for (const [one, ask] of queues) this.set({ queue: one }, ask());
-      },
-    });
-    Object.assign(made, { queues });
-  };
+  const gauge = (name: string, help: string, value: (readings: QueueReadings) => number) =>
+    readSeries(metrics, { name, help, labels, read: () => value(read()) });
   gauge('hostward_queue_depth', 'Keys that wait for a worker', (readings) => readings.waiting);
   gauge('hostward_queue_delayed', 'Keys that are due later', (readings) => readings.delayed);
   gauge('hostward_queue_running', 'Keys that a worker has', (readings) => readings.running);

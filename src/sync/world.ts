@@ -2,9 +2,9 @@
 // the rules in force. Out: facts. It must never write, and never remember more than which keys claim which host name.
 import type { Window } from '../cluster/window.ts';
 import { type Key, keyOf, splitKey } from '../object/object.ts';
-import type { AddressPolicy } from './address-policy.ts';
+import type { AddressPolicy, AddressRefusal } from './address-policy.ts';
 import { Claims, chooseWinner } from './claims.ts';
-import { draftHost, type Translation } from './draft.ts';
+import { type Draft, draftHost, type Translation } from './draft.ts';
 import type { HostItem, HostServiceItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from './ownership.ts';
@@ -38,12 +38,19 @@ export interface Circumstances {
   backFlowWaitMs: number;
 }
 
+interface Wanted {
+  rules: Rules;
+  draft: Draft;
+  refusals: readonly AddressRefusal[];
+}
+
 export class World {
   readonly windows: Windows;
   readonly claims = new Claims();
   /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
   readonly #hostByKey = new Map<Key, Set<Key>>();
   readonly #keyByHost = new Map<Key, Key>();
+  readonly #wanted = new WeakMap<VirtualItem, Wanted>();
   #rules: Rules;
 
   constructor(windows: Windows, rules: Rules) {
@@ -118,13 +125,14 @@ export class World {
   }
 
   look(key: Key, circumstances: Circumstances): Facts {
-    const { translation, policy } = this.#rules;
+    const { translation } = this.#rules;
     const virtual = this.windows.virtual.get(key);
     const service = this.windows.services.get(key);
     const place = this.placeOf(key);
     const host = place === undefined ? undefined : this.hostOf(place);
     const verdict = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
-    const draft = verdict.kind === 'eligible' && virtual && place ? draftHost(virtual, place, translation) : undefined;
+    const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
+    const draft = wanted?.draft;
     return {
       ...circumstances,
       key,
@@ -139,8 +147,20 @@ export class World {
       strays: this.#straysOf(key, place),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
-      refusals: draft === undefined ? [] : policy.refusals(translation.kind.addressesOf(draft.payload)),
+      refusals: wanted?.refusals ?? [],
     };
+  }
+
+  /** What follows from the virtual object alone; a pass looks at the same one before and after its write. */
+  #wantedOf(virtual: VirtualItem, place: Place): Wanted {
+    const known = this.#wanted.get(virtual);
+    if (known?.rules === this.#rules) return known;
+    const { translation, policy } = this.#rules;
+    const draft = draftHost(virtual, place, translation);
+    const refusals = policy.refusals(translation.kind.addressesOf(draft.payload));
+    const wanted = { rules: this.#rules, draft, refusals };
+    this.#wanted.set(virtual, wanted);
+    return wanted;
   }
 
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
