@@ -6,19 +6,17 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { internalError, pathNotFound, type Status, serviceUnavailable } from '../object/status.ts';
+import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
-import { discoveryDocument } from './discovery.ts';
-import type { Authenticate, Authorize, User } from './identity.ts';
+import type { Authenticate, Authorize } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
-import { negotiate } from './negotiate.ts';
-import { OpenApi } from './openapi.ts';
 import type { ProtobufTypes } from './protobuf-body.ts';
 import { RequestJournal, recordOf } from './request-journal.ts';
-import { type Headers, sendJson, sendStatus, sendText } from './respond.ts';
+import { sendStatus } from './respond.ts';
+import { type OtherPaths, refuseUnknownGroup, ServedPaths, type VersionInfo } from './serve-path.ts';
 import { serveResource } from './serve-resource.ts';
 import { notAuthenticated, StatusFault } from './status-fault.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -46,16 +44,10 @@ export interface ApiServerOptions {
   pathPrefix?: string;
   version: VersionInfo;
   watch?: Partial<WatchSettings>;
-  /** Paths that are no resources and not the kit's own, e.g. `/metrics`; true = answered. */
-  otherPaths?: (target: Target, request: IncomingMessage, response: ServerResponse, user: User) => Promise<boolean>;
+  /** Paths that are no resources and not the kit's own, e.g. `/metrics`. */
+  otherPaths?: OtherPaths;
   /** Asked before a request is handled. */
   intercept?: Intercept;
-}
-
-export interface VersionInfo {
-  major: string;
-  minor: string;
-  gitVersion: string;
 }
 
 /** A fault to be injected, for tests of those who must survive it. */
@@ -81,7 +73,7 @@ export class ApiServer {
   readonly journal = new RequestJournal();
   readonly kit: Kit;
   #options: ApiServerOptions;
-  #openApi: OpenApi;
+  #paths: ServedPaths;
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
@@ -90,7 +82,8 @@ export class ApiServer {
   constructor(options: ApiServerOptions) {
     this.#options = options;
     const catalog = new Catalog(options.kinds, options.schemas, options.protobuf);
-    this.#openApi = new OpenApi(catalog, options.version.gitVersion);
+    const { version, otherPaths } = options;
+    this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     this.kit = { store, catalog, clock, log, randomness, admission, audit: options.audit };
@@ -208,11 +201,11 @@ export class ApiServer {
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     if (!target.isResource) {
-      await this.#servePath(target, request, response, user);
+      await this.#paths.serve(target, request, response, user);
       return;
     }
     if (!this.kit.catalog.hasGroup(target.group)) {
-      this.#refuseUnknownGroup(target, response);
+      refuseUnknownGroup(this.kit.catalog, target.path, response);
       return;
     }
     let stream: WatchStream | undefined;
@@ -232,70 +225,6 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
-  }
-
-  async #servePath(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
-    const { path } = target;
-    if (request.method !== 'GET') {
-      if (await this.#options.otherPaths?.(target, request, response, user)) return;
-      return sendText(response, 404, '404 page not found\n');
-    }
-    if (path === '/version' || path === '/version/') return sendJson(response, 200, JSON.stringify(this.#version()));
-    if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) return this.#health(response);
-    if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) {
-      const document = this.#openApi.document(path);
-      if (document !== undefined) return sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
-    } else if (/^\/apis?(\/|$)/.test(path)) {
-      return this.#discover(target, request, response);
-    } else if (path === '/') {
-      return sendJson(
-        response,
-        200,
-        JSON.stringify({ paths: ['/api', '/apis', '/healthz', '/openapi/v3', '/version'] }),
-      );
-    }
-    if (await this.#options.otherPaths?.(target, request, response, user)) return;
-    sendText(response, 404, '404 page not found\n');
-  }
-
-  #discover(target: Target, request: IncomingMessage, response: ServerResponse): void {
-    const { aggregated } = negotiate(request.headers.accept);
-    const document = discoveryDocument(this.kit.catalog, target.path, aggregated);
-    if (document === undefined) {
-      this.#refuseUnknownGroup(target, response);
-      return;
-    }
-    const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
-    const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
-    const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
-    sendJson(response, 200, JSON.stringify(document), headers);
-  }
-
-  /** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
-  #refuseUnknownGroup(target: Target, response: ServerResponse): void {
-    const [, root, group = ''] = target.path.split('/');
-    if (root === 'api' || this.kit.catalog.hasGroup(group)) sendStatus(response, pathNotFound());
-    else sendText(response, 404, '404 page not found\n');
-  }
-
-  #version(): object {
-    const { major, minor, gitVersion } = this.#options.version;
-    return {
-      major,
-      minor,
-      gitVersion,
-      gitCommit: '',
-      gitTreeState: '',
-      buildDate: '',
-      goVersion: '',
-      compiler: '',
-      platform: 'linux/amd64',
-    };
-  }
-
-  #health(response: ServerResponse): void {
-    if (this.#state === 'ready') sendText(response, 200, 'ok');
-    else sendText(response, 500, `the server is ${this.#state}\n`);
   }
 
   #refuse(error: unknown, target: Target, response: ServerResponse): void {
