@@ -106,6 +106,10 @@ export class LiveDaemon {
     return this.#daemon.status() as SyncStatus & { leadership: string };
   }
 
+  get windows(): readonly { window: string; objects: number }[] {
+    return (this.#daemon.status() as { windows: { window: string; objects: number }[] }).windows;
+  }
+
   get readiness(): readonly string[] {
     return this.#daemon.readiness().lines;
   }

@@ -134,6 +134,20 @@ export function mappingSuite(ground: () => SyncGround): void {
       },
     );
 
+    it('so it is with a pattern, whose wide watch keeps no Service of a namespace that it does not match', async () => {
+      const daemon = await stage.daemon({ config: mapped(pattern, true) });
+      await stage.pair({ namespace: 'p-one', name: 'web', service: { onHost: false } });
+      await daemon.settled();
+      const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }] };
+      await stage.create('host', 'services', { metadata: at('h-a', 'web'), spec });
+      await stage.create('host', 'services', { metadata: at('vc-p-one', 'web'), spec });
+      await until('the end of the copy', async () =>
+        daemon.of('web', 'p-one')?.state === 'refused/HostNameTaken' ? true : undefined,
+      );
+      expect(ipsOf(await onHost('vc-p-one', 'web'))).toEqual([]);
+      expect(daemon.windows).toContainEqual(expect.objectContaining({ window: 'host services', objects: 1 }));
+    });
+
     it('without the right to watch those Services the start fails, and says where', async () => {
       const watchless = clusterRoleRights().map((right) =>
         right.resources.includes('services') ? { ...right, verbs: ['get', 'list'] } : right,
