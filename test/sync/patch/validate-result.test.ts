@@ -51,4 +51,28 @@ describe('a result that is no valid object', () => {
   ])('is told with the place in its subsets: %j', (subsets, message) => {
     expect(problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets } })?.message).toBe(message);
   });
+
+  it('is one whose addresses the API server would not take, however close they come', () => {
+    const judge = (ip: string) =>
+      problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets: [{ addresses: [{ ip }] }] } });
+    for (const ip of ['0.0.0.0', '10.0.0.1', '255.255.255.255', '199.9.99.100', '::1', 'fd00::10.0.0.1'])
+      expect([ip, judge(ip)]).toEqual([ip, undefined]);
+    const wrong = [
+      '256.0.0.1',
+      '1.2.3',
+      '1.2.3.',
+      '1.2.3.4.',
+      '.1.2.3',
+      '1..2.3',
+      '01.2.3.4',
+      '1.2.3.4.5',
+      '1.2.3.4\n',
+      ' 1.2.3.4',
+    ];
+    for (const ip of [...wrong, '', '1.2.3.300', '1.2.3.4/8', '１.2.3.4', '+1.2.3.4', '0x1.2.3.4', '::g'])
+      expect([ip, judge(ip)?.message]).toEqual([
+        ip,
+        expect.stringContaining('subsets[0].addresses[0].ip must be an IP'),
+      ]);
+  });
 });
