@@ -222,8 +222,8 @@ class SandboxedEvaluator implements Evaluator {
   #isSetAside(open: Open): boolean {
     const remainingMs = this.#quarantine.remainingMs(open.slot.index, suspicionOf(open));
     if (remainingMs === 0) return false;
-    const seconds = Math.ceil(remainingMs / 1_000);
-    const message = `not tried: the expression ran out of its limits before and is set aside for another ${seconds} s`;
+    // Always in the same words: each new message is a new event for somebody.
+    const message = 'not tried: the expression ran out of its limits before and is set aside for a while';
     this.#failGroup(open, { kind: 'timeout', message, retryAfterMs: remainingMs });
     return true;
   }

@@ -193,14 +193,14 @@ describe('an expression that runs out of time', () => {
     expect(await ask('bad')).toEqual(failed);
     expect(await ask('good')).toEqual({ value: 'agood' });
     expect(await ask('bad')).toEqual({
-      error: { kind: 'timeout', message: expect.stringContaining('set aside for another 1 s'), retryAfterMs: 1_000 },
+      error: { kind: 'timeout', message: expect.stringContaining('set aside for a while'), retryAfterMs: 1_000 },
     });
     expect(tap.sent).toHaveLength(3);
     await clock.advance(1_001);
     tap.answers = [timeout, timeout];
     expect(await ask('bad')).toEqual(failed);
     await clock.advance(1_001);
-    expect(await ask('bad')).toMatchObject({ error: { message: expect.stringContaining('another 1 s') } });
+    expect(await ask('bad')).toMatchObject({ error: { retryAfterMs: 999 } });
     await clock.advance(1_001);
     expect(await ask('bad')).toEqual({ value: 'abad' });
   });
