@@ -4,6 +4,7 @@ import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import { keyOf } from '../../object/object.ts';
+import { labelValueProblems } from '../../object/qualified-name.ts';
 import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
@@ -51,8 +52,12 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
       if (raw === null) values[map].set(key, null);
       else if (pass.withheld[map].has(spelled)) values[map].set(key, entriesOf(virtual[map]).get(key) ?? null);
       else if (found === undefined || found === null) values[map].set(key, null);
-      else if (typeof found === 'string') values[map].set(key, found);
-      else return { kind: 'failed', failure: wrongType(map, spelled, going) };
+      else if (typeof found !== 'string') return { kind: 'failed', failure: wrongResult(map, spelled, { going }) };
+      else {
+        const [problem] = map === 'labels' ? labelValueProblems(found) : [];
+        if (problem !== undefined) return { kind: 'failed', failure: wrongResult(map, spelled, { going, problem }) };
+        values[map].set(key, found);
+      }
     }
   }
   return { kind: 'reversed', values };
@@ -178,12 +183,19 @@ function changesOf(written: ReturnType<typeof writeResults>): number {
   return written.kind === 'written' ? written.changes : 0;
 }
 
-function wrongType(map: MapName, key: string, going: readonly CompiledPatch[]): PatchFailure {
+/** The virtual API server would refuse it without a word about patches. */
+function wrongResult(
+  map: MapName,
+  key: string,
+  { going, problem }: { going: readonly CompiledPatch[]; problem?: string },
+): PatchFailure {
   const place = ['metadata', map, key];
   const [patch, ...others] = going.filter(({ path }) =>
     path.segments.every((segment, at) => at > 2 || segment.kind === 'every' || segment.key === place[at]),
   );
-  const message = `reverse expressions must give a string for metadata.${map}["${shownKey(key)}"]`;
+  const shown = `metadata.${map}["${shownKey(key)}"]`;
+  const said = problem === undefined ? `a string for ${shown}` : `a good value for ${shown}: ${problem}`;
+  const message = `reverse expressions must give ${said}`;
   const failure = { at: shownPlace(place.join('.')), class: 'type', message };
   return patch === undefined || others.length > 0
     ? failure

@@ -329,6 +329,26 @@ describe('failure policy', () => {
     });
   });
 
+  it('a reverse expression that gives no label fails, and the tenant keeps what it has', async () => {
+    const pair = { path: 'metadata.labels.app', expression: '"p-" + value' };
+    for (const reverseExpression of ['"a b"', '5', '"x".repeat(64)']) {
+      const patches = [
+        entry({ ...pair, reverseExpression }),
+        entry({ path: 'metadata.labels.other', expression: 'value' }),
+      ];
+      await start({ patches }, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'v' } }));
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (draft) => {
+          draft.metadata.labels = { ...draft.metadata.labels, app: 'p-new' };
+        }),
+      );
+      expect(virtual()?.metadata.labels).toEqual({ app: 'v' });
+      expect(world.virtual.writes.filter((one) => one.includes('endpoints'))).toEqual([]);
+      expect(outcome()).toMatchObject({ reason: 'PatchFailed', failure: { patch: 0, at: 'metadata.labels.app' } });
+      await world.stop();
+    }
+  });
+
   it('a failure names its places, whatever other patches did to the object at the same time', async () => {
     const ip = entry({ path: 'subsets[*].addresses[*].ip', expression: 'value === "10.0.0.2" ? value.x.y : value' });
     const port = entry({ path: 'subsets[*].ports[*]', expression: 'null' });
