@@ -108,10 +108,13 @@ export interface DaemonOptions {
   /** Folder for a CPU profile of the daemon. */
   profileTo?: string | undefined;
   plant?: Plant;
+  /** As they stand in a configuration. */
+  patches?: readonly object[];
 }
 
-function configuration({ virtualKubeconfig, hostKubeconfig }: DaemonOptions, port: number): string {
+function configuration({ virtualKubeconfig, hostKubeconfig, patches = [] }: DaemonOptions, port: number): string {
   return JSON.stringify({
+    sync: { toHost: { endpoints: { enabled: true, patches } } },
     hostward: {
       virtualClusterName: virtualCluster,
       hostNamespace,

@@ -3,7 +3,7 @@
 // method. `node bench/sync.bench.ts [--gate]`: the gate is the short run that a change must pass.
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
-import { drainRounds, type Rounds, summary } from './drain-rounds.ts';
+import { type DaemonRound, drainRounds, type Rounds, summary } from './drain-rounds.ts';
 import { gateFigures, gateSize } from './gate.ts';
 import {
   type ClusterProcess,
@@ -14,6 +14,7 @@ import {
   type Plant,
   wait,
 } from './harness.ts';
+import { patchCounts, patchEntries, patchRounds, shareOfPlain } from './patch-rounds.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, changeOpenLoop, hostNameOf, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -57,6 +58,7 @@ async function main(): Promise<number> {
   const wants = (part: string): boolean => values.only === undefined || values.only.split(',').includes(part);
   await firstSync(scene);
   if (wants('drain')) await drain(scene, { pairs: gate ? gateSize.pairs : Number(values.pairs) });
+  if (!gate && wants('patches')) await patched(scene, 5);
   if (wants('latency')) await latency(scene, gate ? gateSize.latencySeconds : 20);
   if (wants('restart')) await restart(scene);
   await scene.client.close();
@@ -102,26 +104,42 @@ async function firstSync({ host, options, keys }: Scene): Promise<void> {
 }
 
 async function drain(scene: Scene, { pairs }: { pairs: number }): Promise<void> {
-  const { host, client, options, keys } = scene;
+  const { host, client, keys } = scene;
   const rounds = await drainRounds({
     pairs,
     keys,
     bare: () => harness.startBareWriter(),
     reach: await reachOf(host.kubeconfig),
     changeVirtual: (variant) => changeAll(client, keys, variant),
-    drain: async () => {
-      await host.reset();
-      const daemon = await harness.startDaemon(options);
-      const readings = await host.untilWritten(keys.length);
-      await daemon.untilIdle();
-      const cpuMs = daemon.cpuMs;
-      const { writes, reads } = await host.read();
-      await daemon.stop();
-      const seconds = (readings.lastMs - readings.firstMs) / 1000;
-      return { perSecond: (keys.length - 1) / seconds, requestsPerChange: (writes + reads) / keys.length, cpuMs };
-    },
+    drain: () => drainOnce(scene, 0),
   });
   reportRounds(rounds);
+}
+
+async function drainOnce({ host, options, keys }: Scene, patches: number): Promise<DaemonRound> {
+  await host.reset();
+  const daemon = await harness.startDaemon({ ...options, patches: patchEntries(patches) });
+  const readings = await host.untilWritten(keys.length);
+  await daemon.untilIdle();
+  const cpuMs = daemon.cpuMs;
+  const { writes, reads } = await host.read();
+  await daemon.stop();
+  const seconds = (readings.lastMs - readings.firstMs) / 1000;
+  return { perSecond: (keys.length - 1) / seconds, requestsPerChange: (writes + reads) / keys.length, cpuMs };
+}
+
+async function patched(scene: Scene, rounds: number): Promise<void> {
+  const { client, keys } = scene;
+  const took = await patchRounds({
+    rounds,
+    changeVirtual: (variant) => changeAll(client, keys, variant),
+    drain: (patches) => drainOnce(scene, patches),
+  });
+  report.details['patches'] = { plain: took.plain, patched: [...took.patched] };
+  for (const count of patchCounts) {
+    const name = `drain with ${count === 1 ? 'one patch' : `${count} patches`} / without`;
+    report.add({ name, value: shareOfPlain(took, count), unit: '', wanted: { atLeast: 0.9 } });
+  }
 }
 
 function reportRounds(rounds: Rounds): void {

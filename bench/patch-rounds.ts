@@ -1,0 +1,65 @@
+// What patches cost end to end: the same drain without a patch, with one and with ten, in turns (A B C C B A), each round
+// held against the plain one of its own turn.
+import type { DaemonRound } from './drain-rounds.ts';
+import { median } from './statistics.ts';
+
+export interface PatchEntry {
+  path: string;
+  expression: string;
+  onMissing?: 'create';
+}
+
+/** What people do to Endpoints; every path is there in every object of the load, so that every patch runs. */
+const entries: readonly PatchEntry[] = [
+  {
+    path: 'subsets[*].addresses[*].ip',
+    expression: 'value.startsWith("172.16.") ? "100.64." + value.slice(7) : value',
+  },
+  { path: 'metadata.annotations["example.com/owner"]', expression: 'value.toUpperCase()' },
+  { path: 'metadata.labels["tier"]', expression: '"t-" + value' },
+  { path: 'metadata.labels["app"]', expression: 'value + "-" + context.vcluster.name' },
+  { path: 'subsets[*].ports[*].name', expression: 'value === "http" ? "web" : value' },
+  { path: 'subsets[*].ports[*].port', expression: 'value === 8080 ? 80 : value' },
+  { path: 'subsets[*].ports[*].protocol', expression: 'value || "TCP"' },
+  { path: 'metadata.annotations["example.com/url"]', expression: '"http://" + (value ?? "none")', onMissing: 'create' },
+  { path: 'metadata.labels["made-of"]', expression: 'context.virtualObject.metadata.name', onMissing: 'create' },
+  { path: 'metadata.labels["stage"]', expression: 'value ?? "production"', onMissing: 'create' },
+];
+
+export const patchCounts = [1, entries.length];
+
+export function patchEntries(count: number): readonly PatchEntry[] {
+  return entries.slice(0, count);
+}
+
+export interface PatchRounds {
+  plain: DaemonRound[];
+  patched: Map<number, DaemonRound[]>;
+}
+
+export async function patchRounds(options: {
+  rounds: number;
+  changeVirtual(variant: number): Promise<void>;
+  drain(patches: number): Promise<DaemonRound>;
+}): Promise<PatchRounds> {
+  const rounds: PatchRounds = { plain: [], patched: new Map(patchCounts.map((count) => [count, []])) };
+  let variant = 100;
+  for (let round = 0; round < options.rounds; round++) {
+    const order = round % 2 === 0 ? [0, ...patchCounts] : [...patchCounts.toReversed(), 0];
+    for (const count of order) {
+      variant += 2;
+      await options.changeVirtual(variant);
+      const took = await options.drain(count);
+      (rounds.patched.get(count) ?? rounds.plain).push(took);
+      process.stdout.write(`  round ${round + 1}, ${count} patches: ${took.perSecond.toFixed(0)}/s\n`);
+    }
+  }
+  return rounds;
+}
+
+/** The median of what is left of the plain rate of the same turn. */
+export function shareOfPlain({ plain, patched }: PatchRounds, count: number): number {
+  return median(
+    (patched.get(count) ?? []).map(({ perSecond }, at) => perSecond / (plain[at]?.perSecond ?? Number.NaN)),
+  );
+}
