@@ -4,20 +4,25 @@ import { harnessSource, type SandboxSetup } from '../../src/expression/harness.t
 import { HardenedIsolate } from '../../src/expression/isolate.ts';
 
 // Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.
-function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
+function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolate {
   const setup: SandboxSetup = {
     harness: harnessSource(),
     expressions: [code],
-    functions,
+    functions: [],
     vcluster: '{"name":"n","config":{"list":[1]}}',
     memoryLimitMb: 32,
     timeoutMs: 2_000,
     callsPerIsolate: 1_000,
+    ...options,
   };
   const onCatastrophe = (message: string) => {
     throw new Error(message);
   };
-  const isolate = new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+  return new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+}
+
+function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
+  const isolate = open(code, { functions });
   isolate.start();
   try {
     const outcome = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, { labels: { a: 1 } }]));
@@ -73,6 +78,16 @@ const seeds = [
   ...['new Date(0)', 'context', 'Object(1n)', '(() => { try { null.x } catch (e) { return e } })()', '((t) => t)`x`'],
   ...['(function* () {})()', '(async () => 1)()', '(async function* () {})()'],
 ];
+
+describe('building a realm', () => {
+  it('is not held to the time of an expression, which a busy machine takes from it', () => {
+    const isolate = open('value', { timeoutMs: 1 });
+    for (let turn = 0; turn < 5; turn++) {
+      expect(() => isolate.start()).not.toThrow();
+      isolate.stop();
+    }
+  });
+});
 
 describe('the realm', () => {
   it('holds nothing that can be changed, and no way to a constructor', () => {
