@@ -6,11 +6,14 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { sandboxLimits } from './limits.ts';
 
 /** Compiled code is the larger part of what can go wrong in V8; without it expressions take half as long again. */
 const withoutCompiler = ['--jitless'];
 /** Heaps this small need no second thread, and threads that wait for each other make the C library open files. */
 const withoutThreads = ['--single-threaded', '--v8-pool-size=0'];
+/** Node can set no limit of the kernel, neither on itself nor on a child; this one is V8's own. */
+const withinBounds = [`--max-old-space-size=${sandboxLimits.processHeapMb}`];
 const withoutRights = [
   '--permission',
   '--allow-addons',
@@ -27,6 +30,7 @@ export async function childArguments(options: { jit: boolean; nodePath: string }
   const flags = [
     ...(options.jit ? [] : withoutCompiler),
     ...withoutThreads,
+    ...withinBounds,
     ...withoutRights,
     ...readable.map((folder) => `--allow-fs-read=${folder}/*`),
     // Looked at by the loader of native code, to tell one C library from the other.

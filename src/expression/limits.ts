@@ -36,6 +36,11 @@ export const realmLimits = {
 export const sandboxLimits = {
   /** Megabytes; a trigger for V8 and no hard cap. */
   isolateMemoryMb: 32,
+  /**
+   * Megabytes of the heap around the isolate, where requests and answers pass through as text. The largest need
+   * about 30 at a time; without a bound V8 lets their remains pile up, beyond it the process aborts and is started again.
+   */
+  processHeapMb: 64,
   /** Time for one object. Below 250 ms a throttled container makes slow machines look like slow expressions. */
   softMs: 500,
   /** No answer for this long means that the child hangs where V8 cannot interrupt it. */

@@ -149,6 +149,18 @@ describe('ChildSandbox', () => {
     expect(residentMbOf(bed.sandbox.pid as number)).toBeLessThan(90);
   });
 
+  it('stays bounded with as many of the largest objects in it as it takes at once', { timeout: 60_000 }, async () => {
+    await using bed = await opened({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });
+    await bed.sandbox.start();
+    // As much text as etcd takes in one object.
+    const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
+    const text = JSON.stringify([[[0, values, 0, 0]], null, null]);
+    const outcomes = await Promise.all(Array.from({ length: 64 }, () => bed.sandbox.run(text)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
+    const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];
+    expect(Number(peakMb) / 1_024).toBeLessThan(200);
+  });
+
   it('leaves no process behind', async () => {
     const bed = await opened();
     await bed.sandbox.start();
