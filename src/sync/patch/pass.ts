@@ -55,4 +55,6 @@ export interface Pass extends ForwardInput {
   /** Patches that made the result of an earlier try invalid, with what was said of it, and whose policy lets it go on. */
   givenUp: ReadonlyMap<CompiledPatch, string>;
   trace: Trace | undefined;
+  /** Some patch failed, whatever its policy made of that. */
+  hasFailed: boolean;
 }

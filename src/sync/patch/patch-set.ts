@@ -46,6 +46,8 @@ export interface PatchSet {
   digest: string;
   /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
+  /** Those of the keys that have an owner. */
+  ownedOf(map: 'labels' | 'annotations', hostKeys: Iterable<string>): Iterable<string>;
 }
 
 export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
@@ -126,31 +128,41 @@ function compileReference(index: number, reference: PatchReference, faults: Patc
 }
 
 function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
-  const memo = new Map<string, KeyOwner | undefined>();
+  const owners = { labels: ownersOf(patches, 'labels'), annotations: ownersOf(patches, 'annotations') };
   return {
     patches,
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
-    ownerOf(map, hostKey) {
-      const id = `${map} ${hostKey}`;
-      if (!memo.has(id)) {
-        // Keys are a tenant's to invent; a memory of them needs an end.
-        if (memo.size > ownerMemoLimit) memo.clear();
-        memo.set(
-          id,
-          ownerBy(patches, [
-            { kind: 'key', key: 'metadata' },
-            { kind: 'key', key: map },
-            { kind: 'key', key: hostKey },
-          ]),
-        );
-      }
-      return memo.get(id);
+    ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
+    *ownedOf(map, hostKeys) {
+      const { named, rest } = owners[map];
+      if (named.size === 0 && rest === undefined) return;
+      for (const key of hostKeys) if (rest !== undefined || named.has(key)) yield key;
     },
   };
 }
 
-const ownerMemoLimit = 10_000;
+/** Whose the keys of a map are: of those that paths name, and of all the others. */
+interface Owners {
+  named: ReadonlyMap<string, KeyOwner>;
+  rest: KeyOwner | undefined;
+}
+
+function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotations'): Owners {
+  const named = new Map<string, KeyOwner>();
+  const below = patches.filter(({ path: { segments } }) => segments.length === 3);
+  for (const { path } of below) {
+    const last = path.segments[2];
+    const owner = last?.kind === 'key' ? ownerBy(below, placeOf(map, last)) : undefined;
+    if (last?.kind === 'key' && owner !== undefined) named.set(last.key, owner);
+  }
+  const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
+  return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
+}
+
+function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
+  return [{ kind: 'key', key: 'metadata' }, { kind: 'key', key: map }, last];
+}
 
 function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
   let hasForward = false;

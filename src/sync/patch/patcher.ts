@@ -1,6 +1,7 @@
 // Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
+import { useOf } from '../../expression/context-use.ts';
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
@@ -31,13 +32,20 @@ export type Patched = ({ kind: 'patched'; draft: Draft } | { kind: 'failed'; fai
 export class Patcher {
   readonly set: PatchSet;
   readonly #options: PatcherOptions;
+  /** What drafts became that hang on nothing else: a pass looks at the same one before and after its write. */
+  readonly #made = new WeakMap<Draft, Made>();
+  readonly #isOfDraftAlone: boolean;
 
   constructor(options: PatcherOptions) {
     this.set = options.set;
     this.#options = options;
+    this.#isOfDraftAlone = options.trace === undefined && options.set.patches.every(isOfDraftAlone);
   }
 
   async forward(input: ForwardInput): Promise<Patched> {
+    const made = this.#made.get(input.draft);
+    if (made !== undefined)
+      return { kind: 'patched', draft: this.#draftOf({ ...made, ...input }, made.result), references: [] };
     const givenUp = new Map<CompiledPatch, string>();
     for (;;) {
       const tried = await this.#try(input, givenUp);
@@ -56,7 +64,8 @@ export class Patcher {
     const wholeOwners = { labels: new Map(), annotations: new Map() };
     // What the first try made is what there is to explain, and then which of it did not stand.
     const trace = givenUp.size === 0 ? this.#options.trace : undefined;
-    const pass: Pass = { ...input, view, kept: new Kept(), wholeOwners, references: [], writes: [], givenUp, trace };
+    const fresh = { view, kept: new Kept(), wholeOwners, references: [], writes: [], hasFailed: false };
+    const pass: Pass = { ...input, ...fresh, givenUp, trace };
     const { references } = pass;
     const going = this.set.patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     for (const run of runsOf(going, this.#options)) {
@@ -74,7 +83,10 @@ export class Patcher {
     const payload = pass.kept.keepsPayload && input.host ? translation.kind.payloadOf(input.host) : read.payload;
     const problem = problemOfResult({ labels, annotations, payload });
     if (problem !== undefined) return wrong(problem);
-    return { kind: 'patched', draft: this.#draftOf(pass, { labels, annotations, payload }), references };
+    const result = { labels, annotations, payload };
+    // A patch that failed may go through the next time.
+    if (this.#isOfDraftAlone && !pass.hasFailed && givenUp.size === 0) this.#made.set(draft, { wholeOwners, result });
+    return { kind: 'patched', draft: this.#draftOf(pass, result), references };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -139,6 +151,7 @@ export class Patcher {
   }
 
   #fallBack(plain: Failed, pass: Pass): Failed | undefined {
+    pass.hasFailed = true;
     const failed = withPlaces(plain, pass.view);
     const { patch } = failed;
     this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
@@ -200,10 +213,7 @@ export class Patcher {
     return undefined;
   }
 
-  #draftOf(
-    pass: Pass,
-    result: { labels: Map<string, string>; annotations: Map<string, string>; payload: Draft['payload'] },
-  ): Draft {
+  #draftOf(pass: ForwardInput & Pick<Pass, 'wholeOwners'>, result: Made['result']): Draft {
     const { draft, translation, wholeOwners } = pass;
     const { set } = this;
     const ownerOf = (map: 'labels' | 'annotations', virtualKey: string): KeyOwner => {
@@ -211,9 +221,9 @@ export class Patcher {
       return set.ownerOf(map, hostKey) ?? wholeOwners[map].get(hostKey) ?? 'shared';
     };
     const touched = (map: 'labels' | 'annotations'): Set<string> => {
-      const hostKeys = changedKeys(new Map(draft[map]), result[map]);
-      for (const key of [...draft[map].keys(), ...Object.keys(pass.host?.[map] ?? {})])
-        if (set.ownerOf(map, key)) hostKeys.add(key);
+      const hostKeys = changedKeys(draft[map], result[map]);
+      for (const key of set.ownedOf(map, draft[map].keys())) hostKeys.add(key);
+      for (const key of set.ownedOf(map, Object.keys(pass.host?.[map] ?? {}))) hostKeys.add(key);
       return new Set([...hostKeys].flatMap((key) => translation[map].toVirtual(key) ?? []));
     };
     return {
@@ -248,6 +258,17 @@ export class Patcher {
   back(input: BackInput): Promise<Reversed> {
     return reverse(input, this.#options);
   }
+}
+
+/** What patches made of a draft, apart from what the host object has to say about it. */
+interface Made {
+  wholeOwners: Pass['wholeOwners'];
+  result: { labels: Map<string, string>; annotations: Map<string, string>; payload: Draft['payload'] };
+}
+
+/** Names that other objects have on the host come and go, and the host object is another one after each write. */
+function isOfDraftAlone({ forward, reference }: CompiledPatch): boolean {
+  return reference === undefined && (forward === undefined || useOf(forward.context, 'hostObject') === undefined);
 }
 
 interface WrongResult {

@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { draftHost } from '../../../src/sync/draft.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
+import { createRules } from '../../../src/sync/rules.ts';
+import { defaultSettings } from '../paper-sync.ts';
+import { entry, openTestPatcher } from './paper-patch.ts';
+
+let opened: OpenedPatcher | undefined;
+afterEach(() => opened?.stop());
+
+const virtual = projectVirtualEndpoints({
+  metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels: { team: 'a' } },
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }] }],
+});
+const place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
+const hostWith = (labels: Record<string, string>) =>
+  projectHostEndpoints({ metadata: { ...place, uid: 'h-1', resourceVersion: '5', labels } });
+
+/** Two looks at one draft, as a pass takes them, the second with the host as the write left it. */
+async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string, string>) {
+  opened = openTestPatcher([entry(fields)]);
+  const { patcher, counts } = opened;
+  await opened.start();
+  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const draft = draftHost(virtual, place, translation);
+  const first = await patcher.forward({ virtual, host: undefined, draft, translation });
+  const second = await patcher.forward({ virtual, host: hostWith(host), draft, translation });
+  return { first, second, values: counts.totals()[0]?.values, draft };
+}
+
+describe('the second look of a pass', () => {
+  it('takes what the first one made, and leaves the draft alone', async () => {
+    const { first, second, values, draft } = await twoLooks(
+      { path: 'metadata.labels["team"]', expression: 'value + "-x"' },
+      {},
+    );
+    expect(values).toBe(1);
+    for (const look of [first, second])
+      expect(look.kind === 'patched' && [...look.draft.labels]).toEqual([['team', 'a-x']]);
+    expect([...draft.labels]).toEqual([['team', 'a']]);
+  });
+
+  it('still sees which labels of the host copy a patch owns', async () => {
+    const { first, second } = await twoLooks(
+      { path: 'metadata.labels[*]', expression: 'value + "-x"' },
+      { other: 'h' },
+    );
+    const touched = [first, second].map((look) => look.kind === 'patched' && [...look.draft.patchedLabels]);
+    expect(touched).toEqual([['team'], ['team', 'other']]);
+  });
+
+  it('asks again when an expression reads the host object, which the write has changed', async () => {
+    const expression = 'value + "-" + (context.hostObject?.metadata.labels?.seen ?? "no")';
+    const { second, values } = await twoLooks({ path: 'metadata.labels["team"]', expression }, { seen: 'yes' });
+    expect(values).toBe(2);
+    expect(second.kind === 'patched' && [...second.draft.labels]).toEqual([['team', 'a-yes']]);
+  });
+
+  it('tries a patch again that failed', async () => {
+    const expression = '(() => { throw new Error("no") })()';
+    for (const onError of ['skip', 'keepLast', 'fail'] as const) {
+      const { values } = await twoLooks({ path: 'metadata.labels["team"]', expression, onError }, {});
+      expect(values).toBe(2);
+      await opened?.stop();
+    }
+  });
+});
