@@ -70,7 +70,7 @@ describe('the launcher', () => {
     const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
     expect([status, stdout]).toEqual([
       7,
-      '[["run","-c","x"],["--max-semi-space-size=16","--heap-growing-percent=20","--v8-pool-size=1","--expose-gc"]]\n',
+      '[["run","-c","x"],["--max-semi-space-size=16","--v8-pool-size=1","--expose-gc"]]\n',
     ]);
   });
 
