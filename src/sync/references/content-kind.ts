@@ -1,5 +1,7 @@
 // What references need of the two kinds whose content may cross: Secret and ConfigMap. Projections for the windows, and the
-// comparison of contents. Values of Secrets pass through here and go nowhere but into requests.
+// comparison of contents. Values of Secrets pass through here and go nowhere but into requests. Of the tenants' objects, which
+// may be many and large and mostly nobody's business, only a digest is kept; whoever has to write one reads it then.
+import { createHash } from 'node:crypto';
 import type { Item } from '../../cluster/window.ts';
 import type { ResourceRef } from '../../cluster/writer.ts';
 import { equalJson } from '../../object/json.ts';
@@ -42,15 +44,21 @@ interface Carrier extends Item {
   isDeleting?: true;
   /** Nothing but metadata can be changed in it. */
   isImmutable?: true;
-  content: Content;
 }
 
 export interface VirtualContent extends Carrier {
   /** The host object that it says it is a copy of. */
   importedFrom?: string;
+  /** Secrets only. */
+  type?: string;
+  /** Of data and binary data. */
+  digest: string;
+  /** Only where it was read for a write. */
+  content?: Content;
 }
 
 export interface HostContent extends Carrier {
+  content: Content;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
 }
@@ -58,13 +66,29 @@ export interface HostContent extends Carrier {
 /** A host would mint credentials of its own into a Secret of this type, and a virtual cluster likewise. */
 const tokenType = 'kubernetes.io/service-account-token';
 
-export function isToken(content: Content): boolean {
-  return content.type === tokenType;
+export function isToken({ type }: { type?: string }): boolean {
+  return type === tokenType;
 }
 
 export function projectVirtualContent(object: KubeObject): VirtualContent {
   const importedFrom = object.metadata.annotations?.[importedFromKey];
-  return { ...carrierOf(object), ...(importedFrom && { importedFrom }) };
+  const content = contentOf(object);
+  return {
+    ...carrierOf(object),
+    ...(importedFrom && { importedFrom }),
+    ...(content.type !== undefined && { type: content.type }),
+    digest: isToken(content) ? '' : digestOf(content),
+  };
+}
+
+/** For a write that is about to be made. */
+export function readVirtualContent(object: KubeObject): VirtualContent {
+  return { ...projectVirtualContent(object), content: keptContentOf(object) };
+}
+
+export function digestOf({ data, binaryData }: Content): string {
+  const parts = [data, binaryData].map((map) => Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 
 export function projectHostContent(object: KubeObject): HostContent {
@@ -72,6 +96,7 @@ export function projectHostContent(object: KubeObject): HostContent {
   const kept = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => isBookkeeping(key)));
   return {
     ...carrierOf(object),
+    content: keptContentOf(object),
     ...(isFilled(kept) && { annotations: kept }),
     ...(ownerReferences && ownerReferences.length > 0 && { ownerReferences }),
   };
@@ -96,15 +121,18 @@ function isBookkeeping(key: string): boolean {
 
 function carrierOf(object: KubeObject): Carrier {
   const { labels, deletionTimestamp } = object.metadata;
-  const content = contentOf(object);
   return {
     ...identityOf(object),
     ...(isFilled(labels) && { labels }),
     ...(deletionTimestamp !== undefined && { isDeleting: true as const }),
     ...(object['immutable'] === true && { isImmutable: true as const }),
-    // Nobody may have it, so nobody needs it in memory.
-    content: isToken(content) ? { type: tokenType } : content,
   };
+}
+
+/** Nobody may have a token, so nobody needs it in memory. */
+function keptContentOf(object: KubeObject): Content {
+  const content = contentOf(object);
+  return isToken(content) ? { type: tokenType } : content;
 }
 
 function contentOf(object: KubeObject): Content {
@@ -123,12 +151,27 @@ export type ContentChange =
   /** The API changes neither a type nor what is immutable: the object has to be made anew. */
   | { kind: 'replace' };
 
-export function contentChange(wanted: Content, found: Carrier): ContentChange {
-  if (wanted.type !== undefined && wanted.type !== found.content.type) return { kind: 'replace' };
-  const data = mapChange(wanted.data, found.content.data);
-  const binaryData = mapChange(wanted.binaryData, found.content.binaryData);
+/** What is left to do, or that the tenant's content has to be read to tell. */
+export type NeededChange = ContentChange | { kind: 'unread' };
+
+export function changeOfCopy(virtual: VirtualContent, copy: HostContent): NeededChange {
+  if (virtual.type !== undefined && virtual.type !== copy.content.type) return { kind: 'replace' };
+  if (virtual.digest === digestOf(copy.content)) return { kind: 'same' };
+  if (copy.isImmutable) return { kind: 'replace' };
+  return virtual.content === undefined ? { kind: 'unread' } : dataChange(virtual.content, copy.content);
+}
+
+export function changeOfImport({ content }: HostContent, virtual: VirtualContent): NeededChange {
+  if (content.type !== undefined && content.type !== virtual.type) return { kind: 'replace' };
+  if (virtual.digest === digestOf(content)) return { kind: 'same' };
+  if (virtual.isImmutable) return { kind: 'replace' };
+  return virtual.content === undefined ? { kind: 'unread' } : dataChange(content, virtual.content);
+}
+
+function dataChange(wanted: Content, found: Content): ContentChange {
+  const data = mapChange(wanted.data, found.data);
+  const binaryData = mapChange(wanted.binaryData, found.binaryData);
   if (data === undefined && binaryData === undefined) return { kind: 'same' };
-  if (found.isImmutable) return { kind: 'replace' };
   return { kind: 'patch', members: { ...(data && { data }), ...(binaryData && { binaryData }) } };
 }
 

@@ -34,7 +34,9 @@ export type ContentRequest =
   | { side: 'host' | 'virtual'; verb: 'patch'; place: Place; mergePatch: object }
   | { side: 'host' | 'virtual'; verb: 'remove'; place: Place; preconditions: Preconditions }
   /** Why an import has lost its host object. */
-  | { side: 'host'; verb: 'get'; place: Place };
+  | { side: 'host'; verb: 'get'; place: Place }
+  /** What the tenant's object holds, which is not kept. */
+  | { side: 'virtual'; verb: 'read'; place: Place };
 
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }

@@ -199,7 +199,9 @@ export class ContentSync {
     const { registry, owner, isListInDoubt, isMentioned } = this.#options;
     const { world } = this;
     const { translation } = world.rules;
-    const virtual = world.windows.virtual.get(key);
+    const seen = world.windows.virtual.get(key);
+    // What was read holds for as long as nothing newer was seen.
+    const virtual = seen !== undefined && seen.resourceVersion === memory.read?.resourceVersion ? memory.read : seen;
     const copyPlace = world.copyPlaceOf(key);
     const importPlace = world.importPlaceOf(key);
     const copyKey = copyPlace && keyOf(copyPlace.namespace, copyPlace.name);
@@ -229,7 +231,8 @@ export class ContentSync {
 
   /** Writes that undo what somebody did to a copy of ours slow down when they never end. */
   #brake(facts: ContentFacts, request: ContentRequest): number {
-    if (request.verb === 'get' || this.#settledAt.get(facts.key) !== versionOf(facts)) return 0;
+    if (request.verb === 'get' || request.verb === 'read' || this.#settledAt.get(facts.key) !== versionOf(facts))
+      return 0;
     const delayMs = this.#contest.delayBeforeRepair(facts.key);
     if (delayMs === 0) this.#contest.noteRepair(facts.key, undefined);
     return delayMs;
@@ -240,6 +243,7 @@ export class ContentSync {
     const writer = request.side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
     switch (request.verb) {
       case 'get':
+      case 'read':
         return writer.get(resource, request.place);
       case 'create':
         return writer.create(resource, request.object);
@@ -256,6 +260,12 @@ export class ContentSync {
     const { virtual, copies, importable } = this.world.windows;
     if (request.verb === 'get') {
       if (answer.kind === 'ok') importable.remember(answer.object);
+      return;
+    }
+    if (request.verb === 'read') {
+      if (answer.kind === 'ok') virtual.remember(answer.object);
+      if (answer.kind === 'notFound') virtual.forget(keyOf(request.place.namespace, request.place.name));
+      this.world.noteVirtual(keyOf(request.place.namespace, request.place.name));
       return;
     }
     this.#options.series.request(this.world.kind.kind, `${request.side} ${request.verb}`);

@@ -70,7 +70,7 @@ export class ContentWorld {
     const item = this.windows.virtual.get(key);
     if (item?.importedFrom === undefined) this.#marks.delete(key);
     else this.#marks.set(key, item.importedFrom);
-    if (item !== undefined && isToken(item.content)) this.#tokens.add(key);
+    if (item !== undefined && isToken(item)) this.#tokens.add(key);
     else this.#tokens.delete(key);
   }
 

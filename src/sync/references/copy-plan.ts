@@ -5,15 +5,16 @@ import { ownerReference, repairOwners } from '../owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../ownership.ts';
 import type { Place } from '../placement.ts';
 import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys, pauseKey } from '../words.ts';
-import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
+import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
-import { removalOf } from './import-plan.ts';
+import { readOf, removalOf } from './import-plan.ts';
 
 export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentStep {
   const { copy, copyPlace } = facts;
   if (copyPlace === undefined) return done({ kind: 'settled', as: 'none' });
   if (copy === undefined) {
     if (facts.owner.kind === 'missing') return done({ kind: 'waiting', message: facts.owner.message });
+    if (virtual.content === undefined) return readOf(virtual);
     return ask({
       side: 'host',
       verb: 'create',
@@ -29,7 +30,8 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   }
   if (copy.annotations?.[pauseKey] === 'true') return done({ kind: 'settled', as: 'exported' });
   if (copy.isDeleting) return done({ kind: 'waiting', message: 'the host copy is being deleted' });
-  const change = contentChange(virtual.content, copy);
+  const change = changeOfCopy(virtual, copy);
+  if (change.kind === 'unread') return readOf(virtual);
   // Only what says whose it is may be deleted; damage is repaired first.
   if (change.kind === 'replace' && ownership.isDeletable) return ask(removalOf(copy, 'host'));
   const metadata = metadataChange(facts, { virtual, copy, place: copyPlace });

@@ -2,8 +2,8 @@
 import { type KubeObject, splitKey } from '../../object/object.ts';
 import type { Place } from '../placement.ts';
 import { importedFromKey } from '../words.ts';
-import { contentChange, type HostContent, type VirtualContent } from './content-kind.ts';
-import { type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
+import { changeOfImport, type HostContent, type VirtualContent } from './content-kind.ts';
+import { ask, type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
 
 export function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: Place } {
   const place = splitKey(facts.key);
@@ -27,10 +27,12 @@ export function planImport(
     if (facts.mayRemove) return { kind: 'request', request: removalOf(virtual, 'virtual') };
     return done({ kind: 'waiting', message: notCounted });
   }
-  const change = contentChange(importable.content, virtual);
+  const change = changeOfImport(importable, virtual);
   switch (change.kind) {
     case 'same':
       return undefined;
+    case 'unread':
+      return readOf(virtual);
     case 'replace':
       return { kind: 'request', request: removalOf(virtual, 'virtual') };
     case 'patch': {
@@ -41,6 +43,10 @@ export function planImport(
     default:
       return change satisfies never;
   }
+}
+
+export function readOf(virtual: VirtualContent): ContentStep {
+  return ask({ side: 'virtual', verb: 'read', place: placeOf(virtual) });
 }
 
 export function removalOf(item: VirtualContent | HostContent, side: 'host' | 'virtual'): ContentRequest {

@@ -2,7 +2,7 @@
 // Messages of servers stop here: one that refuses a Secret may quote it.
 import type { Answer } from '../../cluster/answer.ts';
 import { importableLabel } from '../words.ts';
-import type { HostContent } from './content-kind.ts';
+import { type HostContent, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
 export interface PassMemory {
@@ -10,13 +10,17 @@ export interface PassMemory {
   mustRead: 'host' | 'virtual' | undefined;
   /** What stands at the place of the copy without the label that our window goes by. */
   unmarked: HostContent | undefined;
+  /** The tenant's object with its content, read for a write. */
+  read: VirtualContent | undefined;
   end: ContentOutcome | undefined;
 }
 
 export function freshPass(): PassMemory {
-  return { lost: 'unknown', mustRead: undefined, unmarked: undefined, end: undefined };
+  return { lost: 'unknown', mustRead: undefined, unmarked: undefined, read: undefined, end: undefined };
 }
 
+/** What RBAC calls them. */
+const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete', read: 'get' };
 const namespaceRetryMs = 5000;
 /** A namespace that a tenant names and has not made yet. */
 const missingNamespaceRetryMs = 30_000;
@@ -28,22 +32,24 @@ export function absorbAnswer(
   const end = (outcome: ContentOutcome): PassMemory => ({ ...memory, end: outcome });
   switch (answer.kind) {
     case 'ok':
-      if (request.verb !== 'get') return memory;
+      if (request.verb === 'read') return { ...memory, read: readVirtualContent(answer.object) };
+      if (request.verb !== 'get') return { ...memory, read: undefined };
       return { ...memory, lost: lostBy(answer.object.metadata, mark) };
     case 'notFound':
       if (request.verb === 'get') return { ...memory, lost: 'gone' };
+      if (request.verb === 'read') return { ...memory, read: undefined };
       if (request.verb !== 'create') return { ...memory, unmarked: undefined };
       return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: missingNamespaceRetryMs });
     case 'conflict':
     case 'alreadyExists':
-      return { ...memory, mustRead: request.side };
+      return { ...memory, mustRead: request.side, read: undefined };
     case 'forbidden':
       if (answer.namespaceTerminating)
         return end({ kind: 'waiting', message: 'the namespace is being deleted', retryAfterMs: namespaceRetryMs });
       return end({
         kind: 'refused',
         reason: 'Forbidden',
-        message: `the ${request.side} cluster does not allow "${request.verb === 'remove' ? 'delete' : request.verb}"`,
+        message: `the ${request.side} cluster does not allow "${verbs[request.verb] ?? request.verb}"`,
       });
     case 'refused':
       return end({

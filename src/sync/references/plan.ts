@@ -32,7 +32,7 @@ export function planContent(facts: ContentFacts): ContentStep {
     return ask({ side: 'virtual', verb: 'create', ...renderImport(facts, importable) });
   }
   if (virtual === undefined || !facts.isExported || !facts.isReferenced) return planCopyRemoval(facts, 'none');
-  if (isToken(virtual.content)) {
+  if (isToken(virtual)) {
     const removal = planCopyRemoval(facts, 'none');
     if (removal.kind === 'request') return removal;
     const message = `${facts.kind.kind} "${facts.key}" holds the token of a service account, which is not copied to the host`;

@@ -637,6 +637,22 @@ describe('content that is imported', () => {
   });
 });
 
+describe('what is kept in memory', () => {
+  it('keeps no more of the tenants’ objects than a digest, referred to or not, and reads the one that it writes', async () => {
+    const planted = 'cGxhbnRlZA==';
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db', planted));
+      w.virtual.put('secrets', secret('nobodys', planted));
+      w.refer({ k: 'db' });
+    });
+    expect(dataOf(world.exported('db'))).toBe(planted);
+    const window = world.contentWindows.get('virtual secrets') as PaperWindow<never>;
+    const kept = [...window.keys()].map((key) => window.get(key));
+    expect(kept).toHaveLength(2);
+    expect(JSON.stringify(kept)).not.toContain(planted);
+  });
+});
+
 describe('a reference that moves from one object to another', () => {
   it('takes nothing away in between: of whom something has happened to, it is not known what they refer to', async () => {
     await start({}, (w) => {
