@@ -105,7 +105,7 @@ export function createHands(options: HandsOptions): Hands {
     get patching() {
       const { patcher } = world.rules;
       const { references } = options;
-      return patcher || references ? createPatching(patcher, world, references) : undefined;
+      return patcher || references ? createPatching(patcher, world, { references, wake: options.enqueue }) : undefined;
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,

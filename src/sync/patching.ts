@@ -1,5 +1,7 @@
 // Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
 // What a host copy will refer to is counted on the way.
+
+import type { Key } from '../object/object.ts';
 import { noteNames } from './patch/note-names.ts';
 import type { Patcher } from './patch/patcher.ts';
 import type { FoundReference } from './patch/reference-patch.ts';
@@ -10,7 +12,11 @@ import type { Facts } from './step.ts';
 import type { World } from './world.ts';
 
 /** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
-export function createPatching(patcher: Patcher | undefined, world: World, references?: References): Patching {
+export function createPatching(
+  patcher: Patcher | undefined,
+  world: World,
+  { references, wake }: { references?: References | undefined; wake?: (key: Key) => void } = {},
+): Patching {
   return {
     async forward(facts) {
       const { draft, virtual, host } = facts;
@@ -24,11 +30,14 @@ export function createPatching(patcher: Patcher | undefined, world: World, refer
         references?.noteFailed(facts.key, patched.references);
         return { ...facts, patchFailure: patched.failure };
       }
+      // What is published is judged, not what the tenant wrote.
+      const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
+      if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
       const after: Facts = {
         ...facts,
         draft: patched.draft,
-        // What is published is judged, not what the tenant wrote.
-        refusals: policy.refusals(translation.kind.addressesOf(patched.draft.payload)),
+        refusals,
+        winner: facts.winner && world.winnerOf(facts.key),
         ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
       };
       references?.note(after, isForHost(after) ? patched.references : []);

@@ -50,6 +50,8 @@ export class World {
   /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
   readonly #hostByKey = new Map<Key, Set<Key>>();
   readonly #keyByHost = new Map<Key, Key>();
+  /** What the address policy said after patches; of objects whose name others claim as well. */
+  readonly #isRefused = new Map<Key, boolean>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
   #rules: Rules;
 
@@ -65,6 +67,7 @@ export class World {
   /** New rules may move claims: they are counted anew. */
   setRules(rules: Rules): void {
     this.#rules = rules;
+    this.#isRefused.clear();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
   }
 
@@ -74,7 +77,10 @@ export class World {
     if (place === undefined) return [];
     const before = this.claims.claimants(place);
     if (this.windows.virtual.has(key)) this.claims.add(key, place);
-    else this.claims.remove(key, place);
+    else {
+      this.claims.remove(key, place);
+      this.#isRefused.delete(key);
+    }
     return before.length > 1 || this.claims.claimants(place).length > 1
       ? [...before, ...this.claims.claimants(place)].filter((other) => other !== key)
       : [];
@@ -84,6 +90,20 @@ export class World {
     const place = this.placeOf(key);
     const claimants = place === undefined ? [] : this.claims.claimants(place);
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
+  }
+
+  /** Patches have run and the policy has judged what they made; returns the rivals whose chances this changes. */
+  noteVerdict(key: Key, isRefused: boolean): readonly Key[] {
+    const rivals = this.rivalsOf(key);
+    if (rivals.length === 0) this.#isRefused.delete(key);
+    if (rivals.length === 0 || this.#isRefused.get(key) === isRefused) return [];
+    this.#isRefused.set(key, isRefused);
+    return rivals;
+  }
+
+  winnerOf(key: Key): Key | undefined {
+    const place = this.placeOf(key);
+    return place && this.#winnerAt(place, this.hostOf(place));
   }
 
   /** A host object came, changed or went; returns the keys that must look at it. */
@@ -166,7 +186,7 @@ export class World {
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
     const claimants = this.claims.claimants(place);
     if (claimants.length < 2) return undefined;
-    const { translation, policy } = this.#rules;
+    const { translation } = this.#rules;
     const eligible = claimants.flatMap((key) => {
       const virtual = this.windows.virtual.get(key);
       const service = this.windows.services.get(key);
@@ -175,8 +195,7 @@ export class World {
         translation.kind.judge(key, { virtual, service, isPlaced: true }).kind !== 'eligible'
       )
         return [];
-      const payload = translation.kind.translate(virtual, translation.placement);
-      if (policy.refusals(translation.kind.addressesOf(payload)).length > 0) return [];
+      if (this.#isRefused.get(key) ?? this.#wantedOf(virtual, place).refusals.length > 0) return [];
       return [{ key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid }];
     });
     const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, translation.placement);
