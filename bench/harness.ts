@@ -255,14 +255,14 @@ export class DaemonProcess {
   }
 
   /** Nothing waits and nothing runs any more. */
-  async untilIdle(): Promise<void> {
+  async untilIdle(pollMs = 20): Promise<void> {
     for (;;) {
       const metrics = await this.metrics();
       const busy = ['hostward_queue_depth', 'hostward_queue_running'].map((name) =>
         metrics.get(`${name}{queue="endpoints"}`),
       );
       if (busy.every((count) => count === 0)) return;
-      await wait(20);
+      await wait(pollMs);
     }
   }
 
