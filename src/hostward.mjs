@@ -20,6 +20,12 @@ const heapFlags = {
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
 
+// The C library would keep a heap for each thread, of which only ours is ever busy: 6 MB for nothing. Whoever sets it
+// knows better.
+const environments = {
+  run: { MALLOC_ARENA_MAX: '1' },
+};
+
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const words = process.argv.slice(2);
 
@@ -57,12 +63,13 @@ function bundledNode() {
 // Replaces this process where Node can; otherwise stays as a parent that passes signals in and the outcome out.
 function handOver(node, flags, entry) {
   const args = [...flags, entry, ...words];
+  const env = { ...environments[words[0]], ...process.env };
   if (typeof process.execve === 'function') {
-    process.execve(node, [node, ...args], process.env);
+    process.execve(node, [node, ...args], env);
     return;
   }
   // The channel carries no words: it ends with this process, so that the program learns of an end that no signal announces.
-  const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
   // A terminal signals the whole group and this one passes it on once more; the program takes the second as the first.
   const forward = (signal) => child.kill(signal);

@@ -19,7 +19,8 @@ describe('the launcher', () => {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(
       join(folder, 'dist', 'main.js'),
-      'console.log(JSON.stringify([process.argv.slice(2), process.execArgv])); process.exit(7);',
+      `const { argv, execArgv, env } = process;
+       console.log(JSON.stringify([argv.slice(2), execArgv, ...(env.MALLOC_ARENA_MAX ?? [])])); process.exit(7);`,
     );
   });
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -66,11 +67,11 @@ describe('the launcher', () => {
     expect(said).toContain('"msg":"stopped"');
   });
 
-  it('gives the daemon its heap flags', () => {
+  it('gives the daemon its heap flags and one heap of the C library', () => {
     const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
     expect([status, stdout]).toEqual([
       7,
-      '[["run","-c","x"],["--max-semi-space-size=16","--v8-pool-size=1","--expose-gc"]]\n',
+      '[["run","-c","x"],["--max-semi-space-size=16","--v8-pool-size=1","--expose-gc"],"1"]\n',
     ]);
   });
 
