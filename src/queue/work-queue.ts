@@ -104,14 +104,14 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.#state !== 'open') return;
-    const nowMs = this.#clock.now();
-    this.#metrics.added();
-    if (this.#running.has(key)) {
-      if (!this.#dirty.has(key)) this.#dirty.set(key, nowMs);
-      return;
-    }
-    this.#lanes.push(key, nowMs);
+    this.#accept(key, this.#clock.now());
     this.#pump();
+  }
+
+  #accept(key: string, sinceMs: number): void {
+    this.#metrics.added();
+    if (!this.#running.has(key)) this.#lanes.push(key, sinceMs);
+    else if (!this.#dirty.has(key)) this.#dirty.set(key, sinceMs);
   }
 
   /** Later, unless it is due earlier already. */
@@ -209,9 +209,7 @@ export class WorkQueue {
       if (done === true) {
         this.#feedings.delete(name);
         this.#tellWatchers();
-      } else if (value === undefined) return;
-      else if (this.#running.has(value)) this.#dirty.set(value, this.#dirty.get(value) ?? feeding.sinceMs);
-      else this.#lanes.push(value, feeding.sinceMs);
+      } else if (value !== undefined) this.#accept(value, feeding.sinceMs);
       return;
     }
   }

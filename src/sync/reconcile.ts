@@ -72,14 +72,15 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
 
 /** One look and one decision. Patches run in between, because only they need another process to think. */
 async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: Facts; step: Step }> {
-  const { translation } = hands.world.rules;
-  const seen = hands.world.look(key, hands.circumstances(key));
-  const facts = hands.patching === undefined ? seen : await hands.patching.forward(seen);
+  const { world, patching } = hands;
+  const { translation } = world.rules;
+  const seen = world.look(key, hands.circumstances(key));
+  const facts = patching === undefined ? seen : await patching.forward(seen);
   const step = decide(facts, memory, translation);
   const request = step.kind === 'request' ? step.request : undefined;
   const isBack = request?.side === 'virtual' && request.verb === 'patch';
-  if (!isBack || hands.patching === undefined) return { facts, step };
-  const reversed = await hands.patching.back(facts, request.back);
+  if (!isBack || patching === undefined) return { facts, step };
+  const reversed = await patching.back(facts, request.back);
   return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 

@@ -1,5 +1,6 @@
 // What sync can see of both clusters, put together for one key: the only place where the windows are read. In: windows and
-// the rules in force. Out: facts. It must never write, and never remember more than which keys claim which host name.
+// the rules in force. Out: facts. It must never write. What it remembers follows from the windows and the rules: which keys
+// claim which host name, and what was worked out of an object that is looked at more than once.
 import type { Window } from '../cluster/window.ts';
 import { type Key, keyOf, splitKey } from '../object/object.ts';
 import type { AddressPolicy, AddressRefusal } from './address-policy.ts';

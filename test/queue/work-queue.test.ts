@@ -137,6 +137,7 @@ describe('feed()', () => {
     queue.feed('all', ['a', undefined, 'b', undefined], 4);
     await queue.whenIdle();
     expect(worked).toEqual(['a', 'b']);
+    expect(await metrics.metrics()).toContain('hostward_queue_added_total{queue="test"} 2');
   });
 
   test('asks the source only for what workers can take, and counts the rest as waiting', async () => {
