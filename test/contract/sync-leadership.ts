@@ -37,6 +37,14 @@ export function leadershipSuite(ground: () => SyncGround): void {
     const ip = async (name: string) => ipsOf(await stage.copy(name))[0];
     const serves = (name: string, wanted: string) =>
       until(`${name} at ${wanted}`, async () => ((await ip(name)) === wanted ? true : undefined));
+    /** The only candidate so far, which has brought one pair to the host. */
+    const leaderOfWeb = async (): Promise<Candidate> => {
+      await stage.pair({ name: 'web' });
+      const first = await candidate('first');
+      await leads(first);
+      await serves('web', '10.0.0.1');
+      return first;
+    };
 
     it('the first leads and writes, the second stands by with warm windows and writes nothing', async () => {
       await stage.pair({ name: 'web' });
@@ -58,10 +66,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     });
 
     it('a graceful stop hands over at once, and nothing is written twice', async () => {
-      await stage.pair({ name: 'web' });
-      const first = await candidate('first');
-      await leads(first);
-      await serves('web', '10.0.0.1');
+      const first = await leaderOfWeb();
       const second = await candidate('second');
       await first.daemon.stop();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
@@ -74,10 +79,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     });
 
     it('after a crash the other one leads when the lease has run out, and not before', async () => {
-      await stage.pair({ name: 'web' });
-      const first = await candidate('first');
-      await leads(first);
-      await serves('web', '10.0.0.1');
+      const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
       cutOff(first);
@@ -91,10 +93,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     });
 
     it('a leader that cannot renew writes nothing once its time is up, though nobody else has come', async () => {
-      await stage.pair({ name: 'web' });
-      const first = await candidate('first');
-      await leads(first);
-      await serves('web', '10.0.0.1');
+      const first = await leaderOfWeb();
       first.host.rule = ({ resource }) => (resource === 'leases' ? 'drop' : 'pass');
       await first.daemon.clock.jump(leaseMs);
       expect(first.daemon.status.leadership).toMatch(/^standby/);
@@ -139,10 +138,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     });
 
     it('one that was cut off and comes back finds a new leader and leaves everything to it', async () => {
-      await stage.pair({ name: 'web' });
-      const first = await candidate('first');
-      await leads(first);
-      await serves('web', '10.0.0.1');
+      const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
       cutOff(first);
@@ -162,10 +158,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     });
 
     it('a write that was held up until another one leads is refused by the server, not carried out late', async () => {
-      await stage.pair({ name: 'web' });
-      const first = await candidate('first');
-      await leads(first);
-      await serves('web', '10.0.0.1');
+      const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
       let release: (how: 'pass') => void = () => {};

@@ -6,8 +6,7 @@ import { stageForEach } from './stage-for-each.ts';
 import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from './sync-stage.ts';
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration.
-const pattern = { 'p-*': '${name}-p-*' };
+const pattern = { 'p-*': `\${name}-p-*` };
 
 export function mappingSuite(ground: () => SyncGround): void {
   describe('rule 17: mapped namespaces', () => {

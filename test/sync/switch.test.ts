@@ -1,7 +1,8 @@
 // The operator's own switch, turned while the daemon runs: off touches nothing, on catches up.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stageForEach } from '../contract/stage-for-each.ts';
 import { until } from '../contract/sync-ground.ts';
-import { ipsOf, SyncStage, subsetsOf } from '../contract/sync-stage.ts';
+import { ipsOf, type SyncStage, subsetsOf } from '../contract/sync-stage.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
 describe('hostward.endpoints.enabled, changed while running', () => {
@@ -11,14 +12,12 @@ describe('hostward.endpoints.enabled, changed while running', () => {
     ground = await startEmbeddedGround();
   });
   afterAll(() => ground.stop());
-  beforeEach(async () => {
-    stage = new SyncStage(ground);
-    await stage.set();
-  });
-  afterEach(async () => {
-    await stage.clear();
-    stage.close();
-  });
+  stageForEach(
+    () => ground,
+    (made) => {
+      stage = made;
+    },
+  );
 
   const off = { hostward: { endpoints: { enabled: false } } };
   const on = { hostward: { endpoints: { enabled: true } } };
