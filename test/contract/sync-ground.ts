@@ -45,6 +45,8 @@ export interface SyncGround {
   readonly host: SyncServer;
   /** kube-controller-manager runs on both sides: Services get their Endpoints, owned objects and namespaces go. */
   readonly hasControllers: boolean;
+  /** Until the controllers have done what followed from everything so far; at once where there are none. */
+  controllersAtRest(): Promise<void>;
   stop(): Promise<void>;
 }
 

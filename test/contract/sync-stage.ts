@@ -82,6 +82,8 @@ export class SyncStage {
         for (const resource of ['services', 'endpoints', 'leases']) await this.#empty(side, namespace, resource);
       }
     }
+    // A Service that goes takes its Endpoints along, late, and whatever bears the name by then.
+    await this.ground.controllersAtRest();
   }
 
   async #empty(side: Side, namespace: string, resource: string): Promise<void> {

@@ -26,6 +26,11 @@ describe.skipIf(assets.found === undefined)(
       );
     });
 
+    it('has its first sweep of Endpoints without a Service behind it', async () => {
+      const { code, stdout } = await cluster.kubectl('get', 'endpoints', '-n', 'kube-public', '-o', 'name');
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    });
+
     it('gives users who may only what RBAC says', async () => {
       const asReader = join(cluster.folder, 'reader.kubeconfig');
       writeFileSync(asReader, cluster.kubeconfigFor({ token: 'reader-token' }));

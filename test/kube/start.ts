@@ -138,7 +138,12 @@ async function assemble(assets: KubeAssets, options: KubeOptions, ground: Ground
   writeFileSync(kubeconfigPath, kubeconfig, { mode: 0o600 });
   if (options.controllerManager === true) {
     const flags = controllerManagerFlags({ folder, kubeconfigPath, ca });
-    processes.push(guarded(assets.controllerManager, flags, { logFile: join(folder, 'controller-manager.log') }));
+    await afterFirstSweep({ url, caPem }, () => {
+      const logFile = join(folder, 'controller-manager.log');
+      const manager = guarded(assets.controllerManager, flags, { logFile });
+      processes.push(manager);
+      return manager;
+    });
   }
   const kubectlWith = (input: string | undefined, args: string[]): Promise<KubectlResult> =>
     run(assets.kubectl, ['--kubeconfig', kubeconfigPath, '--cache-dir', join(folder, 'kubectl-cache'), ...args], input);
@@ -268,14 +273,37 @@ async function ready(at: { url: string; caPem: string; apiserver: GuardedProcess
   }
 }
 
+/**
+ * Once after its start the endpoints controller deletes every Endpoints whose Service it does not know. What a test creates
+ * while that goes on may go with them, so one of ours waits for the broom first.
+ */
+async function afterFirstSweep(
+  server: { url: string; caPem: string },
+  startManager: () => GuardedProcess,
+): Promise<void> {
+  const client = new ApiClient({ ...server, token: adminToken });
+  const path = '/api/v1/namespaces/kube-public/endpoints';
+  try {
+    const body = { metadata: { name: 'without-a-service' } };
+    const made = await client.request('POST', path, { body });
+    if (made.status !== 201) throw new Error(`cannot create an Endpoints in kube-public: ${made.status} ${made.text}`);
+    const manager = startManager();
+    await until(manager, async () =>
+      (await client.request('GET', `${path}/${body.metadata.name}`)).status === 404 ? true : undefined,
+    );
+  } finally {
+    await client.close();
+  }
+}
+
 async function until<T>(program: GuardedProcess, ask: () => Promise<T | undefined>): Promise<T> {
   const deadline = systemClock.now() + readyTimeoutMs;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (!program.running) throw new Error(`kube-apiserver ended while starting; its last words:\n${program.logTail()}`);
+    if (!program.running) throw new Error(`a server ended while starting; its last words:\n${program.logTail()}`);
     if (systemClock.now() > deadline)
-      throw new Error(`kube-apiserver is not ready after ${readyTimeoutMs / 1000} s; its log:\n${program.logTail()}`);
+      throw new Error(`a server is not ready after ${readyTimeoutMs / 1000} s; its log:\n${program.logTail()}`);
     await pause(systemClock, pollMs);
   }
 }

@@ -35,6 +35,9 @@ export async function startRealGround(): Promise<RealGround> {
     virtual,
     host,
     hasControllers: true,
+    async controllersAtRest() {
+      await Promise.all([virtual, host].map(({ admin }) => endpointsControllerAtRest(admin)));
+    },
     async stop() {
       for (const server of [virtual, host]) {
         await server.admin.close();
@@ -158,6 +161,18 @@ async function smuggle(etcdUrl: string, object: KubeObject): Promise<void> {
     body: JSON.stringify({ key, value: base64(JSON.stringify(storedForm(object))) }),
   });
   if (!answer.ok) throw new Error(`etcd refused the object: ${answer.status} ${await answer.text()}`);
+}
+
+/** The endpoints controller takes Services in the order of their events, so one that comes and goes shows the rest done. */
+async function endpointsControllerAtRest(admin: ApiClient): Promise<void> {
+  const at = (resource: string): string => `/api/v1/namespaces/kube-public/${resource}`;
+  const has = async (): Promise<boolean> => (await admin.request('GET', `${at('endpoints')}/at-rest`)).status === 200;
+  const spec = { selector: { app: 'nobody' }, ports: [{ port: 80 }] };
+  const made = await admin.request('POST', at('services'), { body: { metadata: { name: 'at-rest' }, spec } });
+  if (made.status !== 201) throw new Error(`cannot create a Service in kube-public: ${made.status} ${made.text}`);
+  await until('Endpoints of a new Service', async () => (await has()) || undefined);
+  await admin.request('DELETE', `${at('services')}/at-rest`);
+  await until('Endpoints that went with their Service', async () => !(await has()) || undefined);
 }
 
 function withServer(kubeconfig: string, server: { url: string; caPem: string } | undefined): string {

@@ -30,6 +30,7 @@ export async function startEmbeddedGround(): Promise<EmbeddedGround> {
     virtual,
     host,
     hasControllers: false,
+    controllersAtRest: async () => {},
     async stop() {
       for (const server of [virtual, host]) {
         await server.admin.close();
