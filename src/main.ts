@@ -54,9 +54,14 @@ function sinkOf(stream: WriteStream): Sink {
   };
 }
 
+let isToldToStop = false;
+
 function onSignal(kind: SignalKind, listener: () => void): () => void {
   // Node would hand the signal's name on, and a listener that resolves a promise would resolve it with that.
-  const listen = () => listener();
+  const listen = () => {
+    isToldToStop ||= kind === 'stop';
+    listener();
+  };
   // Under an old Node a launcher stays above us; killed outright, it would leave a daemon that nobody watches.
   const isAlone = kind !== 'stop' || process.channel === undefined;
   const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
@@ -64,6 +69,21 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
   return () => {
     for (const event of events) process.off(event, listen);
   };
+}
+
+/** How long a process that was told to stop waits for a reader that does not read. */
+const lastWordsMs = 500;
+
+/** What was written to a pipe is on its way only, and process.exit would cut it off at what the pipe holds. */
+async function untilWritten(): Promise<void> {
+  // From here on a signal ends the process as it ends any other: nothing is left to drain.
+  for (const event of signalsOf.stop) process.removeAllListeners(event);
+  const written = [process.stdout, process.stderr].map(
+    (stream) =>
+      new Promise<void>((resolve) => (stream.writableLength > 0 ? stream.write('', () => resolve()) : resolve())),
+  );
+  const patience = isToldToStop ? [new Promise<void>((resolve) => setTimeout(resolve, lastWordsMs))] : [];
+  await Promise.race([Promise.all(written), ...patience]);
 }
 
 function versionOfPackage(): string {
@@ -108,5 +128,6 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 }
 
 process.exitCode = await runCommandLine(context, argv);
+await untilWritten();
 // Keep-alive sockets of a finished command would hold the process for seconds.
 process.exit();

@@ -52,6 +52,17 @@ describe('the launcher', () => {
     });
   });
 
+  it('prints all of it into a pipe, however much that is and however late it is read', async () => {
+    const objects = join(folder, 'many.json');
+    const items = Array.from({ length: 3000 }, (_, index) => ({ kind: 'Endpoints', metadata: { name: `e-${index}` } }));
+    writeFileSync(objects, JSON.stringify({ kind: 'List', items }));
+    const words = ['render', '-f', objects, '-o', 'json', '--vcluster-name', 'v', '--host-namespace', 'n'];
+    const { stdout } = spawn(process.execPath, [launcher, ...words]);
+    let text = '';
+    for await (const chunk of stdout) text += chunk;
+    expect(JSON.parse(text).items).toHaveLength(3000);
+  });
+
   it('takes the daemon with it when it is killed outright on a Node that cannot be replaced', async () => {
     const config = join(folder, 'off.yaml');
     writeFileSync(config, 'hostward: {endpoints: {enabled: false}, listen: "127.0.0.1:0"}');
