@@ -1,6 +1,7 @@
 // Kubernetes objects from files and standard input: YAML or JSON, several documents, Lists in any depth that kubectl prints.
 import { resolve } from 'node:path';
 import type { KubeObject } from '../object/object.ts';
+import { asDecoded } from './as-decoded.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import { parseDocuments } from './yaml-text.ts';
 
@@ -51,7 +52,7 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
       `${origin}: expected metadata.name in every object, found a ${kind} without it`,
     );
   }
-  found.push({ object: value as KubeObject, origin });
+  found.push({ object: asDecoded(value as KubeObject), origin });
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -119,6 +119,32 @@ describe('hostward render', () => {
     expect(other).toMatchObject({ out: '', err: expect.stringContaining('not mapped') });
   });
 
+  it('takes null and texts that say nothing as the API server does', async () => {
+    const nothing = { apiVersion: null, kind: 'Endpoints', metadata: { name: 'a', namespace: 'shop' } };
+    const written = {
+      ...nothing,
+      metadata: { ...nothing.metadata, uid: null, labels: null, annotations: null, creationTimestamp: null },
+      subsets: [
+        {
+          addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '', targetRef: null }],
+          notReadyAddresses: null,
+          ports: [{ port: 1, name: '', protocol: '', appProtocol: null }],
+        },
+        {
+          addresses: [{ ip: '10.0.0.2', nodeName: null, targetRef: { kind: 'Node', name: 'n', uid: '' } }],
+          ports: null,
+        },
+      ],
+    };
+    const { out, err, code } = await render(written, '-o', 'json', '--bookkeeping');
+    expect([code, err]).toEqual([0, '']);
+    expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-uid']).toBe('');
+    expect(JSON.parse(out).subsets).toEqual([
+      { addresses: [{ ip: '10.0.0.1', nodeName: '' }], ports: [{ port: 1, protocol: 'TCP' }] },
+      { addresses: [{ ip: '10.0.0.2', targetRef: { kind: 'Node', name: 'n' } }] },
+    ]);
+  });
+
   it('takes the default namespace where none is given', async () => {
     const { out } = await render({ kind: 'Endpoints', apiVersion: 'v1', metadata: { name: 'a' } }, '-o', 'json');
     expect(JSON.parse(out).metadata).toMatchObject({

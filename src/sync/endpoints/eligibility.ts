@@ -20,7 +20,8 @@ export const ineligibleSentences: Record<IneligibleReason, string> = {
   NoService: 'there is no virtual Service of the same name',
   ServiceHasSelector: 'the virtual Service has a selector, so the host cluster fills in its endpoints itself',
   ControlledByOther: 'the virtual Endpoints is marked vcluster.loft.sh/controlled-by somebody else',
-  NotMapped: 'its namespace is not mapped to a host namespace and sync.toHost.namespaces.mappingsOnly is true',
+  NotMapped:
+    'its namespace is not mapped to a host namespace that can be used and sync.toHost.namespaces.mappingsOnly is true',
 };
 
 export const apiServerKey = 'default/kubernetes';
