@@ -22,12 +22,13 @@ export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches 
   const result = compilePatchSet(loaded.patches, patchableFields);
   const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
   const warnings = allWarnings(loaded, result.set);
-  if (result.kind === 'ok') return { ...loaded, warnings, compiled };
-  const faults = result.faults.map((one) => placed(one, loaded));
+  const alsoMistaken = compilePatchSet(loaded.mistaken, patchableFields);
+  const faults = [result, alsoMistaken].flatMap((one) => (one.kind === 'faults' ? one.faults : []));
+  if (faults.length === 0) return { ...loaded, warnings, compiled };
   const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { patches, positions, texts } = loaded;
-  const inOrder = sortFaults([...others, ...faults], [...texts.keys()]);
-  return { kind: 'faults', faults: inOrder, warnings, patches, positions, texts, compiled };
+  const { patches, mistaken, positions, texts } = loaded;
+  const inOrder = sortFaults([...others, ...faults.map((one) => placed(one, loaded))], [...texts.keys()]);
+  return { kind: 'faults', faults: inOrder, warnings, patches, mistaken, positions, texts, compiled };
 }
 
 function allWarnings(loaded: Loaded, set: PatchSet): readonly Fault[] {

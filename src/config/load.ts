@@ -32,6 +32,8 @@ interface LoadedParts {
   warnings: readonly Fault[];
   /** The entries whose form is right, faults elsewhere or not, so that their expressions can be judged in the same run. */
   patches: readonly CheckedPatch[];
+  /** The entries with a fault in their form, as far as they could be read: what is wrong inside their texts is told with it. */
+  mistaken: readonly CheckedPatch[];
   positions: Positions;
   /** Texts by file name, for the line under a fault. */
   texts: ReadonlyMap<string, string>;
@@ -65,7 +67,8 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
-    return { warnings: cut(sortFaults(warnings, order)), patches: checked.patches, positions, texts: files.texts };
+    const { patches, mistaken } = checked;
+    return { warnings: cut(sortFaults(warnings, order)), patches, mistaken, positions, texts: files.texts };
   };
   if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });

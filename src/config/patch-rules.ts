@@ -38,11 +38,12 @@ export function checkPatches(
   list: TreeNode | undefined,
   values: readonly unknown[],
   options: { listPath: SettingsPath; found: readonly Fault[] },
-): { patches: CheckedPatch[]; faults: Fault[] } {
+): { patches: CheckedPatch[]; mistaken: CheckedPatch[]; faults: Fault[] } {
   const { listPath } = options;
   const nodes = list?.kind === 'list' ? list : undefined;
   const faults: Fault[] = [];
   const patches: CheckedPatch[] = [];
+  const mistaken: CheckedPatch[] = [];
   for (const [index, value] of values.entries()) {
     const node = nodes?.items[index];
     if (value === undefined || node === undefined) continue;
@@ -50,14 +51,15 @@ export function checkPatches(
     const path = [...listPath, index];
     // An entry with a misspelt key seems to have no mode; one slip is to be one fault.
     const shown = showPath(path);
-    if (options.found.some((of) => of.path === shown || of.path.startsWith(`${shown}.`))) continue;
-    const broken = [...modeFaults(raw, node, path), ...referenceFaults(raw, node, path)];
+    const isFound = options.found.some((of) => of.path === shown || of.path.startsWith(`${shown}.`));
+    const broken = isFound ? [] : [...modeFaults(raw, node, path), ...referenceFaults(raw, node, path)];
     faults.push(...broken);
-    if (broken.length > 0 || raw.path === undefined) continue;
-    patches.push({ index, entry: entryOf(raw, raw.path) });
+    const isMistaken = isFound || broken.length > 0 || raw.path === undefined;
+    // Without a path there is an expression to judge all the same; the empty one is never at fault.
+    (isMistaken ? mistaken : patches).push({ index, entry: entryOf(raw, raw.path ?? '') });
   }
   if (nodes !== undefined) faults.push(...duplicateFaults(patches, nodes, listPath));
-  return { patches, faults };
+  return { patches, mistaken, faults };
 }
 
 function modesOf(raw: RawPatch): string[] {

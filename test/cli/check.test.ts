@@ -112,6 +112,26 @@ describe('hostward check, of patches', () => {
     expect(out).toContain('                nope\n                ^\n');
   });
 
+  it('tells in one run what is wrong with the form of an entry and what inside its texts', async () => {
+    const text = patches(
+      '- path: metadata.labels[a\n  expression: value +\n  onEror: skip',
+      '- path: metadata.labels.b\n  expression: nope()\n  labels: {}',
+      '- reverseExpression: "value."',
+    );
+    const { code, out } = await checkText(text);
+    expect(code).toBe(1);
+    const found = out.split('\n').filter((line) => line.startsWith('v.yaml:'));
+    expect(found.map((line) => line.split(/: wanted/)[0])).toEqual([
+      'v.yaml:5:32: sync.toHost.endpoints.patches[0].path',
+      'v.yaml:6:30: sync.toHost.endpoints.patches[0].expression',
+      'v.yaml:7:11: sync.toHost.endpoints.patches[0].onEror',
+      'v.yaml:8:11: sync.toHost.endpoints.patches[1]',
+      'v.yaml:9:23: sync.toHost.endpoints.patches[1].expression',
+      'v.yaml:11:11: sync.toHost.endpoints.patches[2]',
+      'v.yaml:11:37: sync.toHost.endpoints.patches[2].reverseExpression',
+    ]);
+  });
+
   it('tries pairs in the sandbox and tells the first value that comes back as another', async () => {
     const pair = '- path: metadata.annotations.k\n  expression: \'"my-prefix-" + value\'';
     const { code, out } = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix".length)`));
