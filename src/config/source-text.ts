@@ -68,23 +68,35 @@ export function decode(file: SourceFile): Decoded {
   const bytes = typeof file.text === 'string' ? Buffer.byteLength(file.text) : file.text.byteLength;
   if (bytes > maxFileBytes)
     return refuse('CONFIG_FILE_TOO_LARGE', `${bytes} bytes`, `${maxFileBytes} bytes at most`, 'split the file');
-  const text = typeof file.text === 'string' ? file.text : utf8(file.text);
-  if (text === undefined) return refuse('CONFIG_FILE_NOT_TEXT', 'bytes that are no UTF-8', 'a text in UTF-8');
+  const { text, isWhole } = typeof file.text === 'string' ? fromStream(file.text) : utf8(file.text);
   // A byte order mark is no part of the text; editors that write one do not count it as a column either.
   const source = new SourceText(file.name, text.startsWith('\ufeff') ? text.slice(1) : text);
+  const broken = isWhole ? -1 : source.text.indexOf(replacement);
   const nul = source.text.indexOf('\0');
-  if (nul >= 0) {
-    const at = source.positionAt(nul);
-    const found = 'a NUL character';
-    return { kind: 'fault', fault: fault({ code: 'CONFIG_FILE_NOT_TEXT', at, found, wanted: 'a text in UTF-8' }) };
-  }
-  return { kind: 'text', source };
+  const first = broken >= 0 && (nul < 0 || broken < nul) ? broken : nul;
+  if (first < 0) return { kind: 'text', source };
+  const found = first === broken ? 'bytes that are no UTF-8' : 'a NUL character';
+  const parts = { code: 'CONFIG_FILE_NOT_TEXT', at: source.positionAt(first), found, wanted: 'a text in UTF-8' };
+  return { kind: 'fault', fault: fault({ ...parts, fix: 'save it as UTF-8' }) };
 }
 
-function utf8(bytes: Uint8Array): string | undefined {
+/** What stands for bytes that could not be decoded. */
+const replacement = '\ufffd';
+
+interface Text {
+  text: string;
+  isWhole: boolean;
+}
+
+/** Standard input was decoded on the way; nobody writes the replacement character into a configuration. */
+function fromStream(text: string): Text {
+  return { text, isWhole: !text.includes(replacement) };
+}
+
+function utf8(bytes: Uint8Array): Text {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), isWhole: true };
   } catch {
-    return undefined;
+    return { text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes), isWhole: false };
   }
 }

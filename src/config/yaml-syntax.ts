@@ -22,8 +22,19 @@ export function readSyntax(source: SourceText): Syntax {
     prettyErrors: false,
     logLevel: 'error',
   });
-  if (errors.length > 0) return { kind: 'faults', faults: syntaxFaults(source, errors) };
+  const mistakes = errors.filter(
+    (error) => !(error.code === 'MULTIPLE_DOCS' && isEmptyFrom(source.text, error.pos[0])),
+  );
+  if (mistakes.length > 0) return { kind: 'faults', faults: syntaxFaults(source, mistakes) };
   return { kind: 'document', contents };
+}
+
+/** A separator at the end of a file, with nothing behind it, is no second document to anybody. */
+function isEmptyFrom(text: string, start: number): boolean {
+  return text
+    .slice(start)
+    .split('\n')
+    .every((line) => /^(?:---|\.\.\.)?\s*(?:#.*)?$/.test(line));
 }
 
 /** The lexer marks documents, flow ends and scalars with characters that are not in the text. */
@@ -51,6 +62,9 @@ const syntaxFixes: Record<string, string> = {
   UNEXPECTED_TOKEN: 'put the whole value in quotes, or mend the indentation',
 };
 
+/** The parser recurses, and says so with the words of its engine. */
+const tooDeep = 'RESOURCE_EXHAUSTION';
+
 interface SyntaxError {
   code: string;
   pos: [number, number];
@@ -61,8 +75,11 @@ function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault
   const byLine = new Map<number | undefined, Fault>();
   for (const error of errors) {
     const of = syntaxFault(source, error);
+    // What stands behind a value that ended too early is no mistake of its own.
+    if (byLine.size > 0 && error.message.includes('in YAML stream')) continue;
     if (!byLine.has(of.line)) byLine.set(of.line, of);
-    if (byLine.size >= maxSyntaxFaults) break;
+    // Behind an open quote all is text, and too deep a nesting is found once a level.
+    if (byLine.size >= maxSyntaxFaults || isOpenQuote(error) || error.code === tooDeep) break;
   }
   return [...byLine.values()];
 }
@@ -73,14 +90,19 @@ function syntaxFault(source: SourceText, error: SyntaxError): Fault {
     const fix = 'put the second one into a file of its own and give --config twice';
     return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, found: 'a second one', wanted: 'one YAML document', fix });
   }
-  const isOpenQuote = error.code === 'MISSING_CHAR' && error.message.includes('quote');
-  if (isOpenQuote) {
+  if (isOpenQuote(error)) {
     const at = source.positionAt(openQuote(source.text, error.pos[0]));
     return fault({ code: 'CONFIG_YAML', at, found: 'a quote that is never closed', wanted: 'YAML' });
   }
   const at = source.positionAt(error.pos[0]);
+  if (error.code === tooDeep)
+    return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'nesting that is too deep', wanted: 'YAML' });
   const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
   return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: syntaxFixes[error.code] ?? '' });
+}
+
+function isOpenQuote({ code, message }: SyntaxError): boolean {
+  return code === 'MISSING_CHAR' && message.includes('quote');
 }
 
 /** The parser names the end of the text; the beginning is where the mistake is. */
