@@ -1,7 +1,7 @@
 // The command line as a value: which command, which options, which operands; or the first thing that is wrong with it and
 // the known word it was probably meant to be.
 import { parseArgs } from 'node:util';
-import { nearestKey } from '../config/nearest-key.ts';
+import { nearestKey } from '../object/nearest-key.ts';
 import { type CommandSpec, commandNamed, commands, globalOptions, type OptionSpec } from './command-table.ts';
 import { CommandFault, exitCodes } from './context.ts';
 

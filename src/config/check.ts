@@ -1,7 +1,8 @@
 // A tree against the table: types, choices, required and unknown keys, every fault with its place. What comes out is the
 // plain value with its defaults filled in, so that nobody behind it asks twice.
+
+import { nearestKey } from '../object/nearest-key.ts';
 import { type Fault, fault, type Position, quoted } from './fault.ts';
-import { nearestKey } from './nearest-key.ts';
 import { type SettingsPath, showPath } from './settings-path.ts';
 import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
 import { checkText, type TextRule } from './text-rules.ts';

@@ -1,7 +1,8 @@
 // Our own settings may stand in two places: top-level `hostward` in a file of our own, `global.hostward` in a vcluster.yaml
 // that vCluster reads too. Here the two become one, and what vCluster's strict parser would refuse is said.
+
+import { editDistance } from '../object/nearest-key.ts';
 import { type Fault, fault, warning } from './fault.ts';
-import { editDistance } from './nearest-key.ts';
 import { type SettingsPath, showPath } from './settings-path.ts';
 import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPlain } from './tree.ts';
 

@@ -1,8 +1,9 @@
 // What is allowed and still most likely not what was meant: the mistakes that people really make in patch expressions. A
 // warning never keeps a configuration from loading.
-import type { AnyNode } from 'acorn';
+import type { AnyNode, MemberExpression } from 'acorn';
+import { nearestKey } from '../object/nearest-key.ts';
 import type { CompiledExpression } from './compile.ts';
-import { useOf } from './context-use.ts';
+import { useOf, writtenKey } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
 import { childrenOf } from './scope.ts';
 
@@ -46,6 +47,7 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
 
 function lintNode(node: AnyNode, source: string): Found[] {
   const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
+  if (node.type === 'MemberExpression') return lintMember(node, textOf(node.object));
   if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
     const message = '"in" asks for an index of the array, not for an element';
     const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
@@ -56,6 +58,21 @@ function lintNode(node: AnyNode, source: string): Found[] {
     return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
   }
   return [];
+}
+
+const contextMembers: ReadonlyMap<string, readonly string[]> = new Map([
+  ['context', ['vcluster', 'hostObject', 'virtualObject', 'path']],
+  ['context.vcluster', ['name', 'namespace', 'config']],
+]);
+
+/** A member that context does not have is undefined for ever; nobody writes one on purpose. */
+function lintMember(node: MemberExpression, owner: string): Found[] {
+  const members = contextMembers.get(owner.replaceAll('?.', '.'));
+  const key = writtenKey(node);
+  if (members === undefined || key === undefined || members.includes(key)) return [];
+  const near = nearestKey(key, members);
+  const fix = near === undefined ? `it has ${members.join(', ')}` : `write ${near}`;
+  return [{ rule: 'context-member', at: node.property.start, message: `${owner} has no member "${key}"`, fix }];
 }
 
 function lintMissing(expression: CompiledExpression, nodes: readonly AnyNode[], site: ExpressionSite): Found[] {

@@ -1,5 +1,6 @@
 // The words for what expressions cannot use: what it is, why not, and what to write instead.
-import { globalConstants, keptStatics } from './builtins.ts';
+import { nearestKey } from '../object/nearest-key.ts';
+import { globalConstants, inputs, keptStatics, ownFunctions } from './builtins.ts';
 import { shown } from './expression-fault.ts';
 
 /** Node types, and kinds of node, that are refused with words of their own. */
@@ -44,6 +45,10 @@ const hostNames = new Set([
   ...['setInterval', 'setImmediate', 'queueMicrotask', 'exports', 'structuredClone', 'performance', 'navigator'],
 ]);
 
+/** What people mean when they mistype; of one or two letters anything may be meant. */
+const offered = [...inputs, ...ownFunctions];
+const shortestName = 3;
+
 /** A name that is neither declared nor offered: a mistyped builtin, the outside world, or a text without its quotes. */
 export function unavailable(name: string, source: string): readonly [message: string, fix: string] {
   const own = named.get(name);
@@ -57,8 +62,10 @@ export function unavailable(name: string, source: string): readonly [message: st
     (known) => known.toLowerCase() === name.toLowerCase(),
   );
   if (wrongCase !== undefined) return [`"${name}" is not defined`, `write ${wrongCase}`];
+  const near = name.length < shortestName ? undefined : nearestKey(name, offered);
   const text = source.trim();
   const isBareText = /^[\w.\-/: ]+$/.test(text) && !/\b(value|context|valueExists)\b/.test(text);
   const quoted = isBareText ? text : name;
-  return [`"${name}" is not defined`, `write ${shown(JSON.stringify(quoted))} if it is a text`];
+  const meant = near === undefined ? 'write' : `write ${near}, or`;
+  return [`"${name}" is not defined`, `${meant} ${shown(JSON.stringify(quoted))} if it is a text`];
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nearestKey } from '../../src/config/nearest-key.ts';
 import { checkText, parseListen } from '../../src/config/text-rules.ts';
+import { nearestKey } from '../../src/object/nearest-key.ts';
 
 describe('checkText()', () => {
   it.each([
