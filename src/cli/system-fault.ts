@@ -46,6 +46,8 @@ function actionOf(error: SystemError): string {
       return `listen on ${place}`;
     case 'connect':
       return `connect to ${place}`;
+    case 'scandir':
+      return `list "${error.path ?? 'the folder'}"`;
     case 'getaddrinfo':
       return 'find the server';
     case 'open':
@@ -53,7 +55,6 @@ function actionOf(error: SystemError): string {
     case 'write':
     case 'mkdir':
     case 'rename':
-    case 'scandir':
       return `${error.syscall} "${error.path ?? 'the file'}"`;
     default:
       return `${error.syscall ?? 'go on'}${error.path === undefined ? '' : ` "${error.path}"`}`;

@@ -52,6 +52,13 @@ describe('the launcher', () => {
     });
   });
 
+  it('says what it could not do in words, not in the names of system calls', () => {
+    expect(start(launcher, undefined, 'test', join(folder, 'nowhere'))).toMatchObject({
+      status: 1,
+      stderr: `hostward: cannot list "${join(folder, 'nowhere')}": there is no such file or folder\n`,
+    });
+  });
+
   it('prints all of it into a pipe, however much that is and however late it is read', async () => {
     const objects = join(folder, 'many.json');
     const items = Array.from({ length: 3000 }, (_, index) => ({ kind: 'Endpoints', metadata: { name: `e-${index}` } }));

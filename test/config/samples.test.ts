@@ -29,6 +29,7 @@ describe('the samples in config/', () => {
     ['patches.yaml'],
     ['vcluster.yaml', 'sidecar-values.yaml'],
     ['hostward.yaml', 'patches.yaml'],
+    ['vcluster.yaml', 'hostward.yaml'],
   ])('load without a fault or a warning: %s %s', (...names) => {
     const loaded = loadConfiguration({ ...inPod, files: names.filter((name) => name !== undefined).map(read) });
     expect(report(loaded)).toBe('ok\n');
