@@ -3,8 +3,9 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import { matchesLabels, parseLabelSelector } from '../object/label-selector.ts';
 import type { Key, KubeObject } from '../object/object.ts';
-import { Cache } from './cache.ts';
+import { Cache, keyOfObject } from './cache.ts';
 import type { Connection } from './connection.ts';
 import { WindowStoppedError } from './errors.ts';
 import { type WindowMetrics, windowMetrics } from './metrics.ts';
@@ -33,6 +34,15 @@ export function openWindow<T extends Item>(options: WindowOptions<T>): Window<T>
   return new ReflectedWindow(options);
 }
 
+function selectedBy({
+  labelSelector = '',
+  fieldSelector,
+}: Pick<WindowOptions<Item>, 'labelSelector' | 'fieldSelector'>): (object: KubeObject) => boolean {
+  const parsed = parseLabelSelector(labelSelector);
+  if (fieldSelector !== undefined || !parsed.ok) return () => false;
+  return ({ metadata }) => matchesLabels(parsed.selector, metadata.labels);
+}
+
 interface Waiter {
   upTo: number;
   resolve(): void;
@@ -43,6 +53,8 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   #name: string;
   #log: Log;
   #cache: Cache<T>;
+  /** Whether the watch would show the object if it were there; a get may find one that the selectors leave out. */
+  #isWatched: (object: KubeObject) => boolean;
   #reflector: Reflector<T>;
   #metrics: WindowMetrics;
   #listeners = new Set<WindowListener>();
@@ -56,6 +68,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     this.#log = options.log.child({ window: this.#name });
     this.#metrics = windowMetrics(options.metrics, { cluster: connection.name, resource: ref.resource });
     this.#cache = new Cache((object) => options.project(object));
+    this.#isWatched = selectedBy(options);
     this.#reflector = new Reflector({
       connection,
       scope: { ref, namespace, labelSelector, fieldSelector },
@@ -122,7 +135,11 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   }
 
   remember(object: KubeObject): void {
-    this.#reflector.noteOwnVersion(object.metadata.resourceVersion);
+    const { resourceVersion } = object.metadata;
+    this.#reflector.noteOwnVersion(resourceVersion);
+    // The answer is late: what the watch has passed and does not know any more was deleted since.
+    const isMissing = !this.#cache.has(keyOfObject(object)) && this.#reflector.hasPassed(resourceVersion);
+    if (isMissing && this.#isWatched(object)) return;
     this.#cache.remember(object);
   }
 

@@ -108,6 +108,11 @@ export class Reflector<T extends Item> {
     if (isVersion(resourceVersion)) this.#ownVersion = newest(this.#ownVersion, resourceVersion);
   }
 
+  /** Whether the news of that version, if there were any, have come in. */
+  hasPassed(resourceVersion: string | undefined): boolean {
+    return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#streamVersion) <= 0;
+  }
+
   get #isStopped(): boolean {
     return this.#state.kind === 'stopped';
   }

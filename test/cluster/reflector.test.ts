@@ -578,6 +578,30 @@ describe('own writes', () => {
     expect(changes).toEqual([{ key: 'default/b', kind: 'set', origin: 'watch' }]);
   });
 
+  test('that somebody deleted before their answer came stay gone', async () => {
+    await synced();
+    const own = server.put('a', { value: 'mine' });
+    server.remove('a');
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    window.remember(own);
+    expect(window.has('default/a')).toBe(false);
+  });
+
+  test('are told from what a selector leaves out: a get may find it, and it stays', async () => {
+    const options = { connection, ref: endpointsResource, project: projectTestItem, clock, log: silentLog, metrics };
+    const selecting = openWindow({ ...options, name: 'selecting', random: () => 0.5, labelSelector: 'of=me' });
+    selecting.start();
+    await selecting.whenSynced();
+    const found = (name: string, labels: Record<string, string>) => {
+      const metadata = { name, namespace: 'default', uid: name, resourceVersion: '7', labels };
+      selecting.remember({ metadata });
+      return selecting.has(`default/${name}`);
+    };
+    expect([found('theirs', {}), found('mine', { of: 'me' })]).toEqual([true, false]);
+    await selecting.stop();
+  });
+
   test('deletes are shown at once, and late news of the deleted object is not', async () => {
     await synced();
     const late = server.put('a', { value: 'late' });

@@ -38,8 +38,8 @@ export class PaperServer {
     const object = this.objects.get(id);
     if (object === undefined) return;
     this.objects.delete(id);
-    this.#revision++;
-    this.#announce(resource, object, 'removed');
+    const resourceVersion = String(++this.#revision);
+    this.#announce(resource, { ...object, metadata: { ...object.metadata, resourceVersion } }, 'removed');
   }
 
   get(resource: string, namespace: string, name: string): KubeObject | undefined {
@@ -111,6 +111,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
   readonly #seen = new Map<Key, KubeObject>();
   readonly #listeners = new Set<WindowListener>();
   #pending: { object: KubeObject; kind: 'set' | 'removed' }[] = [];
+  #passed = 0;
   /** False: events are delivered as they happen. */
   isHeld = false;
   relists = 0;
@@ -150,20 +151,17 @@ export class PaperWindow<T extends Item> implements Window<T> {
   deliver(): void {
     const pending = this.#pending;
     this.#pending = [];
-    for (const { object, kind } of pending) this.#apply(object, kind, 'watch');
+    for (const { object, kind } of pending) {
+      this.#passed = versionOf(object);
+      this.#apply(object, kind, 'watch');
+    }
   }
 
   #apply(object: KubeObject, given: 'set' | 'removed', origin: 'watch' | 'list'): void {
     const kind = this.#project(structuredClone(object)) === undefined ? 'removed' : given;
     const key = keyOfObject(object);
     const seen = this.#seen.get(key);
-    if (
-      origin === 'watch' &&
-      seen &&
-      kind === 'set' &&
-      Number(seen.metadata.resourceVersion) >= Number(object.metadata.resourceVersion)
-    )
-      return;
+    if (origin === 'watch' && seen && kind === 'set' && versionOf(seen) >= versionOf(object)) return;
     // Like the real cache: what was known before is no news.
     if (kind === 'removed' && seen === undefined) return;
     if (kind === 'set') this.#seen.set(key, object);
@@ -209,7 +207,10 @@ export class PaperWindow<T extends Item> implements Window<T> {
     return this.#seen.keys();
   }
 
+  /** Like the real one: an answer that is late does not bring back what has changed or gone since. */
   remember(object: KubeObject): void {
+    const seen = this.#seen.get(keyOfObject(object));
+    if (versionOf(object) <= (seen === undefined ? this.#passed : versionOf(seen))) return;
     if (this.#project(structuredClone(object)) === undefined) this.#seen.delete(keyOfObject(object));
     else this.#seen.set(keyOfObject(object), structuredClone(object));
   }
@@ -222,6 +223,10 @@ export class PaperWindow<T extends Item> implements Window<T> {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
+}
+
+function versionOf(object: KubeObject): number {
+  return Number(object.metadata.resourceVersion);
 }
 
 function keyOfObject(object: KubeObject): Key {
