@@ -137,6 +137,11 @@ export class WorkQueue {
     this.#dirty.delete(key);
   }
 
+  /** For the worker of the key: whether it was added again since it looked. */
+  hasNews(key: string): boolean {
+    return this.#dirty.has(key);
+  }
+
   /** After a failure: each time the delay doubles, until `forget`. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;

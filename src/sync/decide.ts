@@ -10,7 +10,16 @@ import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
 import type { Place } from './placement.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
-import { ask, done, type Facts, type Memory, type Outcome, type PatchFailure, type Step } from './step.ts';
+import {
+  ask,
+  done,
+  type Facts,
+  type HostMergePatch,
+  type Memory,
+  type Outcome,
+  type PatchFailure,
+  type Step,
+} from './step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
 
 export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
@@ -97,7 +106,10 @@ function decideCreate(
   }
   const owner = ownerReference(facts.owner, virtual.hasController === true);
   const object = renderCreate(virtual, draft, { translation, owner });
-  return ask({ side: 'host', verb: 'create', object, reason: 'eligible and not on the host' });
+  return ask(
+    { side: 'host', verb: 'create', object, reason: 'eligible and not on the host' },
+    { isLast: isLastOf(facts, memory) },
+  );
 }
 
 /** A patch that fails keeps its object as it is on the host: no unpatched value gets out, and nothing is taken away. */
@@ -189,15 +201,23 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     });
   }
   if (update.host === undefined) return held === undefined ? decideStrays(facts, { kind: 'inSync' }) : done(held);
-  return ask({
-    side: 'host',
-    verb: 'patch',
-    place: placeOf(host),
-    mergePatch: mergePatchOf(host, update.host),
-    reason: isTakeOver ? 'taken over' : 'differs from the virtual side',
-    touches: update.touches,
-    conflicts: update.conflicts,
-  });
+  return ask(
+    {
+      side: 'host',
+      verb: 'patch',
+      place: placeOf(host),
+      mergePatch: mergePatchOf(host, update.host),
+      reason: isTakeOver ? 'taken over' : 'differs from the virtual side',
+      touches: update.touches,
+      conflicts: update.conflicts,
+    },
+    { isLast: !isTakeOver && held === undefined && isLastOf(facts, presence) },
+  );
+}
+
+/** Nothing else is to be done for the key, and nothing that was decided on changes with the write. */
+function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
+  return agreed === undefined && facts.strays.length === 0 && facts.seesHost !== true;
 }
 
 /** Why what the host changed must wait before it reaches the virtual object. */
@@ -219,8 +239,7 @@ function onlyRemovesLabels(update: Update): boolean {
   );
 }
 
-/** uid and resourceVersion make a late patch of a deleted or changed object fail instead of resurrecting it. */
-function mergePatchOf(host: HostItem, change: HostChange): object {
+function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
   return {
     metadata: {
       uid: host.uid,

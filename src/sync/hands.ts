@@ -39,6 +39,7 @@ export interface HandsOptions {
   generation: () => number;
   enqueue: (key: Key) => void;
   looking: (key: Key) => void;
+  hasNews: (key: Key) => boolean;
   tell: (note: EventNote) => void;
 }
 
@@ -110,6 +111,8 @@ export function createHands(options: HandsOptions): Hands {
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
     looking: options.looking,
+    hasNews: options.hasNews,
+    underWay: new Set(),
     agreements: new Map(),
     circumstances: (key) => ({
       isDeleteWithheld: options.guard.isWithheld(key),

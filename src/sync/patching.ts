@@ -38,6 +38,7 @@ export function createPatching(
         draft: patched.draft,
         refusals,
         winner: facts.winner && world.winnerOf(facts.key),
+        seesHost: patched.seesHost,
         ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
       };
       references?.note(after, isForHost(after) ? patched.references : []);

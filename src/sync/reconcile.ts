@@ -4,9 +4,10 @@ import type { Answer } from '../cluster/answer.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { absorb } from './absorb.ts';
+import { isAsAsked } from './as-asked.ts';
 import type { Agreement } from './base.ts';
 import { decide } from './decide.ts';
-import { projectHostService } from './kind.ts';
+import { type HostItem, projectHostService } from './kind.ts';
 import {
   type BackValues,
   type Facts,
@@ -16,7 +17,7 @@ import {
   type Request,
   type Step,
 } from './step.ts';
-import type { Circumstances, World } from './world.ts';
+import type { Circumstances, Rules, World } from './world.ts';
 
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 16;
@@ -37,6 +38,10 @@ export interface Hands {
   circumstances(key: Key): Circumstances;
   /** Told before every look: the echoes of own writes that came until then need no pass of their own. */
   looking(key: Key): void;
+  /** Something about the key has come in since the last look. */
+  hasNews(key: Key): boolean;
+  /** Keys whose host copy is being written: the answer says more about it than any news of it that comes before. */
+  readonly underWay: Set<Key>;
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
   mayWrite(facts: Facts, request: Request): Outcome | undefined;
   /** Told after every write that was answered. */
@@ -56,15 +61,19 @@ export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outc
 async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
   for (let requests = 0; requests < requestLimit; requests++) {
     hands.looking(key);
+    const { rules } = hands.world;
     const { facts, step } = await think(key, pass.memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts };
-    const answer = await send(request, hands);
+    const answer = await sendFor(key, request, hands);
     tellWindows(request, answer, { facts, hands });
     pass.memory = remember(absorb(pass.memory, request, answer), request, answer);
     if (request.verb !== 'get') hands.written(facts, request, answer);
+    const host =
+      step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
+    if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
   }
   const facts = hands.world.look(key, hands.circumstances(key));
   return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
@@ -82,6 +91,15 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
   if (!isBack || patching === undefined) return { facts, step };
   const reversed = await patching.back(facts, request.back);
   return { facts: reversed, step: decide(reversed, memory, translation) };
+}
+
+async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer> {
+  if (request.side === 'host' && (request.verb === 'create' || request.verb === 'patch')) hands.underWay.add(key);
+  try {
+    return await send(request, hands);
+  } finally {
+    hands.underWay.delete(key);
+  }
 }
 
 function send(request: Request, hands: Hands): Promise<Answer> {
@@ -119,6 +137,20 @@ function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts
   }
   if (answer.kind === 'ok') window.remember(answer.object);
   if (answer.kind === 'notFound') window.forget(keyOf(place.namespace, place.name));
+}
+
+/** The host copy after the last write of a pass, when it is what was asked for and nothing new has come in meanwhile. */
+function hostAsAsked(
+  request: Request,
+  answer: Answer & { kind: 'ok' },
+  { facts, rules, hands }: { facts: Facts; rules: Rules; hands: Hands },
+): HostItem | undefined {
+  if (request.side !== 'host' || (request.verb !== 'create' && request.verb !== 'patch')) return undefined;
+  if (hands.world.rules !== rules || hands.hasNews(facts.key)) return undefined;
+  const host = facts.place && hands.world.hostOf(facts.place);
+  if (host?.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;
+  const asked = request.verb === 'create' ? request.object : request.mergePatch;
+  return host && isAsAsked(host, asked, { facts, translation: rules.translation }) ? host : undefined;
 }
 
 function remember(memory: Memory, request: Request, answer: Answer): Memory {

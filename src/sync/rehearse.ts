@@ -83,6 +83,8 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     agreements: new Map(),
     circumstances: () => circumstances,
     looking: () => {},
+    hasNews: () => false,
+    underWay: new Set<Key>(),
     mayWrite: () => undefined,
     written: () => {},
   };

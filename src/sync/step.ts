@@ -1,7 +1,7 @@
 // The words between looking, deciding and doing: what is known of one key, what may be asked for next, and how a pass can
 // end. Values only.
 import type { Preconditions } from '../cluster/writer.ts';
-import type { Key, KubeObject } from '../object/object.ts';
+import type { Key, KubeObject, OwnerReference } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
 import type { Agreement } from './base.ts';
 import type { Draft } from './draft.ts';
@@ -51,6 +51,8 @@ export interface Facts {
   patchFailure: PatchFailure | undefined;
   /** What stands behind the names that the draft holds, as one text; undefined without references. */
   resolution?: string;
+  /** Patches had the host copy in sight, so after a write they may come to something else. */
+  seesHost?: boolean;
   /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
   reversed: BackValues | undefined;
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
@@ -62,13 +64,25 @@ export interface Facts {
   backFlowWaitMs: number;
 }
 
+/** uid and resourceVersion make a late patch of a deleted or changed object fail instead of resurrecting it. */
+export interface HostMergePatch {
+  metadata: {
+    uid: string;
+    resourceVersion: string;
+    labels?: Record<string, string | null>;
+    annotations?: Record<string, string | null>;
+    ownerReferences?: OwnerReference[];
+  };
+  [member: string]: unknown;
+}
+
 export type Request =
   | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
   | {
       side: 'host';
       verb: 'patch';
       place: Place;
-      mergePatch: object;
+      mergePatch: HostMergePatch;
       reason: string;
       touches: string[];
       conflicts: number;
@@ -114,7 +128,9 @@ export type Outcome =
   | { kind: 'left'; reason: LeaveReason; message: string }
   | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
 
-export type Step = { kind: 'request'; request: Request } | { kind: 'done'; outcome: Outcome };
+export type Step =
+  /** isLast: once the host holds exactly this, the key is in sync. */
+  { kind: 'request'; request: Request; isLast: boolean } | { kind: 'done'; outcome: Outcome };
 
 /** What one pass over a key remembers between its requests. */
 export interface Memory {
@@ -131,8 +147,8 @@ export function freshMemory(): Memory {
   return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
 }
 
-export function ask(request: Request): Step {
-  return { kind: 'request', request };
+export function ask(request: Request, { isLast = false } = {}): Step {
+  return { kind: 'request', request, isLast };
 }
 
 export function done(outcome: Outcome): Step {

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Writer } from '../cluster/writer.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Key } from '../object/object.ts';
+import { type Key, keyOf } from '../object/object.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { type ConcludeOptions, conclude } from './conclude.ts';
 import { Contest } from './contest.ts';
@@ -92,6 +92,7 @@ export class Sync {
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
       looking: (key: Key) => this.queue.looking(key),
+      hasNews: (key: Key) => this.queue.hasNews(key),
       tell: (note: EventNote) => this.#tell(note),
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
@@ -256,7 +257,13 @@ export class Sync {
   }
 
   #hostChanged(hostKey: Key): void {
-    for (const key of this.world.noteHost(hostKey)) this.enqueue(key);
+    for (const key of this.world.noteHost(hostKey)) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
+  }
+
+  /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
+  #isOwnEcho(key: Key, hostKey: Key): boolean {
+    const place = this.#hands.underWay.has(key) ? this.world.placeOf(key) : undefined;
+    return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
   }
 
   #currentOwnerUid(): string | undefined {

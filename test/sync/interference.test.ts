@@ -161,3 +161,62 @@ describe('an edit in between', () => {
     await world.stop();
   });
 });
+
+describe('an edit after our write and before its answer', () => {
+  /** Runs `act` when the host has stored the next write and has not answered it yet. */
+  async function change(act: (world: PaperWorld) => void): Promise<PaperWorld> {
+    const world = new PaperWorld();
+    putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
+    const waiting: ((world: PaperWorld) => void)[] = [];
+    const writer = world.host.writer();
+    const late = async <T>(sent: Promise<T>): Promise<T> => {
+      const answer = await sent;
+      waiting.shift()?.(world);
+      return answer;
+    };
+    const hostWriter: Writer = {
+      ...writer,
+      create: (ref, object) => late(writer.create(ref, object)),
+      patch: (ref, place, body) => late(writer.patch(ref, place, body)),
+    };
+    await world.run({ hostWriter });
+    waiting.push(act);
+    await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }));
+    return world;
+  }
+
+  it('of a label on the host flows back', async () => {
+    const world = await change((at) => label(at, 'host', 'own', 'h'));
+    expect(labels(world, 'own')).toEqual(['h', 'h']);
+    await world.stop();
+  });
+
+  it('of an address on the host is put right', async () => {
+    const world = await change((at) =>
+      edit(at.host, at.copy('web'), (draft) => {
+        draft['subsets'] = [];
+      }),
+    );
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.stop();
+  });
+
+  it('of the tenant arrives', async () => {
+    const world = await change((at) => putPair(at, 'web', '10.0.0.3', { labels: { app: '1' } }));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.3');
+    expect(labels(world, 'app')).toEqual(['1', '1']);
+    await world.stop();
+  });
+
+  it('of the tenant, who takes the object away, takes the copy away', async () => {
+    const world = await change((at) => at.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.copy('web')).toBeUndefined();
+    await world.stop();
+  });
+
+  it('that takes the copy away brings a new one', async () => {
+    const world = await change((at) => at.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.stop();
+  });
+});

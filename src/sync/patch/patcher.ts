@@ -24,10 +24,12 @@ import { problemOfKeyCount, problemOfResult, type ResultProblem } from './valida
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
-export type Patched = ({ kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure }) & {
-  /** Objects that the host object will name; of a failed pass, those found before it failed. */
-  references: readonly FoundReference[];
-};
+export type Patched =
+  /** seesHost: the host object was asked for something on the way. */
+  ({ kind: 'patched'; draft: Draft; seesHost: boolean } | { kind: 'failed'; failure: PatchFailure }) & {
+    /** Objects that the host object will name; of a failed pass, those found before it failed. */
+    references: readonly FoundReference[];
+  };
 
 export class Patcher {
   readonly set: PatchSet;
@@ -45,7 +47,12 @@ export class Patcher {
   async forward(input: ForwardInput): Promise<Patched> {
     const made = this.#made.get(input.draft);
     if (made !== undefined)
-      return { kind: 'patched', draft: this.#draftOf({ ...made, ...input }, made.result), references: [] };
+      return {
+        kind: 'patched',
+        draft: this.#draftOf({ ...made, ...input }, made.result),
+        references: [],
+        seesHost: false,
+      };
     const givenUp = new Map<CompiledPatch, string>();
     for (;;) {
       const tried = await this.#try(input, givenUp);
@@ -85,8 +92,9 @@ export class Patcher {
     if (problem !== undefined) return wrong(problem);
     const result = { labels, annotations, payload };
     // A patch that failed may go through the next time.
-    if (this.#isOfDraftAlone && !pass.hasFailed && givenUp.size === 0) this.#made.set(draft, { wholeOwners, result });
-    return { kind: 'patched', draft: this.#draftOf(pass, result), references };
+    const seesHost = !this.#isOfDraftAlone || pass.hasFailed || givenUp.size > 0;
+    if (!seesHost) this.#made.set(draft, { wholeOwners, result });
+    return { kind: 'patched', draft: this.#draftOf(pass, result), references, seesHost };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
