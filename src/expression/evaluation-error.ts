@@ -29,7 +29,11 @@ export function plainMessage(message: string, value: unknown, source = ''): stri
     .replace(/\b(on|of) string '[\s\S]*$/, '$1 a text')
     .replace(/\((reading|setting) '([\s\S]*)'\)$/, (_, verb, key) => `(${verb} '${shownOf(key, source)}')`)
     .replace(/ property '([\s\S]*)' (of|on) /, (_, key, of) => ` property '${shownOf(key, source)}' ${of} `)
-    .replace(/^(Invalid code point|Invalid count value:) [\s\S]*$/, '$1')
+    .replace(/^(Invalid code point|Invalid count value):? [\s\S]*$/, '$1')
+    .replace(/^(number|boolean) \S+ (is not iterable)/, '$1 $2')
+    .replace(' (cannot read property Symbol(Symbol.iterator))', '')
+    // The guards of the rewritten code are no concern of whoever wrote the expression.
+    .replace(/\$\$w?key\(\.\.\.\)/g, '…')
     .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
   if (plain === '') return 'threw without a readable message';

@@ -351,13 +351,9 @@ class Inspector {
       return;
     }
     const { key } = node;
-    const name = node.computed
-      ? undefined
-      : key.type === 'Identifier'
-        ? key.name
-        : key.type === 'Literal'
-          ? String(key.value)
-          : '';
+    // A literal in brackets is as good as one without.
+    const name =
+      key.type === 'Literal' ? String(key.value) : key.type === 'Identifier' && !node.computed ? key.name : undefined;
     if (name !== undefined && machineryNames.has(name)) {
       this.#refuse(key, `"${name}" is not available`, 'expressions work on data only');
     }

@@ -29,8 +29,7 @@ class OneExpression extends Parser {
 }
 
 export function parseExpression(source: string): Parsed {
-  if (source.trim() === '')
-    return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
+  if (source.trim() === '') return empty(source);
   if (source.length > expressionLimits.maxChars) {
     const message = `expression has ${source.length} characters, wanted at most ${expressionLimits.maxChars}`;
     return fault(source, expressionLimits.maxChars, message, 'split it into several patches');
@@ -46,13 +45,14 @@ function explain(source: string, thrown: unknown): Parsed {
   const program = programOf(source);
   if (program !== undefined) {
     const [first, second] = program.body;
+    if (first === undefined) return empty(source);
     const isTerminated = second === undefined && first?.type === 'ExpressionStatement';
     const message = isTerminated
       ? 'a semicolon ends a statement'
       : second === undefined
         ? 'a statement'
         : 'several statements';
-    const at = isTerminated ? source.trimEnd().length - 1 : ((second ?? first)?.start ?? 0);
+    const at = isTerminated ? first.end - 1 : (second ?? first).start;
     return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
   }
   // acorn says the same in words of its own where it notices.
@@ -67,9 +67,10 @@ function explain(source: string, thrown: unknown): Parsed {
   return fault(source, at, `not an expression: ${message}`, 'write one JavaScript expression');
 }
 
+/** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */
 function programOf(source: string): Program | undefined {
   try {
-    return parse(source, { ...options, sourceType: 'script', allowReturnOutsideFunction: true });
+    return parse(source, { ...options, allowReturnOutsideFunction: true });
   } catch {
     return undefined;
   }
@@ -88,6 +89,10 @@ function rewriteOf(source: string, program: Program): string {
   if (last?.type === 'ReturnStatement') return `write (() => { ${[...texts, result].join('; ')} })()`;
   if (last?.type === 'ExpressionStatement') return `write (() => { ${[...texts, `return ${result}`].join('; ')} })()`;
   return 'write a condition as `test ? one : other`, or wrap statements as `(() => { …; return result })()`';
+}
+
+function empty(source: string): Parsed {
+  return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
 }
 
 function fault(source: string, index: number, message: string, fix: string): Parsed {

@@ -7,7 +7,7 @@ const { freeze, keys: objectKeys, values: objectValues, entries: objectEntries, 
 const isArray = Array.isArray;
 const NativeString = String, NativeNumber = Number, NativeArray = Array, NativeDate = Date, NativeRegExp = RegExp;
 const TypeFault = TypeError, RangeFault = RangeError, AnyFault = Error;
-const ObjectPrototype = Object.prototype, RegExpPrototype = RegExp.prototype, DatePrototype = Date.prototype;
+const ObjectPrototype = Object.prototype, TextPrototype = String.prototype, RegExpPrototype = RegExp.prototype, DatePrototype = Date.prototype;
 const parseJson = JSON.parse, stringifyJson = JSON.stringify;
 const iteratorSymbol = Symbol.iterator;
 const floor = Math.floor, fromCharCode = String.fromCharCode;
@@ -71,10 +71,15 @@ const guards = {
     return typeof n === 'number' && n <= limits.elements ? n : tooMany();
   },
   $$iter(x) {
-    return (typeof x === 'string' || isArray(x)) && x.length > limits.elements ? tooMany() : x;
+    if (x === undefined || x === null || typeof x[iteratorSymbol] !== 'function') {
+      throw new TypeFault('wanted something to iterate over, found ' + (x === null ? 'null' : typeof x));
+    }
+    return guards.$$obj(x);
   },
+  // A text in an object of its own has a key for each character too.
   $$obj(x) {
-    return guards.$$iter(x);
+    const hasElements = typeof x === 'string' || isArray(x) || (typeof x === 'object' && x !== null && getPrototypeOf(x) === TextPrototype);
+    return hasElements && x.length > limits.elements ? tooMany() : x;
   },
 };
 const isFarIndex = (key) => key.length > 5 && regExpTest(integer, key) && NativeNumber(key) > limits.elements;

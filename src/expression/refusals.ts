@@ -32,6 +32,7 @@ const named = new Map<string, readonly [message: string, fix: string]>(
       'results must depend on the object alone; derive one from value or context',
     ],
     'Date.now': ['Date.now is not available', 'results must depend on the object alone; use new Date(text)'],
+    arguments: ['"arguments" is not available', 'name the rest of the parameters: (...list) => …'],
     eval: ['eval is not available', 'write the expression itself'],
     Function: ['Function is not available', 'write a function: (x) => …'],
     Intl: ['Intl is not available', 'it depends on where it runs'],
