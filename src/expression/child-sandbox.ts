@@ -37,6 +37,8 @@ interface Request {
 
 type State =
   | { kind: 'stopped' }
+  /** The program is being put together; there is no process yet. */
+  | { kind: 'preparing' }
   | { kind: 'starting'; child: ChildProcess; channel: Duplex }
   | { kind: 'running'; child: ChildProcess; channel: Duplex }
   | { kind: 'pausing'; timer: Timer };
@@ -74,10 +76,19 @@ export class ChildSandbox implements Sandbox {
     return 'child' in this.#state ? this.#state.child.pid : undefined;
   }
 
+  /** Rejects when the process does not come up, and when it is stopped before. */
   async start(): Promise<void> {
-    const { jit = false, nodePath } = this.#options;
-    this.#args = await childArguments({ jit, nodePath });
     if (this.#state.kind !== 'stopped') return;
+    const { jit = false, nodePath } = this.#options;
+    const preparing: State = { kind: 'preparing' };
+    this.#state = preparing;
+    try {
+      this.#args = await childArguments({ jit, nodePath });
+    } catch (thrown) {
+      if (this.#state === preparing) this.#state = { kind: 'stopped' };
+      throw thrown;
+    }
+    if (this.#state !== preparing) throw stoppedInStart();
     await new Promise<void>((resolve, reject) => {
       this.#whenReady = { resolve, reject };
       this.#spawn('first');
@@ -109,6 +120,8 @@ export class ChildSandbox implements Sandbox {
     this.#watch?.cancel();
     this.#watch = undefined;
     this.#failAll('the sandbox was stopped');
+    this.#whenReady?.reject(stoppedInStart());
+    this.#whenReady = undefined;
     if (state.kind === 'pausing') state.timer.cancel();
     if (!('child' in state)) return;
     const gone = new Promise<void>((resolve) => state.child.once('close', () => resolve()));
@@ -117,7 +130,7 @@ export class ChildSandbox implements Sandbox {
   }
 
   run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
-    if (this.#state.kind === 'stopped') {
+    if (this.#state.kind === 'stopped' || this.#state.kind === 'preparing') {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
     if (this.#waiting.length >= sandboxLimits.waiting) {
@@ -317,6 +330,10 @@ export class ChildSandbox implements Sandbox {
     this.#outbox = '';
     for (const request of all) request.settle({ kind: 'unavailable', message });
   }
+}
+
+function stoppedInStart(): Error {
+  return new Error('start the sandbox: wanted a running process, was stopped before it was up');
 }
 
 /** Otherwise the C library opens a file to count the processors, at a time that only the number of its threads decides. */

@@ -82,6 +82,22 @@ describe('ChildSandbox', () => {
     await expect(bed.sandbox.start()).rejects.toThrow(/nonexistent/);
   });
 
+  it('can be stopped at any moment of its start, which then says so and leaves no process', async () => {
+    for (const turnsUntilStop of [0, 1, 5, 50]) {
+      await using bed = await opened();
+      const started = bed.sandbox.start().then(
+        () => 'started',
+        (fault: Error) => fault.message,
+      );
+      for (let turn = 0; turn < turnsUntilStop; turn++) await new Promise((resolve) => setImmediate(resolve));
+      const pid = bed.sandbox.pid;
+      await bed.sandbox.stop();
+      expect(await started).toMatch(/was stopped before it was up/);
+      expect(bed.sandbox.pid).toBeUndefined();
+      expect(pid === undefined || residentMbOf(pid) === undefined).toBe(true);
+    }
+  });
+
   it('goes on after a time-out', async () => {
     await using bed = await opened();
     await bed.sandbox.start();
