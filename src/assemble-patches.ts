@@ -44,16 +44,18 @@ export class RunningPatches {
   #open(settings: Settings, { set, sourceOf }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
     const { clock, log, nodePath = '', metrics } = this.#options;
     this.#expressionMetrics ??= createExpressionMetrics(metrics);
+    const expressionMetrics = this.#expressionMetrics;
+    const onStart = expressionMetrics.started;
     return openPatcher({
       settings,
       set,
       sourceOf,
       mappings: this.#mappings,
       references: this.#references,
-      openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath }),
+      openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath, onStart }),
       clock,
       metrics,
-      expressionMetrics: this.#expressionMetrics,
+      expressionMetrics,
     });
   }
 

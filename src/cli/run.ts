@@ -68,6 +68,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
+          notes.refused = undefined;
           notes.take(change.loaded.warnings);
           const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
@@ -75,8 +76,10 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
           return;
         }
         case 'unchanged':
+          notes.refused = undefined;
           return log.info({ room: 'config' }, 'configuration unchanged');
         case 'invalid':
+          notes.refused = change.faults.map((fault) => formatFault(fault));
           return sayInvalid(
             log,
             change.faults.map((fault) => formatFault(fault, change.texts)),
@@ -106,8 +109,10 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Warnings of the configuration in force: each told once in the log, all of them in status. */
+/** Warnings of the configuration in force: each told once in the log, all of them in status, with the faults of a newer one. */
 class ConfigurationNotes {
+  /** Why the files as they are now are not what is running. */
+  refused: readonly string[] | undefined;
   readonly #log: Log;
   readonly #told = new Set<string>();
   #now: readonly string[] = [];
@@ -125,8 +130,11 @@ class ConfigurationNotes {
     }
   }
 
-  status(): { warnings?: readonly string[] } {
-    return this.#now.length === 0 ? {} : { warnings: this.#now };
+  status(): { newConfigurationIsInvalid?: readonly string[]; warnings?: readonly string[] } {
+    return {
+      ...(this.refused && { newConfigurationIsInvalid: this.refused }),
+      ...(this.#now.length > 0 && { warnings: this.#now }),
+    };
   }
 }
 

@@ -16,6 +16,8 @@ export function settingChanges(before: Settings, after: Settings): SettingChange
     .filter((field) => !isDeepStrictEqual(before[field], after[field]))
     .map((field) => {
       const rows = settingsTable.filter((row) => row.field === field);
-      return { field, paths: rows.map((row) => row.path), needsRestart: rows.some((row) => row.change === 'restart') };
+      // What stands inside the entries of a list goes with the list.
+      const paths = rows.map((row) => row.path).filter((path) => !path.includes('[]'));
+      return { field, paths, needsRestart: rows.some((row) => row.change === 'restart') };
     });
 }

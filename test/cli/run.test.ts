@@ -157,8 +157,12 @@ describe('hostward run', () => {
       const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}}`;
       return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}]}}}\n`;
     };
-    const warnings = async () =>
-      ((await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { warnings?: string[] }).warnings;
+    interface Status {
+      warnings?: string[];
+      newConfigurationIsInvalid?: string[];
+    }
+    const status = async () => (await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as Status;
+    const warnings = async () => (await status()).warnings;
     const on = stage(undefined, yaml(['metadata.labels.release', 'metadata.labels.a.b']));
     const end = runCommandLine(on.context, argv);
     await until(() => on.calls.includes('start'));
@@ -179,8 +183,12 @@ describe('hostward run', () => {
     on.send('reload');
     await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
     expect(await warnings()).toEqual([both[0]]);
+    // Whoever asks later must see that what runs is not what the file says.
+    expect((await status()).newConfigurationIsInvalid).toEqual([
+      expect.stringMatching(/^v\.yaml:1:\d+: hostward\.backSync: .*"some"$/),
+    ]);
     await take(yaml(['metadata.labels.app']));
-    expect(await warnings()).toBeUndefined();
+    expect(await status()).toEqual({});
     on.send('stop');
     await end;
   });

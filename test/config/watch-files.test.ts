@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { settingChanges } from '../../src/config/difference.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import type { SourceFile } from '../../src/config/source-text.ts';
 import {
@@ -66,6 +67,19 @@ describe('watchConfiguration()', () => {
     expect(told()).toEqual(['changed: backSync listen!']);
     await clock.advance(10 * pollIntervalMs);
     expect(told()).toEqual([]);
+  });
+
+  it('names a list that changed once, and not what its entries could hold', () => {
+    const settings = (yaml: string) => {
+      const loaded = loadConfiguration({ files: [{ name: 'v.yaml', text: yaml }], environment: named });
+      if (loaded.kind === 'faults') throw new Error(JSON.stringify(loaded.faults));
+      return loaded.settings;
+    };
+    const patched = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.a, expression: value}]}}}';
+    expect(settingChanges(settings('hostward: {}'), settings(patched)).map(({ paths }) => paths)).toEqual([
+      ['sync.toHost.endpoints.patches'],
+      expect.anything(),
+    ]);
   });
 
   it('waits until a file that is being written stays the same', async () => {
