@@ -9,10 +9,10 @@ import { mappingProblems } from './namespace-mappings.ts';
 import {
   isVclusterFile,
   joinOwn,
-  misspeltWarnings,
   strictParserWarnings,
   topLevel,
   underGlobal,
+  unreadWarnings,
 } from './own-settings.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { type CheckedPatch, checkPatches } from './patch-rules.ts';
@@ -49,7 +49,7 @@ const maxFaults = 100;
 export function loadConfiguration(options: LoadOptions): Loaded {
   const files = readFiles(options.files);
   const faults = [...files.faults];
-  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...misspeltWarnings(root)]);
+  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
   const root = files.roots.reduce<TreeNode | undefined>(
     (lower, upper) => (lower ? overlay(lower, upper) : upper),
     undefined,

@@ -73,8 +73,41 @@ export function strictParserWarnings(root: MapNode): Fault[] {
 
 const onlyKnown = "vCluster's own keys in a file that vCluster reads";
 
+/** Of the values that vCluster had before 0.20, and near one that we read. */
+const formerSections = new Set(['syncer']);
+
+/** What is read below toHost stood right under sync in the values of vCluster before 0.20. */
+function misplacedWarnings(root: MapNode): Fault[] {
+  const sync = find(root, ['sync']);
+  const warnings: Fault[] = [];
+  for (const key of ['endpoints', 'namespaces']) {
+    const entry = sync?.kind === 'map' ? sync.entries.get(key) : undefined;
+    if (entry === undefined) continue;
+    const at = entry.key.source.positionAt(entry.key.start);
+    const parts = { found: 'it right under sync, where nothing reads it', wanted: `sync.toHost.${key}` };
+    const fix = 'move it below toHost';
+    warnings.push(warning({ code: 'CONFIG_MISPLACED_KEY', at, path: `sync.${key}`, ...parts, fix }));
+  }
+  return warnings;
+}
+
+/** A manifest around the settings would be taken for settings of others, and leave every one of ours at its default. */
+function manifestWarnings(root: MapNode): Fault[] {
+  const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
+  if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
+  const at = kind.key.source.positionAt(kind.key.start);
+  const found = `a Kubernetes object, ${JSON.stringify(kind.node.text)}, with settings inside it at best`;
+  const fix = 'give the text that stands inside it';
+  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', found, wanted: 'the settings themselves', fix })];
+}
+
+/** Keys and files that would pass unread, though something was meant by them. */
+export function unreadWarnings(root: MapNode): Fault[] {
+  return [...misspeltWarnings(root), ...misplacedWarnings(root), ...manifestWarnings(root)];
+}
+
 /** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
-export function misspeltWarnings(root: MapNode): Fault[] {
+function misspeltWarnings(root: MapNode): Fault[] {
   const places: { path: string[]; names: string[] }[] = [
     { path: [], names: ['hostward', 'sync', 'global'] },
     { path: ['global'], names: ['hostward'] },
@@ -88,7 +121,8 @@ export function misspeltWarnings(root: MapNode): Fault[] {
     for (const [key, entry] of map.entries) {
       // Letter case alone is a fault, and found with the unknown keys.
       const isNear = (name: string) => key.toLowerCase() !== name.toLowerCase() && editDistance(key, name, 3) < 3;
-      const near = names.includes(key) ? undefined : names.find(isNear);
+      const isKnown = names.includes(key) || formerSections.has(key);
+      const near = isKnown ? undefined : names.find(isNear);
       if (near === undefined) continue;
       const at = entry.key.source.positionAt(entry.key.start);
       const found = `${JSON.stringify(key)}, which nothing reads`;

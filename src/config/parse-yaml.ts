@@ -143,10 +143,17 @@ class Builder {
     const isWord = isScalar(pair.key) || isAlias(pair.key);
     const built = this.#build(isWord ? pair.key : null, 0, key.start).node;
     if (built.kind !== 'scalar' || built.value === null) {
-      this.#refuse('CONFIG_YAML', key.start, 'a key that is no text', 'keys that are plain words');
+      const isTemplate = this.#source.text.startsWith('{{', key.start - 1);
+      const [found, fix] = isTemplate ? ['a template', 'render it first'] : ['a key that is no text', ''];
+      this.#refuse('CONFIG_YAML', key.start, found, 'keys that are plain words', fix);
       return;
     }
     const name = String(built.value);
+    if (built.style === 'plain' && /^\s/.test(name)) {
+      const found = 'a line that begins with a space of another kind, as web pages have them';
+      this.#refuse('CONFIG_YAML', key.start, found, 'keys that are plain words', 'indent with plain spaces');
+      return;
+    }
     const before = own.get(name);
     if (before === undefined) {
       own.set(name, { key, written: built.text, node });

@@ -38,6 +38,10 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
     const message = 'object without parentheses; vCluster reads "{" as the start of a block';
     return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
   }
+  if (tree.type === 'ArrowFunctionExpression' || tree.type === 'FunctionExpression') {
+    const message = 'result is a function, which nobody calls';
+    return [{ rule: 'bare-function', at, message, fix: `write (${shown(text)})(value)` }];
+  }
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
     const message = 'result is what was assigned, not the object that was changed';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];

@@ -132,6 +132,13 @@ describe('hostward check, of patches', () => {
     ]);
   });
 
+  it('tells once that a path stands there twice', async () => {
+    const twice = '- path: metadata.labels.a\n  expression: value';
+    const { out } = await checkText(patches(twice, twice));
+    expect(out).toContain('wanted a path once in each direction');
+    expect(out).toContain('1 fault, no warnings');
+  });
+
   it('tries pairs in the sandbox and tells the first value that comes back as another', async () => {
     const pair = '- path: metadata.annotations.k\n  expression: \'"my-prefix-" + value\'';
     const { code, out } = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix".length)`));

@@ -92,7 +92,10 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
 }
 
 function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): PatchWarning[] {
-  const other = earlier.find((one) => sharesDirection(one, patch) && overlaps(one.path, patch.path));
+  // The same path twice is a fault, and told as one.
+  const other = earlier.find(
+    (one) => one.entry.path !== patch.entry.path && sharesDirection(one, patch) && overlaps(one.path, patch.path),
+  );
   if (other === undefined) return [];
   const isSame = other.path.canonical === patch.path.canonical;
   const list = 'sync.toHost.endpoints.patches';
