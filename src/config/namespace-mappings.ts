@@ -51,17 +51,6 @@ const maxNamespaceLength = 63;
 const maxPrefixLength = 32;
 const placeholder = `\${name}`;
 
-/** The piece of a name that `*` stands for; undefined when the pattern does not match. One `*` anywhere, as in vCluster. */
-export function matchWildcard(name: string, pattern: string): string | undefined {
-  const star = pattern.indexOf('*');
-  if (star < 0) return undefined;
-  const prefix = pattern.slice(0, star);
-  const suffix = pattern.slice(star + 1);
-  const isLongEnough = name.length >= prefix.length + suffix.length;
-  if (!isLongEnough || !name.startsWith(prefix) || !name.endsWith(suffix)) return undefined;
-  return name.slice(prefix.length, name.length - suffix.length);
-}
-
 export function compileMappings(
   byName: Readonly<Record<string, string>>,
   options: MappingContext & { mappingsOnly: boolean },

@@ -1,6 +1,12 @@
 // Service: defaults, cluster addresses and looks.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
-import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
+import {
+  duplicateValue,
+  type FieldError,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
@@ -186,8 +192,7 @@ function validate(object: KubeObject, old: KubeObject | undefined): FieldError[]
     const name = text(port, 'name');
     const number = at(port, 'port');
     if (name === '' && ports.length > 1) errors.push(requiredValue(`${path}.name`));
-    else if (names.has(name))
-      errors.push({ type: 'FieldValueDuplicate', path: `${path}.name`, message: `Duplicate value: "${name}"` });
+    else if (names.has(name)) errors.push(duplicateValue(`${path}.name`, name));
     names.add(name);
     if (typeof number !== 'number' || number < 1 || number > 65535) {
       errors.push(invalidValue(`${path}.port`, number ?? 0, 'must be between 1 and 65535, inclusive'));

@@ -2,7 +2,6 @@
 // every problem in it, and a Status of reason Invalid carries them as causes.
 
 export type FieldErrorType =
-  | 'FieldValueNotFound'
   | 'FieldValueRequired'
   | 'FieldValueDuplicate'
   | 'FieldValueInvalid'
@@ -39,10 +38,6 @@ export function requiredValue(path: string, detail = ''): FieldError {
 
 export function duplicateValue(path: string, value: unknown): FieldError {
   return { type: 'FieldValueDuplicate', path, message: `Duplicate value: ${shown(value)}` };
-}
-
-export function notFoundValue(path: string, value: unknown): FieldError {
-  return { type: 'FieldValueNotFound', path, message: `Not found: ${shown(value)}` };
 }
 
 export function forbiddenField(path: string, detail: string): FieldError {

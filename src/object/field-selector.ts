@@ -13,8 +13,6 @@ export interface FieldSelector {
 
 export type FieldSelectorResult = { ok: true; selector: FieldSelector } | { ok: false; message: string };
 
-export const everyFieldSet: FieldSelector = { requirements: [] };
-
 export function parseFieldSelector(text: string): FieldSelectorResult {
   const requirements: FieldRequirement[] = [];
   // Sorted as Kubernetes does it: of several faults it names the first in this order.
@@ -42,16 +40,6 @@ export function matchesFields(selector: FieldSelector, lookup: (field: string) =
 /** The value that the field must have, when the selector says exactly one: lets a list by name be a get. */
 export function exactValue(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((required) => required.field === field && required.operator === 'equals')?.value;
-}
-
-export function fieldSelectorText(selector: FieldSelector): string {
-  return selector.requirements
-    .map(({ field, operator, value }) => `${field}${operator === 'equals' ? '=' : '!='}${escapeValue(value)}`)
-    .join(',');
-}
-
-function escapeValue(value: string): string {
-  return value.replace(/[\\,=]/g, '\\$&');
 }
 
 function splitTerms(text: string): string[] {

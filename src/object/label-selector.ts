@@ -1,6 +1,6 @@
 // Label selectors: the query string of a list and the LabelSelector of an object become one value, requirements that all
 // must hold. Grammar and messages are those of Kubernetes; the messages reach the user of kubectl as they are.
-import { type FieldError, fieldErrorText, invalidValue, quoted } from './field-error.ts';
+import { type FieldError, fieldErrorText, invalidValue } from './field-error.ts';
 import { labelKeyProblems, labelValueProblems } from './qualified-name.ts';
 import { selectorTokens, type Token } from './selector-tokens.ts';
 
@@ -16,36 +16,10 @@ export interface LabelSelector {
 
 export type LabelSelectorResult = { ok: true; selector: LabelSelector } | { ok: false; message: string };
 
-export interface LabelSelectorObject {
-  matchLabels?: Record<string, string>;
-  matchExpressions?: { key: string; operator: string; values?: string[] }[];
-}
-
-export const everyLabelSet: LabelSelector = { requirements: [] };
-
 export function parseLabelSelector(text: string): LabelSelectorResult {
   try {
     const reader = new TokenReader(selectorTokens(text));
     return { ok: true, selector: sorted(readRequirements(reader)) };
-  } catch (error) {
-    if (error instanceof SelectorFault) return { ok: false, message: error.message };
-    throw error;
-  }
-}
-
-/** A LabelSelector as objects carry it. */
-export function labelSelectorOf(object: LabelSelectorObject): LabelSelectorResult {
-  try {
-    const requirements: LabelRequirement[] = [];
-    for (const [key, value] of Object.entries(object.matchLabels ?? {})) {
-      requirements.push(requirement(key, '=', [value]));
-    }
-    for (const { key, operator, values = [] } of object.matchExpressions ?? []) {
-      const sign = signOfOperator.get(operator);
-      if (sign === undefined) throw new SelectorFault(`${quoted(operator)} is not a valid label selector operator`);
-      requirements.push(requirement(key, sign, values));
-    }
-    return { ok: true, selector: sorted(requirements) };
   } catch (error) {
     if (error instanceof SelectorFault) return { ok: false, message: error.message };
     throw error;
@@ -64,13 +38,6 @@ export function labelSelectorText(selector: LabelSelector): string {
 type Sign = '=' | '==' | '!=' | 'in' | 'notin' | '>' | '<' | 'exists' | '!';
 
 class SelectorFault extends Error {}
-
-const signOfOperator: ReadonlyMap<string, Sign> = new Map([
-  ['In', 'in'],
-  ['NotIn', 'notin'],
-  ['Exists', 'exists'],
-  ['DoesNotExist', '!'],
-]);
 
 function holds(required: LabelRequirement, labels: Readonly<Record<string, string>> | undefined): boolean {
   const value = labels !== undefined && Object.hasOwn(labels, required.key) ? labels[required.key] : undefined;

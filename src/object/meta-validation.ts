@@ -1,7 +1,7 @@
 // The rules for metadata that hold for every kind. Each function returns every problem, with its path, in the words of
-// Kubernetes; nothing is changed and nothing is assumed about types: the object may come straight from JSON.
-import { type FieldError, forbiddenField, invalidValue, requiredValue, tooLong, typeInvalid } from './field-error.ts';
-import { equalJson, isJsonObject, type Json } from './json.ts';
+// Kubernetes; nothing is changed.
+import { type FieldError, forbiddenField, invalidValue, requiredValue, tooLong } from './field-error.ts';
+import { equalJson, type Json } from './json.ts';
 import type { ObjectMeta, OwnerReference } from './object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems, labelValueProblems } from './qualified-name.ts';
 
@@ -15,7 +15,7 @@ export interface MetaRules {
   path?: string;
 }
 
-/** For an object whose shape is right; see metaShapeErrors. */
+/** For an object whose shape is right; whoever decoded it has seen to that. */
 export function validateMeta(metadata: ObjectMeta, rules: MetaRules): FieldError[] {
   const { isNamespaced, nameProblems = dnsSubdomainProblems, path = 'metadata' } = rules;
   const errors: FieldError[] = [];
@@ -124,43 +124,6 @@ export function validateFinalizers(finalizers: readonly string[], path: string):
   return errors;
 }
 
-/** Where JSON has another type than metadata must have: what a typed decoder would refuse before any rule is looked at. */
-export function metaShapeErrors(metadata: unknown, path = 'metadata'): FieldError[] {
-  if (!isJsonObject(metadata)) return [typeInvalid(path, metadata, 'must be an object')];
-  const errors: FieldError[] = [];
-  for (const field of ['labels', 'annotations']) {
-    const map = metadata[field] ?? {};
-    if (!isJsonObject(map)) {
-      errors.push(typeInvalid(`${path}.${field}`, map, 'must be a map of strings'));
-      continue;
-    }
-    for (const [key, value] of Object.entries(map)) {
-      if (typeof value !== 'string') errors.push(typeInvalid(`${path}.${field}[${key}]`, value, 'must be a string'));
-    }
-  }
-  for (const field of [
-    'name',
-    'generateName',
-    'namespace',
-    'uid',
-    'resourceVersion',
-    'creationTimestamp',
-    'deletionTimestamp',
-  ]) {
-    const value = metadata[field] ?? '';
-    if (typeof value !== 'string') errors.push(typeInvalid(`${path}.${field}`, value, 'must be a string'));
-  }
-  const finalizers = metadata['finalizers'] ?? [];
-  if (!Array.isArray(finalizers) || finalizers.some((finalizer) => typeof finalizer !== 'string')) {
-    errors.push(typeInvalid(`${path}.finalizers`, finalizers, 'must be a list of strings'));
-  }
-  const references = metadata['ownerReferences'] ?? [];
-  if (!Array.isArray(references) || !references.every(isReferenceShape)) {
-    errors.push(typeInvalid(`${path}.ownerReferences`, references, 'must be a list of owner references'));
-  }
-  return errors;
-}
-
 function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[] {
   const errors: FieldError[] = [];
   if ((metadata.generation ?? 0) < 0) {
@@ -173,15 +136,6 @@ function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[
     ...validateOwnerReferences(metadata.ownerReferences ?? [], `${path}.ownerReferences`),
     ...validateFinalizers(metadata.finalizers ?? [], `${path}.finalizers`),
   ];
-}
-
-function isReferenceShape(reference: Json): boolean {
-  if (!isJsonObject(reference)) return false;
-  const areTexts = ['apiVersion', 'kind', 'name', 'uid'].every((field) => typeof (reference[field] ?? '') === 'string');
-  const areFlags = ['controller', 'blockOwnerDeletion'].every(
-    (field) => typeof (reference[field] ?? true) === 'boolean',
-  );
-  return areTexts && areFlags;
 }
 
 /** How Go prints a list of strings with %#v. */

@@ -44,14 +44,6 @@ export function base36(hex: string): string {
 }
 
 /** The key that a reserved label key of a tenant gets on the host. */
-export function hostLabelKey(key: string, virtualCluster: string, prefix = 'vcluster.loft.sh/label'): string {
-  return safeConcatName(prefix, virtualCluster, 'x', sha256Hex(key).slice(0, hashDigits));
-}
-
-export function clusterScopedHostName(name: string, hostNamespace: string, virtualCluster: string): string {
-  return name === '' ? '' : safeConcatName('vcluster', name, 'x', hostNamespace, 'x', virtualCluster);
-}
-
-export function clusterMarker(hostNamespace: string, virtualCluster: string): string {
-  return safeConcatName(hostNamespace, 'x', virtualCluster);
+export function hostLabelKey(key: string, virtualCluster: string): string {
+  return safeConcatName('vcluster.loft.sh/label', virtualCluster, 'x', sha256Hex(key).slice(0, hashDigits));
 }

@@ -36,11 +36,6 @@ export interface KubeObject {
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
 
-export interface WatchEvent {
-  type: WatchEventType;
-  object: KubeObject;
-}
-
 /** namespace/name, the one spelling of a key in this house. */
 export type Key = string;
 

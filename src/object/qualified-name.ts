@@ -83,18 +83,6 @@ export function labelValueProblems(value: string): string[] {
   return problems;
 }
 
-/** Names of container and service ports. */
-export function portNameProblems(value: string): string[] {
-  const problems = lengthProblems(value, 15, 'characters');
-  if (!/^[-a-z0-9]+$/.test(value)) {
-    problems.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
-  }
-  if (!/[a-z]/.test(value)) problems.push('must contain at least one letter (a-z)');
-  if (value.includes('--')) problems.push('must not contain consecutive hyphens');
-  if (value.startsWith('-') || value.endsWith('-')) problems.push('must not begin or end with a hyphen');
-  return problems;
-}
-
 function lengthProblems(value: string, maxBytes: number, unit: 'bytes' | 'characters'): string[] {
   return Buffer.byteLength(value) > maxBytes ? [`must be no more than ${maxBytes} ${unit}`] : [];
 }

@@ -10,7 +10,6 @@ export type StatusReason =
   | 'Conflict'
   | 'Gone'
   | 'Invalid'
-  | 'ServerTimeout'
   | 'StoreReadError'
   | 'Timeout'
   | 'TooManyRequests'
@@ -58,12 +57,6 @@ export interface GroupResource {
 /** `endpoints`, `leases.coordination.k8s.io`. */
 export function groupResourceText({ group, resource }: GroupResource): string {
   return group === '' ? resource : `${resource}.${group}`;
-}
-
-export function isStatus(value: unknown): value is Status {
-  return (
-    typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Status' && 'apiVersion' in value
-  );
 }
 
 /** What a successful delete answers. */
@@ -183,12 +176,6 @@ export function tooLargeResourceVersion(wanted: number, current: number, retryAf
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
   return failure(504, 'Timeout', message, { causes, retryAfterSeconds });
-}
-
-export function serverTimeout(resource: GroupResource, operation: string, retryAfterSeconds = 0): Status {
-  const what = groupResourceText(resource);
-  const message = `The ${operation} operation against ${what} could not be completed at this time, please try again.`;
-  return failure(500, 'ServerTimeout', message, { ...about(resource, operation), ...retryAfter(retryAfterSeconds) });
 }
 
 export function tooManyRequests(message: string, retryAfterSeconds: number): Status {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileMappings, mappingProblems, matchWildcard } from '../../src/config/namespace-mappings.ts';
+import { compileMappings, mappingProblems } from '../../src/config/namespace-mappings.ts';
 import { fixtures } from './loading.ts';
 
 const vectors = JSON.parse(readFileSync(join(fixtures, 'namespace-mappings.json'), 'utf8')) as {
@@ -10,7 +10,6 @@ const vectors = JSON.parse(readFileSync(join(fixtures, 'namespace-mappings.json'
   hostNamespace: string;
   byName: Record<string, string>;
   hostToVirtual: Record<string, string | null>;
-  wildcards: { name: string; pattern: string; piece: string | null }[];
 };
 const context = { virtualClusterName: 'my-vc', hostNamespace: 'hns', mappingsOnly: false };
 
@@ -129,11 +128,5 @@ describe('mappingProblems()', () => {
     expect(words({ '*': 'h-*', narrow: 'h-narrow' })).toEqual([]);
     expect(words({ 'a-*': 'h-*', 'b-*': 'h-b-*' })).toEqual(['warns: host namespaces that only one mapping reaches']);
     expect(words({ 'a-*': 'h-*', 'a-b-*': 'h-b-*' })).toEqual([]);
-  });
-});
-
-describe('matchWildcard()', () => {
-  it.each(vectors.wildcards)('$name against $pattern is $piece', ({ name, pattern, piece }) => {
-    expect(matchWildcard(name, pattern)).toBe(piece ?? undefined);
   });
 });

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  everyLabelSet,
-  type LabelSelectorObject,
   type LabelSelectorResult,
-  labelSelectorOf,
   labelSelectorText,
   matchesLabels,
   parseLabelSelector,
@@ -26,23 +23,13 @@ describe('parseLabelSelector()', () => {
     },
   );
 
+  it('takes an empty one for everything', () => {
+    expect(outcome(parseLabelSelector(''))).toEqual({ matches: true });
+  });
+
   it('never takes an inherited member for a label', () => {
     const result = parseLabelSelector('constructor');
     expect(result.ok && matchesLabels(result.selector, {})).toBe(false);
     expect(result.ok && matchesLabels(result.selector, undefined)).toBe(false);
-  });
-});
-
-describe('labelSelectorOf()', () => {
-  it.each(cases<{ selector: LabelSelectorObject; error?: string; matches?: boolean }>('label-selector-objects'))(
-    'reads, matches and refuses as Kubernetes does: $selector',
-    ({ selector, ...expected }) => {
-      expect(outcome(labelSelectorOf(selector))).toEqual(expected);
-    },
-  );
-
-  it('an empty one matches everything', () => {
-    expect(labelSelectorOf({})).toEqual({ ok: true, selector: everyLabelSet });
-    expect(matchesLabels(everyLabelSet, undefined)).toBe(true);
   });
 });

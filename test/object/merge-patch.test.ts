@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { copyJson, type Json } from '../../src/object/json.ts';
-import { applyMergePatch, createMergePatch } from '../../src/object/merge-patch.ts';
+import { applyMergePatch } from '../../src/object/merge-patch.ts';
 
 // The examples of RFC 7396, appendix A.
 const examples: [value: Json, mergePatch: Json, result: Json][] = [
@@ -56,33 +56,5 @@ describe('applyMergePatch()', () => {
     expect(Object.getPrototypeOf(result)).toBe(Object.prototype);
     expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":true}}');
     expect('polluted' in {}).toBe(false);
-  });
-});
-
-describe('createMergePatch()', () => {
-  it('turns before into after, whatever they are', () => {
-    fc.assert(
-      fc.property(json, json, (before, after) => {
-        const mergePatch = createMergePatch(before, after);
-        expect(mergePatch === undefined ? before : applyMergePatch(before, mergePatch)).toEqual(after);
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('is undefined for equal values, and names only what changed', () => {
-    fc.assert(
-      fc.property(json, (value) => {
-        expect(createMergePatch(value, copyJson(value))).toBeUndefined();
-      }),
-    );
-    const before = { metadata: { labels: { a: '1', b: '2' }, name: 'x' }, subsets: [1] };
-    const after = { metadata: { labels: { a: '1', c: '3' }, name: 'x' }, subsets: [1] };
-    expect(createMergePatch(before, after)).toEqual({ metadata: { labels: { b: null, c: '3' } } });
-  });
-
-  it('removes what becomes null', () => {
-    expect(createMergePatch({ a: 1 }, { a: null })).toEqual({ a: null });
-    expect(createMergePatch({}, { a: { b: null, c: 1 } })).toEqual({ a: { c: 1 } });
   });
 });

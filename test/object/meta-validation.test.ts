@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { metaShapeErrors, validateMeta, validateMetaUpdate } from '../../src/object/meta-validation.ts';
+import { validateMeta, validateMetaUpdate } from '../../src/object/meta-validation.ts';
 import type { ObjectMeta } from '../../src/object/object.ts';
 import { invalid } from '../../src/object/status.ts';
 import { cases } from './fixture.ts';
@@ -49,24 +49,5 @@ describe('validateMetaUpdate()', () => {
     expect(validateMetaUpdate({ ...deleted, finalizers: ['g.h/i'] }, deleted)).toMatchObject([
       { path: 'metadata.finalizers', type: 'FieldValueForbidden' },
     ]);
-  });
-});
-
-describe('metaShapeErrors()', () => {
-  const shapes: [shape: unknown, paths: string[]][] = [
-    [{}, []],
-    [{ name: 'x', labels: { a: 'b' }, annotations: null, finalizers: ['x'], ownerReferences: [{ name: 'x' }] }, []],
-    ['x', ['metadata']],
-    [null, ['metadata']],
-    [{ labels: ['a'], annotations: 'x' }, ['metadata.labels', 'metadata.annotations']],
-    [{ labels: { a: 1, b: 'x' } }, ['metadata.labels[a]']],
-    [{ name: 1, uid: {} }, ['metadata.name', 'metadata.uid']],
-    [
-      { finalizers: [1], ownerReferences: [{ controller: 'yes' }] },
-      ['metadata.finalizers', 'metadata.ownerReferences'],
-    ],
-  ];
-  it.each(shapes)('%j has its faults at %j', (shape, paths) => {
-    expect(metaShapeErrors(shape).map(({ path }) => path)).toEqual(paths);
   });
 });

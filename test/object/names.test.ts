@@ -1,18 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import {
-  base36,
-  clusterMarker,
-  clusterScopedHostName,
-  generatedName,
-  hostLabelKey,
-  hostName,
-} from '../../src/object/names.ts';
+import { base36, generatedName, hostLabelKey, hostName } from '../../src/object/names.ts';
 
 interface NameVectors {
   names: { name: string; namespace: string; vcluster: string; host: string; generated: string }[];
   labelKeys: { key: string; vcluster: string; host: string }[];
-  markerLabelCluster: { hostNamespace: string; vcluster: string; value: string }[];
 }
 const vectors: NameVectors = JSON.parse(
   readFileSync(new URL('../../fixtures/object/names.json', import.meta.url), 'utf8'),
@@ -31,10 +23,6 @@ describe('names', () => {
     expect(hostLabelKey(row.key, row.vcluster)).toBe(row.host);
   });
 
-  it.each(vectors.markerLabelCluster)('clusterMarker() of $hostNamespace/$vcluster', (row) => {
-    expect(clusterMarker(row.hostNamespace, row.vcluster)).toBe(row.value);
-  });
-
   // The table of worked vectors: fn, arguments, expected.
   const table: [string, string][] = [
     [hostName({ name: '', namespace: 'default' }, 'my-vcluster'), ''],
@@ -47,13 +35,6 @@ describe('names', () => {
     [hostName({ name: `${'k'.repeat(51)}-tail`, namespace: 'default' }, 'vc'), `${'k'.repeat(51)}--d9b7c6bcb9`],
     [generatedName({ name: 'svc-75', namespace: 'default' }, 'vc'), 'v02vk4t59jhuew'],
     [generatedName({ name: '', namespace: 'default' }, 'vc'), ''],
-    [clusterScopedHostName('standard', 'test', 'suffix'), 'vcluster-standard-x-test-x-suffix'],
-    [
-      clusterScopedHostName('p'.repeat(50), 'vcluster-my-vcluster', 'my-vcluster'),
-      `vcluster-${'p'.repeat(43)}-24bb578e22`,
-    ],
-    [clusterMarker('t'.repeat(50), 'v'.repeat(20)), `${'t'.repeat(50)}-x-91cdc5983f`],
-    [hostLabelKey('team', 'suffix', 'vcluster.loft.sh/ns-label'), 'vcluster.loft.sh/ns-label-suffix-x-ca8b22d0db'],
     [base36('0016cc66'), base36('0016cc66').padStart(1, '0')],
     [base36('00'), '0'],
     [base36('0000ff'), '0073'],

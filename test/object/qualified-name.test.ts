@@ -5,7 +5,6 @@ import {
   dnsSubdomainProblems,
   labelKeyProblems,
   labelValueProblems,
-  portNameProblems,
 } from '../../src/object/qualified-name.ts';
 import { cases } from './fixture.ts';
 
@@ -15,7 +14,6 @@ describe('names, label keys and label values', () => {
       key: labelKeyProblems(text),
       label: dnsLabelProblems(text),
       label1035: dns1035LabelProblems(text),
-      port: portNameProblems(text),
       subdomain: dnsSubdomainProblems(text),
       value: labelValueProblems(text),
     }).toEqual(expected);
