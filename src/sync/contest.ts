@@ -12,7 +12,7 @@ const quietMs = 60_000;
 /** Beyond it, records that have been quiet long enough are swept out: names are a tenant's to invent. */
 const recordLimit = 1000;
 
-interface Record {
+interface Repairs {
   repairsMs: number[];
   contestedSinceMs: number | undefined;
   manager: string | undefined;
@@ -26,7 +26,7 @@ export interface ContestView {
 
 export class Contest {
   readonly #clock: Clock;
-  readonly #records = new Map<Key, Record>();
+  readonly #records = new Map<Key, Repairs>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -77,10 +77,6 @@ export class Contest {
       }
     }
     return views;
-  }
-
-  isContested(key: Key): boolean {
-    return this.contested().some((view) => view.key === key);
   }
 
   forget(key: Key): void {

@@ -24,6 +24,10 @@ export interface EventRecorder {
 
 /** Kubernetes refuses longer messages. */
 const messageLimit = 1024;
+/** Of the object's name in that of the event: with the digest behind it the API server's 253 characters are enough. */
+const shownOfName = 200;
+/** Hexadecimal digits: names of two events meet once in 2^64. */
+const digestLength = 16;
 /** The same news about the same object is repeated at most this often. */
 const repeatMs = 5 * 60_000;
 /** Tokens for new events: a storm of refusals must not become a storm of writes. */
@@ -68,7 +72,7 @@ export function createEventRecorder(options: {
       .replace(/\.\d+Z$/, 'Z');
     const count = (before?.count ?? 0) + 1;
     const name =
-      before?.name ?? `${place.name.slice(0, 200)}.${digest(`${note.uid}${note.reason}${time}${clock.now()}`)}`;
+      before?.name ?? `${place.name.slice(0, shownOfName)}.${digest(`${note.uid}${note.reason}${time}${clock.now()}`)}`;
     remember({ name, message: note.message, count, atMs: clock.now() }, note);
     const message = note.message.slice(0, messageLimit);
     if (before !== undefined) {
@@ -78,7 +82,7 @@ export function createEventRecorder(options: {
         { count, lastTimestamp: time, message },
       );
       // Events live an hour; a merged one that is gone is written anew.
-      if (patched.kind !== 'notFound') return report(patched.kind === 'ok' ? 'merged' : 'failed');
+      if (patched.kind !== 'notFound') return onOutcome(patched.kind === 'ok' ? 'merged' : 'failed');
     }
     const answer = await writer.create(eventsResource, {
       apiVersion: 'v1',
@@ -103,7 +107,7 @@ export function createEventRecorder(options: {
     });
     if (answer.kind !== 'ok')
       log.debug({ room: 'sync', key: note.key, reason: note.reason, answer: answer.kind }, 'event was not written');
-    report(answer.kind === 'ok' ? 'written' : 'failed');
+    onOutcome(answer.kind === 'ok' ? 'written' : 'failed');
   };
 
   const remember = (entry: Told, note: EventNote): void => {
@@ -113,16 +117,14 @@ export function createEventRecorder(options: {
     if (told.size > memoryLimit) told.delete(told.keys().next().value as string);
   };
 
-  const report = (outcome: 'written' | 'merged' | 'dropped' | 'failed'): void => onOutcome(outcome);
-
   return {
     record(note) {
       const before = told.get(`${note.key} ${note.reason}`);
       if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
-      if (!takeToken()) return report('dropped');
+      if (!takeToken()) return onOutcome('dropped');
       send(note, before).catch((error: unknown) => {
         log.error({ room: 'sync', key: note.key, err: error }, 'recording an event failed');
-        report('failed');
+        onOutcome('failed');
       });
     },
     forget(key) {
@@ -133,5 +135,5 @@ export function createEventRecorder(options: {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return createHash('sha256').update(text).digest('hex').slice(0, digestLength);
 }

@@ -1,10 +1,20 @@
 // The series of the sync room, all of them at zero from the start.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
+import type { Outcome, RefuseReason } from './step.ts';
 
-const refuseReasons = ['HostNameTaken', 'NotOwned', 'NameCollision', 'AddressRefused', 'HostRefused', 'Forbidden'];
-const states = ['inSync', 'ineligible', 'refused', 'waiting', 'left', 'retry'];
-const requestKinds = ['create', 'patch', 'remove', 'get', 'virtualPatch'];
+/** As records, so that the compiler misses what is missing here. */
+const refuseReasons: Record<RefuseReason, 0> = {
+  HostNameTaken: 0,
+  NotOwned: 0,
+  NameCollision: 0,
+  AddressRefused: 0,
+  HostRefused: 0,
+  Forbidden: 0,
+  PatchFailed: 0,
+};
+const states: Record<Outcome['kind'], 0> = { inSync: 0, ineligible: 0, refused: 0, waiting: 0, left: 0, retry: 0 };
+const requestKinds = ['create', 'patch', 'remove', 'virtualPatch'];
 const eventOutcomes = ['written', 'merged', 'dropped', 'failed'];
 
 export interface SyncMetrics {
@@ -46,7 +56,7 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
     }),
     requests: new Counter({
       name: 'hostward_sync_requests_total',
-      help: 'Requests that sync decided on',
+      help: 'Writes that sync decided on and that were answered',
       labelNames: ['request'],
       registers,
     }),
@@ -88,8 +98,8 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
       registers,
     }),
   };
-  for (const reason of refuseReasons) metrics.refused.set({ reason }, 0);
-  for (const state of states) metrics.objects.set({ state }, 0);
+  for (const [reason, none] of Object.entries(refuseReasons)) metrics.refused.set({ reason }, none);
+  for (const [state, none] of Object.entries(states)) metrics.objects.set({ state }, none);
   for (const request of requestKinds) metrics.requests.inc({ request }, 0);
   for (const outcome of eventOutcomes) metrics.events.inc({ outcome }, 0);
   return metrics;

@@ -3,7 +3,7 @@ import { Counter } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 
 export interface PatchCounts {
-  evaluated(patch: number, values: number, errors: number): void;
+  evaluated(patch: number, values: number): void;
   changed(patch: number, changes: number): void;
   failed(patch: number, kind: string): void;
   /** None of the patches alone can be blamed. */

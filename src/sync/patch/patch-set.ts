@@ -5,6 +5,7 @@ import type { PatchEntry, PatchReference } from '../../config/settings.ts';
 import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
 import { type CompiledPath, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
+import type { KeyOwner } from '../merge-keys.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
@@ -36,9 +37,6 @@ export interface PatchFault {
   message: string;
   fix: string;
 }
-
-/** Who may change a key that patches touch. `shared` = both sides, through the pair of expressions if there is one. */
-export type KeyOwner = 'shared' | 'virtual' | 'host';
 
 export interface PatchSet {
   patches: readonly CompiledPatch[];

@@ -5,6 +5,7 @@ import { useOf } from '../../expression/context-use.ts';
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
+import { equalJson } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';
 import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -25,8 +26,11 @@ import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObj
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
-  /** seesHost: the host object was asked for something on the way. */
-  ({ kind: 'patched'; draft: Draft; seesHost: boolean } | { kind: 'failed'; failure: PatchFailure }) & {
+  /** seesHost: the host object was asked for something on the way. lapse: a patch failed and its policy lets that pass. */
+  (
+    | { kind: 'patched'; draft: Draft; seesHost: boolean; lapse?: PatchFailure | undefined }
+    | { kind: 'failed'; failure: PatchFailure }
+  ) & {
     /** Objects that the host object will name; of a failed pass, those found before it failed. */
     references: readonly FoundReference[];
   };
@@ -71,7 +75,7 @@ export class Patcher {
     const wholeOwners = { labels: new Map(), annotations: new Map() };
     // What the first try made is what there is to explain, and then which of it did not stand.
     const trace = givenUp.size === 0 ? this.#options.trace : undefined;
-    const fresh = { view, kept: new Kept(), wholeOwners, references: [], writes: [], hasFailed: false };
+    const fresh = { view, kept: new Kept(), wholeOwners, references: [], writes: [], lapse: undefined };
     const pass: Pass = { ...input, ...fresh, givenUp, trace };
     const { references } = pass;
     const going = this.set.patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
@@ -90,11 +94,11 @@ export class Patcher {
     const payload = pass.kept.keepsPayload && input.host ? translation.kind.payloadOf(input.host) : read.payload;
     const problem = problemOfResult({ labels, annotations, payload });
     if (problem !== undefined) return wrong(problem);
-    const result = { labels, annotations, payload };
+    const result = { labels, annotations, payload: translation.kind.asStored(payload) };
     // A patch that failed may go through the next time.
-    const seesHost = !this.#isOfDraftAlone || pass.hasFailed || givenUp.size > 0;
+    const seesHost = !this.#isOfDraftAlone || pass.lapse !== undefined;
     if (!seesHost) this.#made.set(draft, { wholeOwners, result });
-    return { kind: 'patched', draft: this.#draftOf(pass, result), references, seesHost };
+    return { kind: 'patched', draft: this.#draftOf(pass, result), references, seesHost, lapse: pass.lapse };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -142,7 +146,7 @@ export class Patcher {
     pass: Pass,
   ): Failed | undefined {
     const { matches, isWhole, values } = answer;
-    this.#options.counts.evaluated(patch.index, matches.values.length, answer.errors.length);
+    this.#options.counts.evaluated(patch.index, matches.values.length);
     if (answer.errors.length > 0) return this.#fallBack({ patch, matches, errors: answer.errors }, pass);
     const isOfMap = patch.path.segments.length < 3;
     const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
@@ -159,15 +163,19 @@ export class Patcher {
   }
 
   #fallBack(plain: Failed, pass: Pass): Failed | undefined {
-    pass.hasFailed = true;
     const failed = withPlaces(plain, pass.view);
     const { patch } = failed;
     this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
     traceFailure(failed, this.#options.trace);
-    if (patch.entry.onError === 'skip') return undefined;
+    const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
-    if (patch.entry.onError !== 'keepLast' || !mayKeep) return failed;
-    pass.kept.add(patch, failed.matches);
+    if (onError === 'fail' || (onError === 'keepLast' && !mayKeep)) return failed;
+    if (onError === 'keepLast') pass.kept.add(patch, failed.matches);
+    if (pass.lapse === undefined) {
+      const failure = this.#say(failed, 'expression');
+      const instead = onError === 'skip' ? 'the value is left as it is' : 'the host keeps its value';
+      pass.lapse = { ...failure, message: `${failure.message}; ${instead}` };
+    }
     return undefined;
   }
 
@@ -186,6 +194,8 @@ export class Patcher {
       values.push(translated.value);
     }
     traceResults(patch, { matches, values }, pass.trace);
+    this.#options.counts.evaluated(patch.index, matches.values.length);
+    this.#options.counts.changed(patch.index, changesOf(matches, values));
     writeResults(matches, values);
     pass.writes.push({ patch, matches, values, before: undefined });
     return undefined;
@@ -206,7 +216,7 @@ export class Patcher {
       const { at, message } = written;
       return this.#fallBack(faultOf(patch, matches, message, at), pass);
     }
-    this.#options.counts.evaluated(patch.index, matches.values.length, 0);
+    this.#options.counts.evaluated(patch.index, matches.values.length);
     this.#options.counts.changed(patch.index, written.changes);
     pass.references.push(...written.found);
     pass.writes.push({ patch, matches, values: undefined, before: undefined });
@@ -289,6 +299,11 @@ interface WrongResult {
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
+}
+
+/** A translation is a new value each time, also where it says the same as before. */
+function changesOf({ values: before }: Matches, after: readonly unknown[]): number {
+  return before.filter((value, at) => !equalJson(value, after[at])).length;
 }
 
 function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {

@@ -122,7 +122,7 @@ async function evaluateBack(
   for (const [at, { patch, matches }] of asked.entries()) {
     const result = results[at];
     if (result === undefined) continue;
-    options.counts.evaluated(patch.index, matches.values.length, result.errors.length);
+    options.counts.evaluated(patch.index, matches.values.length);
     if (result.errors.length === 0) {
       traceResults(patch, { matches, values: result.results }, options.trace);
       options.counts.changed(patch.index, changesOf(writeResults(matches, result.results)));

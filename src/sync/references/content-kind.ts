@@ -7,7 +7,7 @@ import type { ResourceRef } from '../../cluster/writer.ts';
 import { equalJson } from '../../object/json.ts';
 import type { KubeObject, OwnerReference } from '../../object/object.ts';
 import { identityOf, isFilled } from '../kind.ts';
-import { importableLabel, importedFromKey, markerLabel } from '../words.ts';
+import { importableLabel, importedFromKey, isReserved, markerLabel } from '../words.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';
@@ -93,7 +93,7 @@ export function digestOf({ data, binaryData }: Content): string {
 
 export function projectHostContent(object: KubeObject): HostContent {
   const { annotations, ownerReferences } = object.metadata;
-  const kept = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => isBookkeeping(key)));
+  const kept = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => isReserved(key)));
   return {
     ...carrierOf(object),
     content: keptContentOf(object),
@@ -113,10 +113,6 @@ export function projectImportable(object: KubeObject, virtualCluster: string): H
   if (labels?.[importableLabel] !== 'true' || labels[markerLabel] === virtualCluster) return undefined;
   const item = projectHostContent(object);
   return isToken(item.content) ? undefined : item;
-}
-
-function isBookkeeping(key: string): boolean {
-  return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }
 
 function carrierOf(object: KubeObject): Carrier {
