@@ -28,7 +28,8 @@ const files: Files = {
       await rename(draft, path);
     } catch (fault) {
       await rm(draft, { force: true });
-      throw fault;
+      // Nobody asked for the draft.
+      throw Object.assign(fault as Error, { path });
     }
   },
   makeFolder: async (path, { mode } = {}) => void (await mkdir(path, { recursive: true, mode: mode ?? 0o755 })),

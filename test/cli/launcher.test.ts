@@ -59,6 +59,15 @@ describe('the launcher', () => {
     });
   });
 
+  it('names the file that was asked for when it cannot be written', () => {
+    const cases = fileURLToPath(new URL('../../fixtures/patches/drop-a-field', import.meta.url));
+    const report = join(folder, 'nowhere', 'report.xml');
+    expect(start(launcher, undefined, 'test', cases, '--junit', report)).toMatchObject({
+      status: 1,
+      stderr: `hostward: cannot open "${report}": there is no such file or folder\n`,
+    });
+  });
+
   it('prints all of it into a pipe, however much that is and however late it is read', async () => {
     const objects = join(folder, 'many.json');
     const items = Array.from({ length: 3000 }, (_, index) => ({ kind: 'Endpoints', metadata: { name: `e-${index}` } }));
