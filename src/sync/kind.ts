@@ -52,6 +52,8 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   /** The host payload by the virtual side alone, before patches. */
   translate(virtual: V, placement: Placement): Payload;
   payloadOf(host: H): Payload;
+  /** A valid payload that a patch made, as the API server will store it. */
+  asStored(payload: Payload): Payload;
   /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
   /** The same endpoints in another order or grouping. */

@@ -79,6 +79,28 @@ describe('hostward render, with patches', () => {
     expect(err).toContain('has no copy on the host: the address policy refuses "10.9.7.1"');
   });
 
+  it('makes of a patched object what the API server will store: no subset without an address, no empty name', async () => {
+    const config = `sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: subsets[*].addresses[*]
+          expression: 'value.ip.startsWith("10.9.") ? null : value'
+        - path: subsets[*].ports[*]
+          expression: '({...value, name: "", protocol: undefined})'
+          onMissing: create
+        - path: subsets[0].addresses[0].targetRef
+          expression: '({kind: "Thing", name: "", namespace: ""})'
+          onMissing: create
+`;
+    const subset = (ip: string) => ({ addresses: [{ ip }], ports: [{ name: 'main', port: 80 }] });
+    const virtual = { ...endpoints({}), subsets: [subset('10.0.0.1'), subset('10.9.0.1')] };
+    const { object, err } = await json(virtual, { config });
+    expect(err).toBe('');
+    const addresses = [{ ip: '10.0.0.1', targetRef: { kind: 'Thing' } }];
+    expect(object.subsets).toEqual([{ addresses, ports: [{ port: 80, protocol: 'TCP' }] }]);
+  });
+
   it('updates a host copy as the daemon would: keepLast keeps, edits are reverted, other keys stay', async () => {
     const { object: host } = await json(endpoints({ kept: '{"name":"good"}', 'two-way': 'v' }, '10.0.0.1'));
     host.metadata.annotations['two-way'] = 'edited';

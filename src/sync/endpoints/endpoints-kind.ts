@@ -11,7 +11,14 @@ import {
   projectVirtualEndpoints,
   type VirtualEndpoints,
 } from './items.ts';
-import { addressesOf, isSameEndpoints, isSameSubsets, normalizeSubsets, translateSubsets } from './subsets.ts';
+import {
+  addressesOf,
+  isSameEndpoints,
+  isSameSubsets,
+  normalizeSubsets,
+  storedSubsets,
+  translateSubsets,
+} from './subsets.ts';
 
 export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   apiVersion: 'v1',
@@ -28,6 +35,7 @@ export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   },
   translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
   payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
+  asStored: (payload) => ({ subsets: storedSubsets(subsetsOf(payload)) }),
   payloadChange(desired, host, { ignoreOrder }) {
     const wanted = normalizeSubsets(subsetsOf(desired));
     const found = subsetsOf(host);

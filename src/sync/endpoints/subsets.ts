@@ -50,6 +50,29 @@ export function normalizeSubsets(subsets: readonly EndpointSubset[] | undefined)
   return kept;
 }
 
+/** The same for what a patch may have made: an empty name, and an empty part of a reference, are stored as none. */
+export function storedSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
+  return normalizeSubsets(subsets).map((subset) => ({
+    ...subset,
+    ...(subset.addresses && { addresses: subset.addresses.map(storedAddress) }),
+    ...(subset.notReadyAddresses && { notReadyAddresses: subset.notReadyAddresses.map(storedAddress) }),
+    ...(subset.ports && { ports: subset.ports.map(storedPort) }),
+  }));
+}
+
+function storedAddress(address: EndpointAddress): EndpointAddress {
+  const { targetRef } = address;
+  if (targetRef === undefined || !Object.values(targetRef).includes('')) return address;
+  const kept = Object.entries(targetRef).filter(([, value]) => value !== '');
+  return { ...address, targetRef: Object.fromEntries(kept) };
+}
+
+function storedPort(port: EndpointPort): EndpointPort {
+  if (port.name !== '') return port;
+  const { name: _, ...kept } = port;
+  return kept;
+}
+
 function withDefaultProtocol(port: EndpointPort): EndpointPort {
   return port.protocol ? port : { ...port, protocol: 'TCP' };
 }

@@ -134,6 +134,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 
 export function shapeOf(value: unknown): string {
   if (value === null) return 'null';
+  if (value === undefined) return 'none';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
