@@ -2,8 +2,8 @@
 // is a private copy. Anything else would be state, or an attempt at it; the frozen realm would refuse it at run time.
 import type { AnyNode, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { freeNames } from './builtins.ts';
-import { rootOf, writtenKey } from './context-use.ts';
 import { realmLimits } from './limits.ts';
+import { rootOf, writtenKey } from './member-chain.ts';
 import type { Scope } from './scope.ts';
 
 export interface TargetFault {

@@ -13,7 +13,7 @@ import type {
   TryStatement,
   VariableDeclaration,
 } from 'acorn';
-import { writtenKey } from './context-use.ts';
+import { writtenKey } from './member-chain.ts';
 
 export function generate(tree: Expression): string {
   return expression(tree);

@@ -20,9 +20,10 @@ import {
   removedMethods,
   rewritePrefix,
 } from './builtins.ts';
-import { addUse, type ContextUse, emptyUse, keysOf, rootOf, writtenKey } from './context-use.ts';
+import { addUse, type ContextUse, emptyUse } from './context-use.ts';
 import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 import { expressionLimits } from './limits.ts';
+import { keysOf, rootOf, writtenKey } from './member-chain.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
 import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 

@@ -3,8 +3,9 @@
 import type { AnyNode, MemberExpression } from 'acorn';
 import { nearestKey } from '../object/nearest-key.ts';
 import type { CompiledExpression } from './compile.ts';
-import { useOf, writtenKey } from './context-use.ts';
+import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { writtenKey } from './member-chain.ts';
 import { childrenOf } from './scope.ts';
 
 export interface ExpressionSite {

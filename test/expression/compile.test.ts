@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../src/expression/compile.ts';
-import { type ContextUse, rootOf } from '../../src/expression/context-use.ts';
+import type { ContextUse } from '../../src/expression/context-use.ts';
 import { generate, sourceIndexAt } from '../../src/expression/generate.ts';
 import { lintExpression } from '../../src/expression/lint.ts';
+import { rootOf } from '../../src/expression/member-chain.ts';
 import { compiled, evaluateOne, evaluator, fixture } from './bed.ts';
 
 interface Refused {
