@@ -67,8 +67,8 @@ class CombinedWindow<T extends Item> implements Window<T> {
     for (const part of this.#parts.values()) yield* part.keys();
   }
 
-  async relist(reason: string, withinMs?: number): Promise<void> {
-    await Promise.all([...this.#parts.values()].map((part) => part.relist(reason, withinMs)));
+  async relist(reason: string): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => part.relist(reason)));
   }
 
   remember(object: KubeObject): void {
@@ -171,8 +171,8 @@ class NarrowedWindow<T extends Item> implements Window<T> {
     for (const key of this.#wide.keys()) if (this.#shows(key)) yield key;
   }
 
-  relist(reason: string, withinMs?: number): Promise<void> {
-    return this.#wide.relist(reason, withinMs);
+  relist(reason: string): Promise<void> {
+    return this.#wide.relist(reason);
   }
 
   remember(object: KubeObject): void {

@@ -47,7 +47,12 @@ export interface ReflectorOptions<T extends Item> {
 const healthyMs = 10_000;
 /** Keys told to listeners between two looks at the rest of the process. */
 const sliceKeys = 1_000;
+/** One object at most: a server that takes longer for it is in no state to be believed. */
 const versionCheckTimeoutMs = 15_000;
+/** The numbers of client-go: a watch that hangs and nobody notices ends by itself. */
+const shortestWatchSeconds = 300;
+/** Without it all watches of all daemons would end together for ever after a restart of the server. */
+const watchSpreadSeconds = 300;
 
 export class Reflector<T extends Item> {
   #options: ReflectorOptions<T>;
@@ -251,8 +256,7 @@ export class Reflector<T extends Item> {
       if (problem !== undefined) return afterWatch(problem, this.#history(startMs), random);
     }
     this.#enter({ kind: 'watching', resourceVersion: this.#streamVersion });
-    // Spread over five minutes, or all watches of all daemons would end together for ever after a restart of the server.
-    const timeoutSeconds = 300 + Math.floor(random() * 300);
+    const timeoutSeconds = shortestWatchSeconds + Math.floor(random() * watchSpreadSeconds);
     let wasOpened = false;
     const end = await watchOnce({
       connection,

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
 import { excerpt } from './errors.ts';
+import { maxRetryAfterMs } from './retry-after.ts';
 
 export interface HttpResponse {
   status: number;
@@ -80,7 +81,7 @@ function isTooLarge(status: StatusBody): boolean {
 }
 
 function secondsToMs(seconds: unknown): number | undefined {
-  return typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, 60_000) : undefined;
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined;
 }
 
 function redirected(response: HttpResponse): string {

@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { KubeObject, WatchEventType } from '../object/object.ts';
 import { excerpt } from './errors.ts';
+import { maxRetryAfterMs } from './retry-after.ts';
 
 /** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
 export const lineLimitBytes = 4 * 1024 * 1024;
@@ -102,7 +103,7 @@ function errorOf(status: Record<string, unknown>): Decoded {
   return {
     kind: 'error',
     code: typeof status['code'] === 'number' ? status['code'] : 0,
-    retryAfterMs: typeof seconds === 'number' && seconds > 0 ? Math.min(seconds, 60) * 1000 : undefined,
+    retryAfterMs: typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined,
     message: `the watch says: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
   };
 }

@@ -42,8 +42,8 @@ export interface Window<T extends Item> {
   has(key: Key): boolean;
   readonly size: number;
   keys(): IterableIterator<Key>;
-  /** Starts a list within `withinMs` (default 1000) and resolves when it has been swapped in. */
-  relist(reason: string, withinMs?: number): Promise<void>;
+  /** Starts a list at once, unless it has to wait after a failure, and resolves when it has been swapped in. */
+  relist(reason: string): Promise<void>;
   /** The result of an own write: the window shows it at once and ignores older news of that key. */
   remember(object: KubeObject): void;
   /** An own delete succeeded, or a GET found nothing: gone unless something newer than `resourceVersion` is known. */
