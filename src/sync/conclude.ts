@@ -45,6 +45,7 @@ export function conclude(
       ledger.settle(key, versionOf(facts, options.generation()));
       ledger.setDifference(key, undefined);
       queue.forget(key);
+      if (facts.patchLapse?.retryAfterMs !== undefined) queue.addAfter(key, facts.patchLapse.retryAfterMs);
       break;
     case 'ineligible':
       ledger.forget(key);
@@ -83,6 +84,7 @@ function tell(
   options: ConcludeOptions,
 ): void {
   const isNews = (before === undefined ? 'inSync' : labelOf(before)) !== labelOf(outcome);
+  tellLapse(key, outcome.kind === 'refused' ? { ...facts, patchLapse: undefined } : facts, options);
   if (outcome.kind === 'refused') {
     const fields = { room: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
     if (isNews) options.log.warn(fields, 'object refused');
@@ -96,4 +98,18 @@ function tell(
   if (!isNews) return;
   const message = 'message' in outcome ? outcome.message : undefined;
   options.log.debug({ room: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
+}
+
+/** A patch that failed without failing its object: the copy is not what the configuration says, and its owner must know. */
+function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: ConcludeOptions): void {
+  const message = patchLapse?.message;
+  const before = options.ledger.setLapse(key, message);
+  if (message === before) return;
+  if (message === undefined || virtual === undefined) {
+    options.untell(key);
+    return;
+  }
+  options.log.warn({ room: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+  options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: sentence });
 }

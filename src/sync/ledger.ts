@@ -26,6 +26,8 @@ export class Ledger {
   readonly #differences = new Map<Key, Difference>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
+  /** What is said of patches that failed and were left out. */
+  readonly #lapses = new Map<Key, string>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
@@ -75,6 +77,18 @@ export class Ledger {
     const at = (share: number): number =>
       Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 100) / 100;
     return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
+  }
+
+  /** Returns what was said before. */
+  setLapse(key: Key, message: string | undefined): string | undefined {
+    const before = this.#lapses.get(key);
+    if (message === undefined) this.#lapses.delete(key);
+    else if (message !== before) this.#lapses.set(key, message);
+    return before;
+  }
+
+  get lapses(): ReadonlyMap<Key, string> {
+    return this.#lapses;
   }
 
   settle(key: Key, version: string): void {

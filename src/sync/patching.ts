@@ -39,6 +39,7 @@ export function createPatching(
         refusals,
         winner: facts.winner && world.winnerOf(facts.key),
         seesHost: patched.seesHost,
+        patchLapse: patched.lapse,
         ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
       };
       references?.note(after, isForHost(after) ? patched.references : []);

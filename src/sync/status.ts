@@ -18,7 +18,7 @@ export interface SyncStatus {
   lag: { p50Ms: number; p99Ms: number; samples: number };
   owner: string;
   deletesWithheld: number;
-  trouble: { object: Key; state: string; message: string; sinceSeconds: number }[];
+  trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
   contested: { object: Key; by: string; sinceSeconds: number }[];
   differences?: { object: Key; request: string; touches: string }[];
 }
@@ -84,6 +84,10 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
       sinceSeconds: seconds(now - sinceMs),
     });
   }
+  for (const [object, message] of sync.ledger.lapses) {
+    if (listed.length >= listLimit) break;
+    if (sync.ledger.entry(object) === undefined) listed.push({ object, state: 'inSync/PatchFailed', message });
+  }
   return listed;
 }
 
@@ -139,8 +143,13 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
-    ...(facts.patchFailure && { patchFailure: facts.patchFailure }),
-    ...(facts.virtual && facts.host && facts.draft && ownership?.kind === 'ours' && { keys: keyVerdicts(sync, facts) }),
+    ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
+    // Without its patches the draft says nothing about who wins.
+    ...(facts.patchFailure === undefined &&
+      facts.virtual &&
+      facts.host &&
+      facts.draft &&
+      ownership?.kind === 'ours' && { keys: keyVerdicts(sync, facts) }),
   };
 }
 

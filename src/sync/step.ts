@@ -49,6 +49,8 @@ export interface Facts {
   draft: Draft | undefined;
   /** Why the draft must not be used, or a host edit not taken back: a patch failed and wants its object left alone. */
   patchFailure: PatchFailure | undefined;
+  /** A patch failed, and by its policy the draft is used without it. */
+  patchLapse?: PatchFailure | undefined;
   /** What stands behind the names that the draft holds, as one text; undefined without references. */
   resolution?: string;
   /** Patches had the host copy in sight, so after a write they may come to something else. */

@@ -4,6 +4,7 @@ import type { Draft, Translation } from '../draft.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { ReferenceResolver } from '../references/names.ts';
+import type { PatchFailure } from '../step.ts';
 import type { PatchWrite } from './culprit.ts';
 import type { Kept } from './keep-last.ts';
 import type { PatchCounts } from './patch-metrics.ts';
@@ -55,6 +56,6 @@ export interface Pass extends ForwardInput {
   /** Patches that made the result of an earlier try invalid, with what was said of it, and whose policy lets it go on. */
   givenUp: ReadonlyMap<CompiledPatch, string>;
   trace: Trace | undefined;
-  /** Some patch failed, whatever its policy made of that. */
-  hasFailed: boolean;
+  /** The first patch that failed and, by its policy, does not fail its object. */
+  lapse: PatchFailure | undefined;
 }

@@ -3,6 +3,7 @@ import type { SandboxSetup } from '../../../src/expression/harness.ts';
 import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
+import { patchedObjectStatus, syncStatus } from '../../../src/sync/status.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
 
@@ -259,6 +260,57 @@ describe('failure policy', () => {
   it('skip: this entry is left out', async () => {
     await start({ patches: [failing('skip')] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
     expect(annotations(world.copy('web'))['k']).toBe('v');
+  });
+
+  it.each([
+    ['skip', 'the value is left as it is'],
+    ['keepLast', 'the host keeps its value'],
+  ] as const)('%s: the tenant and the operator are told of what was left out, once', async (onError, instead) => {
+    const expression = 'value === "bad" ? value.nope.deep : "ok-" + value';
+    const lenient = entry({ path: 'metadata.annotations.k', expression, onError });
+    await start({ patches: [lenient] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good' } }));
+    const failure = async () => (await patchedObjectStatus(world.sync, 'default/web'))?.patchFailure;
+    expect([world.eventReasons(), await failure(), syncStatus(world.sync).trouble]).toEqual([[], undefined, []]);
+    const change = (k: string, ip: string) => world.change(() => putPair(world, 'web', ip, { annotations: { k } }));
+    await change('bad', '10.0.0.2');
+    await change('bad', '10.0.0.3');
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.3');
+    const events = world.virtual.list('events');
+    expect(events.map(({ reason, count }) => [reason, count])).toEqual([['PatchFailed', 1]]);
+    expect(events[0]?.['message']).toContain(instead);
+    expect(await failure()).toMatchObject({ patch: 0, class: 'threw', message: expect.stringContaining(instead) });
+    expect(syncStatus(world.sync).trouble).toEqual([
+      { object: 'default/web', state: 'inSync/PatchFailed', message: expect.stringContaining('patch 0 failed') },
+    ]);
+    await change('good', '10.0.0.3');
+    expect([await failure(), syncStatus(world.sync).trouble]).toEqual([undefined, []]);
+  });
+
+  it('skip: what the sandbox may be to blame for is tried again by itself', async () => {
+    let isUp = false;
+    const openSandbox = (setup: SandboxSetup): Sandbox => {
+      const inner = new InProcessSandbox(setup);
+      const run = async (text: string): Promise<SandboxOutcome> =>
+        isUp ? inner.run(text) : { kind: 'unavailable', message: 'the sandbox is not running' };
+      return { start: () => inner.start(), stop: () => inner.stop(), run };
+    };
+    const patches = [entry({ path: 'metadata.annotations.k', expression: '"p-" + value', onError: 'skip' })];
+    await start({ patches, openSandbox }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    expect(annotations(world.copy('web'))['k']).toBe('v');
+    isUp = true;
+    await world.clock.advance(1_000);
+    await world.quiet();
+    expect(annotations(world.copy('web'))['k']).toBe('p-v');
+  });
+
+  it('fail: nothing is said of keys, whose winner only the patches tell', async () => {
+    await start({ patches: [] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    await world.stop();
+    world.options = { patches: [failing('fail')] };
+    await world.run();
+    const status = await patchedObjectStatus(world.sync, 'default/web');
+    expect(status).toMatchObject({ state: 'refused/PatchFailed', patchFailure: { patch: 0 } });
+    expect(status?.keys).toBeUndefined();
   });
 
   it('keepLast: the host keeps its value, on create it is as fail', async () => {
