@@ -24,8 +24,6 @@ export interface RequestFilter {
   succeeded?: boolean;
 }
 
-export const writeVerbs: readonly Verb[] = ['create', 'update', 'patch', 'delete', 'deletecollection'];
-
 export class RequestJournal {
   /** By verb, resource, namespace, user and outcome: as many as there are kinds and clients, not as there are requests. */
   #counts = new Map<string, { record: Omit<RequestRecord, 'durationMs'>; count: number }>();

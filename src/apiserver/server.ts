@@ -139,11 +139,6 @@ export class ApiServer {
     for (const watch of [...this.#watches]) watch.end();
   }
 
-  /** Breaks every connection in the middle of whatever it is doing. */
-  cutConnections(): void {
-    this.#server?.closeAllConnections();
-  }
-
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock } = this.#options;
     const startedMs = clock.now();

@@ -1,6 +1,7 @@
 // A refusal on its way to the client: one class that carries a whole Status, thrown by whoever notices and answered in one
 // place. The reasons that only a server of this API has stand here; the others come from object/status.ts.
 import {
+  badRequest as badRequestStatus,
   type GroupResource,
   groupResourceText,
   type Status,
@@ -29,7 +30,7 @@ function fault(code: number, reason: Status['reason'], message: string, details?
 }
 
 export function badRequest(message: string): StatusFault {
-  return fault(400, 'BadRequest', message);
+  return new StatusFault(badRequestStatus(message));
 }
 
 export function notAuthenticated(): StatusFault {

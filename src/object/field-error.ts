@@ -7,9 +7,7 @@ export type FieldErrorType =
   | 'FieldValueInvalid'
   | 'FieldValueNotSupported'
   | 'FieldValueForbidden'
-  | 'FieldValueTooLong'
-  | 'FieldValueTooMany'
-  | 'FieldValueTypeInvalid';
+  | 'FieldValueTooLong';
 
 export interface FieldError {
   type: FieldErrorType;
@@ -26,10 +24,6 @@ export function fieldErrorText(error: FieldError): string {
 
 export function invalidValue(path: string, value: unknown, detail: string): FieldError {
   return { type: 'FieldValueInvalid', path, message: withDetail(`Invalid value: ${shown(value)}`, detail) };
-}
-
-export function typeInvalid(path: string, value: unknown, detail: string): FieldError {
-  return { type: 'FieldValueTypeInvalid', path, message: withDetail(`Invalid value: ${shown(value)}`, detail) };
 }
 
 export function requiredValue(path: string, detail = ''): FieldError {
@@ -51,10 +45,6 @@ export function unsupportedValue(path: string, value: unknown, supported: readon
 
 export function tooLong(path: string, maxBytes: number): FieldError {
   return { type: 'FieldValueTooLong', path, message: `Too long: may not be more than ${maxBytes} bytes` };
-}
-
-export function tooMany(path: string, actual: number, max: number): FieldError {
-  return { type: 'FieldValueTooMany', path, message: `Too many: ${actual}: must have at most ${max} items` };
 }
 
 /** A string between double quotes, as Go's %q writes it for everything that occurs in names and values. */

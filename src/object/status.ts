@@ -8,7 +8,6 @@ export type StatusReason =
   | 'NotFound'
   | 'AlreadyExists'
   | 'Conflict'
-  | 'Gone'
   | 'Invalid'
   | 'StoreReadError'
   | 'Timeout'
@@ -137,11 +136,6 @@ export function forbidden(resource: GroupResource, name: string, why: string): S
   return failure(403, 'Forbidden', `${subject} is forbidden: ${why}`, about(resource, name));
 }
 
-export function methodNotAllowed(resource: GroupResource, verb: string): Status {
-  const message = `${verb} is not supported on resources of kind ${quoted(groupResourceText(resource))}`;
-  return failure(405, 'MethodNotAllowed', message, about(resource, ''));
-}
-
 export function notAcceptable(accepted: readonly string[]): Status {
   const list = accepted.join(', ');
   return failure(406, 'NotAcceptable', `only the following media types are accepted: ${list}`);
@@ -153,10 +147,6 @@ export function unsupportedMediaType(accepted: readonly string[]): Status {
   return failure(415, 'UnsupportedMediaType', message);
 }
 
-export function gone(message: string): Status {
-  return failure(410, 'Gone', message);
-}
-
 /** A resourceVersion or a continue token that is older than the history. */
 export function expired(message: string): Status {
   return failure(410, 'Expired', message);
@@ -165,10 +155,6 @@ export function expired(message: string): Status {
 /** What a watch and a list from a compacted revision are told. */
 export function tooOldResourceVersion(wanted: number, oldest: number): Status {
   return expired(`too old resource version: ${wanted} (${oldest})`);
-}
-
-export function timeout(message: string, retryAfterSeconds = 0): Status {
-  return failure(504, 'Timeout', `Timeout: ${message}`, retryAfter(retryAfterSeconds));
 }
 
 /** A revision that this server has not reached yet. */
