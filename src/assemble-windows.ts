@@ -1,5 +1,4 @@
-// Part of the front door: which host namespaces copies stand in, and the windows that are opened onto both clusters. In:
-// settings and mappings. Out: windows for sync and for references, each known by a name for people.
+// Part of the front door: the windows that are opened onto both clusters. In: settings and mappings. Out: windows for sync and for references, each known by a name for people.
 import type { Clusters } from './assemble-connections.ts';
 import { openContentWindows, type WindowScope } from './assemble-references.ts';
 import type { DaemonOptions } from './cli/rooms.ts';
@@ -8,7 +7,8 @@ import type { Connection } from './cluster/connection.ts';
 import { openWindow } from './cluster/open-window.ts';
 import type { Item, Window } from './cluster/window.ts';
 import { type ResourceRef, servicesResource } from './cluster/writer.ts';
-import { type CompiledMappings, compileMappings } from './config/namespace-mappings.ts';
+import { namedHostNamespaces } from './config/host-namespaces.ts';
+import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
 import {
@@ -23,22 +23,6 @@ import type { ContentKind } from './sync/references/content-kind.ts';
 import type { ContentWindows } from './sync/references/content-world.ts';
 import { markerLabel } from './sync/words.ts';
 import type { Windows } from './sync/world.ts';
-
-export function mappingsOf(settings: Settings): CompiledMappings | undefined {
-  const { namespaces, virtualClusterName, hostNamespace } = settings;
-  if (!namespaces.enabled) return undefined;
-  return compileMappings(namespaces.byName, {
-    virtualClusterName,
-    hostNamespace,
-    mappingsOnly: namespaces.mappingsOnly,
-  });
-}
-
-/** Host namespaces that copies may stand in; with patterns there are more, which only a wide watch shows. */
-export function hostNamespaces(mappings: CompiledMappings | undefined, hostNamespace: string): string[] {
-  if (mappings === undefined) return [hostNamespace];
-  return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [hostNamespace])])];
-}
 
 /**
  * Services of mapped host namespaces, whose names are shared with the host's own people; in its own namespace a virtual
@@ -114,7 +98,7 @@ export class DaemonWindows {
   openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
     const openHost = (scope: WindowScope): Window<HostItem> =>
       this.#open('host', kind.resource, scope, (object) => kind.projectHost(object));
-    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
     const needsOwner = this.#mappings === undefined && setOwner;
     return {
@@ -131,7 +115,7 @@ export class DaemonWindows {
 
   /** The same, for what patches refer to. */
   openContent(kind: ContentKind, { hostNamespace, virtualClusterName }: WindowSettings): ContentWindows {
-    const namespaces = hostNamespaces(this.#mappings, hostNamespace);
+    const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     return openContentWindows(kind, {
       virtualClusterName,
       open: {

@@ -6,7 +6,7 @@ import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
 import { findCopies, referenceSettings } from './assemble-references.ts';
 import { type DaemonView, readinessOf, statusOf } from './assemble-report.ts';
-import { DaemonWindows, hostNamespaces, mappingsOf } from './assemble-windows.ts';
+import { DaemonWindows } from './assemble-windows.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
@@ -15,6 +15,7 @@ import type { Lease } from './cluster/lease.ts';
 import { openWriter } from './cluster/open-writer.ts';
 import { checkNamespace, checkPermissions } from './cluster/probe.ts';
 import { settingChanges } from './config/difference.ts';
+import { copyNamespaces, mappingsOf } from './config/host-namespaces.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import { setGauges } from './sync/gauges.ts';
@@ -128,10 +129,8 @@ class AssembledDaemon implements Daemon {
     return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing.flat()];
   }
 
-  /** Host namespaces that copies may stand in; with patterns among the mappings any. */
   #places(): readonly (string | undefined)[] {
-    const isWide = this.#mappings !== undefined && this.#mappings.windows.prefixes.length > 0;
-    return isWide ? [undefined] : hostNamespaces(this.#mappings, this.#settings.hostNamespace);
+    return copyNamespaces(this.#mappings, this.#settings.hostNamespace);
   }
 
   #needsLease(): boolean {

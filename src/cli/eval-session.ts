@@ -1,5 +1,7 @@
 // Answers requests to evaluate an expression: finds its values in the object and has it tried in the sandbox process. In:
 // requests from anybody. Out: for each a value or an error, never a throw. Nothing of an expression runs in this process.
+
+import { mappingsOf } from '../config/host-namespaces.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EvaluationError } from '../expression/evaluation-error.ts';
 import { ExpressionTrial } from '../expression/expression-trial.ts';
@@ -7,7 +9,6 @@ import { type JsonMap, parsePath } from '../expression/path.ts';
 import { silentLog } from '../log.ts';
 import { sandboxFunctions } from '../sync/patch/open-patcher.ts';
 import type { Context } from './context.ts';
-import { mappingsOf } from './rules-of.ts';
 
 export interface EvalRequest {
   expression: string;

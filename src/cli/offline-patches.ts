@@ -1,6 +1,7 @@
 // The patches of a configuration for commands that have no daemon. They run in the sandbox process all the same: an
 // expression that V8 cannot stop must not hang the command. No expression, no process.
 
+import { mappingsOf } from '../config/host-namespaces.ts';
 import { ChildSandbox } from '../expression/child-sandbox.ts';
 import type { SandboxSetup } from '../expression/harness.ts';
 import { silentLog } from '../log.ts';
@@ -8,7 +9,6 @@ import { type OpenedPatcher, openPatcher } from '../sync/patch/open-patcher.ts';
 import type { Trace } from '../sync/patch/pass.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import type { GoodConfiguration } from './load-settings.ts';
-import { mappingsOf } from './rules-of.ts';
 
 export function openOfflinePatches(
   context: Context,

@@ -4,6 +4,7 @@ import type { KubeObject } from '../object/object.ts';
 import { keyOf } from '../object/object.ts';
 import type { OpenedPatcher } from '../sync/patch/open-patcher.ts';
 import { type Rehearsed, rehearse } from '../sync/rehearse.ts';
+import { withoutBookkeeping } from '../sync/render.ts';
 import type { PatchFailure } from '../sync/step.ts';
 import type { Context } from './context.ts';
 import { CommandFault, exitCodes } from './context.ts';
@@ -157,13 +158,6 @@ function refuseStrangers(
 
 function withNamespace(object: KubeObject, namespace: string): KubeObject {
   return object.metadata.namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
-}
-
-export function withoutBookkeeping(object: KubeObject): KubeObject {
-  const { annotations } = object.metadata;
-  if (annotations === undefined) return object;
-  const shown = Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/'));
-  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(shown) } };
 }
 
 function keyOfObject({ metadata }: KubeObject): string {

@@ -3,6 +3,7 @@
 
 import { type Clock, pause } from '../clock.ts';
 import { endpointsResource, type ResourceRef } from '../cluster/writer.ts';
+import { copyNamespaces, mappingsOf } from '../config/host-namespaces.ts';
 import type { Settings } from '../config/settings.ts';
 import { type KubeObject, keyOf } from '../object/object.ts';
 import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/ownership.ts';
@@ -12,7 +13,7 @@ import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
 import { controlledByKey, markerLabel, pauseKey } from '../sync/words.ts';
 import { type ClusterClient, faultOf, type Place } from './cluster-client.ts';
 import type { Context } from './context.ts';
-import { mappingsOf, rulesOf } from './rules-of.ts';
+import { rulesOf } from './rules-of.ts';
 
 /** Enough to keep an API server busy without crowding out the cluster's own work. */
 const inFlight = 8;
@@ -82,8 +83,8 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
   const { host, target, how } = work;
   const { resource, isOptional } = target;
   const labelSelector = `${markerLabel}=${how.settings.virtualClusterName}`;
-  for (const namespace of placesOf(how.settings)) {
-    const listed = await host.tryList(resource, namespace, { labelSelector });
+  for (const namespace of copyNamespaces(mappingsOf(how.settings), how.settings.hostNamespace)) {
+    const listed = await host.tryList(resource, namespace ?? '', { labelSelector });
     if (listed.kind === 'listed') {
       const waiting = listed.objects[Symbol.iterator]();
       const next = async (): Promise<void> => {
@@ -92,20 +93,12 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
       await Promise.all(Array.from({ length: inFlight }, next));
       continue;
     }
-    const object = namespace === '' ? resource.resource : `${resource.resource} in ${namespace}`;
+    const object = namespace === undefined ? resource.resource : `${resource.resource} in ${namespace}`;
     const { message, hint } = faultOf(listed.answer, `list ${resource.resource}`);
     const isFine = isOptional && listed.answer.kind === 'forbidden';
     if (isFine) released.left.push({ object, why: `not looked for, ${message}` });
     else released.failed.push({ object, why: hint === undefined ? message : `${message}; ${hint}` });
   }
-}
-
-/** Host namespaces that copies may stand in; with patterns among the mappings any. */
-function placesOf(settings: Settings): readonly string[] {
-  const mappings = mappingsOf(settings);
-  if (mappings === undefined) return [settings.hostNamespace];
-  if (mappings.windows.prefixes.length > 0) return [''];
-  return [...new Set([...mappings.windows.namespaces, ...(mappings.mappingsOnly ? [] : [settings.hostNamespace])])];
 }
 
 function nameOf(entry: unknown): string {

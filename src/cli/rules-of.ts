@@ -1,5 +1,5 @@
 // The rules of a configuration for commands that have no daemon: the same values that the daemon gets.
-import { type CompiledMappings, compileMappings } from '../config/namespace-mappings.ts';
+import { mappingsOf } from '../config/host-namespaces.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Patcher } from '../sync/patch/patcher.ts';
 import { createRules } from '../sync/rules.ts';
@@ -7,10 +7,4 @@ import type { Rules } from '../sync/world.ts';
 
 export function rulesOf(settings: Settings, patcher?: Patcher): Rules {
   return createRules(settings, mappingsOf(settings), patcher);
-}
-
-export function mappingsOf({ virtualClusterName, hostNamespace, namespaces }: Settings): CompiledMappings | undefined {
-  if (!namespaces.enabled) return undefined;
-  const { mappingsOnly } = namespaces;
-  return compileMappings(namespaces.byName, { virtualClusterName, hostNamespace, mappingsOnly });
 }

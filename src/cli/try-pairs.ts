@@ -1,6 +1,7 @@
 // `check` tries every pair of expressions on samples, in the sandbox process: a reverse expression that does not undo its
 // expression changes the tenant's object at the first edit on the host.
 import type { Fault } from '../config/fault.ts';
+import { mappingsOf } from '../config/host-namespaces.ts';
 import { createEvaluator } from '../expression/evaluator.ts';
 import { sandboxFunctions } from '../sync/patch/open-patcher.ts';
 import { type CounterExample, findCounterExamples } from '../sync/patch/round-trip.ts';
@@ -8,7 +9,6 @@ import type { Context } from './context.ts';
 import { placedWarning } from './load-patches.ts';
 import type { GoodConfiguration } from './load-settings.ts';
 import { sandboxOpener, startSandbox } from './offline-patches.ts';
-import { mappingsOf } from './rules-of.ts';
 
 export async function tryPairs(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
   const { settings, compiled } = configuration;

@@ -109,11 +109,12 @@ function renderOne(
   result.objects.push({ key, virtual: object, host: options.withBookkeeping ? host : withoutBookkeeping(host) });
 }
 
-function withoutBookkeeping(host: KubeObject): KubeObject {
-  const annotations = Object.entries(host.metadata.annotations ?? {}).filter(
-    ([key]) => !key.startsWith('hostward.dev/'),
-  );
-  return { ...host, metadata: { ...host.metadata, annotations: Object.fromEntries(annotations) } };
+/** Without what only we read: for people who want to see what else a copy says. */
+export function withoutBookkeeping(object: KubeObject): KubeObject {
+  const { annotations } = object.metadata;
+  if (annotations === undefined) return object;
+  const shown = Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/'));
+  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(shown) } };
 }
 
 /** The canonical form of an empty namespace. */
