@@ -24,8 +24,11 @@ export interface ConcludeOptions {
   untell: (key: Key) => void;
 }
 
-/** A missing permission is granted by people, not by time: asking once a minute finds it soon enough. */
-const forbiddenRetryMs = 60_000;
+/**
+ * A missing permission is granted by people, so once a minute is enough in the long run. But an API server that has just
+ * started refuses everybody until it has read its roles: the first try comes soon, and the pauses grow with the time gone by.
+ */
+const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
 
 export function conclude(
   key: Key,
@@ -59,7 +62,11 @@ export function conclude(
       break;
     case 'refused':
       queue.forget(key);
-      if (outcome.reason === 'Forbidden') queue.addAfter(key, forbiddenRetryMs);
+      if (outcome.reason === 'Forbidden') {
+        const goneByMs = now - (ledger.entry(key)?.sinceMs ?? now);
+        const { first, longest } = forbiddenRetryMs;
+        queue.addAfter(key, Math.min(Math.max(first, 2 * goneByMs), longest));
+      }
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;
     case 'waiting':

@@ -1,5 +1,6 @@
 // Somebody writes between our decision and our write. The write fails, is thought over, and no edit of anybody is lost.
 import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/cluster/answer.ts';
 import type { Writer } from '../../src/cluster/writer.ts';
 import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
 
@@ -217,6 +218,52 @@ describe('an edit after our write and before its answer', () => {
   it('that takes the copy away brings a new one', async () => {
     const world = await change((at) => at.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
     expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.stop();
+  });
+});
+
+describe('a host that forbids a write', () => {
+  async function forbidden(): Promise<{ world: PaperWorld; tries: number[]; allow(): void }> {
+    const world = new PaperWorld();
+    putPair(world, 'web');
+    let isForbidden = true;
+    const tries: number[] = [];
+    const no: Answer = { kind: 'forbidden', message: 'no', namespaceTerminating: false };
+    const writer = world.host.writer();
+    await world.run({
+      hostWriter: {
+        ...writer,
+        create: (ref, object) => {
+          tries.push(world.clock.now());
+          return isForbidden ? Promise.resolve(no) : writer.create(ref, object);
+        },
+      },
+    });
+    const allow = (): void => {
+      isForbidden = false;
+    };
+    return { world, tries, allow };
+  }
+
+  it('is asked again soon, because one that has just started forbids everything for a moment', async () => {
+    const { world, allow } = await forbidden();
+    expect(world.copy('web')).toBeUndefined();
+    allow();
+    await world.clock.advance(1_000);
+    await world.quiet();
+    expect(world.copy('web')).toBeDefined();
+    await world.stop();
+  });
+
+  it('is asked once a minute in the long run', async () => {
+    const { world, tries } = await forbidden();
+    for (let second = 0; second < 600; second++) {
+      await world.clock.advance(1_000);
+      await world.quiet();
+    }
+    expect(tries.length).toBeGreaterThan(10);
+    expect(tries.length).toBeLessThan(16);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'refused', reason: 'Forbidden' });
     await world.stop();
   });
 });
