@@ -1,6 +1,7 @@
 // Part of the front door: the patches of the running configuration, with the sandbox process behind them. No expression, no
 // process. A new configuration gets a new sandbox; the old one goes when nobody asks it any more.
 import type { DaemonOptions } from './cli/rooms.ts';
+import type { Timer } from './clock.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import { ChildSandbox } from './expression/child-sandbox.ts';
@@ -17,6 +18,10 @@ export class RunningPatches {
   readonly #references: ReferenceResolver;
   #expressionMetrics: ExpressionMetrics | undefined;
   #opened: OpenedPatcher | undefined;
+  /** All whose sandbox may run: the one in use, one that is coming up, those that linger. */
+  readonly #living = new Set<OpenedPatcher>();
+  readonly #lingering = new Set<Timer>();
+  #isStopped = false;
 
   constructor(
     options: DaemonOptions,
@@ -33,12 +38,37 @@ export class RunningPatches {
 
   /** Resolves with the sandbox up, or rejects: nothing may be written unpatched. */
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+    if (this.#isStopped) return;
     const before = this.#opened;
     const hasPatches = patches !== undefined && patches.set.patches.length > 0;
     const opened = hasPatches ? this.#open(settings, patches) : undefined;
-    await opened?.start();
+    if (opened !== undefined) await this.#start(opened);
     this.#opened = opened;
-    if (before !== undefined) this.#options.clock.after(lingerMs, () => void before.stop());
+    if (before !== undefined) this.#retire(before);
+  }
+
+  async #start(opened: OpenedPatcher): Promise<void> {
+    this.#living.add(opened);
+    try {
+      await opened.start();
+    } catch (fault) {
+      // Nobody will ask it, and its sandbox would be started again and again.
+      await this.#end(opened);
+      throw fault;
+    }
+  }
+
+  #retire(before: OpenedPatcher): void {
+    const timer = this.#options.clock.after(lingerMs, () => {
+      this.#lingering.delete(timer);
+      void this.#end(before);
+    });
+    this.#lingering.add(timer);
+  }
+
+  async #end(opened: OpenedPatcher): Promise<void> {
+    this.#living.delete(opened);
+    await opened.stop();
   }
 
   #open(settings: Settings, { set, sourceOf }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
@@ -60,6 +90,8 @@ export class RunningPatches {
   }
 
   async stop(): Promise<void> {
-    await this.#opened?.stop();
+    this.#isStopped = true;
+    for (const timer of this.#lingering) timer.cancel();
+    await Promise.all([...this.#living].map((opened) => this.#end(opened)));
   }
 }

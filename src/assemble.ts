@@ -230,6 +230,7 @@ class AssembledDaemon implements Daemon {
     this.#takingOver = this.#takingOver
       .then(() => this.#takeOver(taken, patches))
       .catch((error: unknown) => {
+        if (this.#phase === 'stopped') return;
         this.#options.log.error(
           { room: 'main', err: error },
           'new configuration could not be taken over, the old one stays',

@@ -1,14 +1,18 @@
 // The front door's part that starts and stops the sandbox process of the running configuration.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { RunningPatches } from '../../src/assemble-patches.ts';
 import { withPatches } from '../../src/cli/load-patches.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { ReferenceResolver } from '../../src/sync/references/names.ts';
+import { VirtualClock } from '../virtual-clock.ts';
 
-it('counts every start of a sandbox process', async () => {
+function running({ clock = systemClock, nodePath = process.execPath }: { clock?: Clock; nodePath?: string } = {}) {
   const text = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.app, expression: value + "!"}]}}}\n';
   const flags = { virtualClusterName: 'vc', hostNamespace: 'n' };
   const loaded = withPatches(loadConfiguration({ files: [{ name: 'v.yaml', text }], flags }));
@@ -20,16 +24,62 @@ it('counts every start of a sandbox process', async () => {
     isDryRun: false,
     waitMs: 0,
     log: silentLog,
-    clock: systemClock,
+    clock,
     random: Math.random,
     metrics,
     environment: {},
     version: '1.2.3',
-    nodePath: process.execPath,
+    nodePath,
   };
   const references: ReferenceResolver = { toHost: () => undefined, toVirtual: () => undefined };
   const patches = new RunningPatches(options, { mappings: undefined, references });
-  await patches.take(settings, compiled);
+  const startsOf = async (reason: string): Promise<number> =>
+    Number(new RegExp(`hostward_sandbox_starts_total{reason="${reason}"} (\\d+)`).exec(await metrics.metrics())?.[1]);
+  return { patches, take: () => patches.take(settings, compiled), startsOf };
+}
+
+it('counts every start of a sandbox process', async () => {
+  const { patches, take, startsOf } = running();
+  await take();
   await patches.stop();
-  expect(await metrics.metrics()).toContain('hostward_sandbox_starts_total{reason="first"} 1');
+  expect(await startsOf('first')).toBe(1);
+});
+
+it('ends the sandbox before the present one too when it is stopped, and leaves no timer', async () => {
+  const clock = new VirtualClock();
+  const { patches, take } = running({ clock });
+  await take();
+  await take();
+  await patches.stop();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('opens nothing once it is stopped, and gives up what is coming up', async () => {
+  const clock = new VirtualClock();
+  const { patches, take, startsOf } = running({ clock });
+  const taken = take().catch((fault: Error) => fault.message);
+  await patches.stop();
+  expect(await taken).toMatch(/stopped before it was up/);
+  await take();
+  expect(patches.current).toBeUndefined();
+  expect([await startsOf('first'), clock.pendingTimers]).toEqual([0, 0]);
+});
+
+it('does not go on starting a sandbox that does not come up', { timeout: 30_000 }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hostward-'));
+  // Puts the program together as Node does, and then fails to run it.
+  const nodePath = join(folder, 'node');
+  const script = `#!/bin/sh\ncase "$*" in *stripTypeScriptTypes*) exec "${process.execPath}" "$@";; esac\nexit 1\n`;
+  await writeFile(nodePath, script, { mode: 0o755 });
+  const clock = new VirtualClock();
+  const { patches, take, startsOf } = running({ clock, nodePath });
+  let ended: string | undefined;
+  void take().catch((fault: Error) => (ended = fault.message));
+  while (ended === undefined) await clock.advance(100);
+  expect(ended).toMatch(/start the sandbox/);
+  const starts = await startsOf('died');
+  await clock.advance(60_000);
+  expect([await startsOf('died'), clock.pendingTimers]).toEqual([starts, 0]);
+  await patches.stop();
+  await rm(folder, { recursive: true });
 });
