@@ -55,10 +55,12 @@ function textsOf(value: unknown): string[] {
 
 /** A message holds 200 characters; more texts than this are no secrets but data. */
 const mostTexts = 200;
+/** Annotations, addresses and ports all stand higher. */
+const deepestText = 5;
 
 function gather(value: unknown, texts: Set<string>, depth: number): void {
   if (typeof value === 'string' && value.length >= shortestNestedSecret) texts.add(value);
-  if (typeof value !== 'object' || value === null || depth > 5) return;
+  if (typeof value !== 'object' || value === null || depth > deepestText) return;
   for (const part of Object.values(value)) {
     if (texts.size >= mostTexts) return;
     gather(part, texts, depth + 1);

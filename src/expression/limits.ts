@@ -18,6 +18,7 @@ export const realmLimits = {
   search: 50_000_000,
   /** Text that a regular expression is applied to by replace, match and split: each match costs about 100 bytes. */
   matched: 262_144,
+  /** Of a regular expression: people write a line of it, and V8 compiles it without a look at the clock. */
   pattern: 1_024,
   /** Normalisation grows text up to 18 times, and sorts marks on one letter in the square of their number: 120 ms of these. */
   normalized: 8_192,
@@ -25,11 +26,13 @@ export const realmLimits = {
   resultText: 262_144,
   /** Keys and values of one result; the largest Endpoints that etcd takes has about 150,000. */
   resultUnits: 200_000,
+  /** Far below what would run out of stack in those who walk the result; objects of Kubernetes nest a dozen deep. */
   resultDepth: 64,
   /** Characters of all results of one call; also what the main process has to parse in one go. */
   results: 3_145_728,
   /** Characters of an answer as JSON, where control characters take six; three bytes each still fit into a frame. */
   answer: 5_242_880,
+  /** Of what was thrown: enough to find the mistake, too little to carry a secret out. */
   message: 200,
 } as const;
 
@@ -45,7 +48,7 @@ export const sandboxLimits = {
   softMs: 500,
   /** No answer for this long means that the child hangs where V8 cannot interrupt it. */
   hardMs: 1_500,
-  /** Starting takes 60 ms on a quiet machine. */
+  /** Starting takes 60 ms on a quiet machine; on a busy one a start that is given up is only made again. */
   startMs: 30_000,
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
   frameChars: 4_194_304,
@@ -66,7 +69,9 @@ export const sandboxLimits = {
 } as const;
 
 export const memoLimits = {
+  /** A few values for each of some thousand objects: what a resync asks for again. */
   entries: 10_000,
+  /** 8 MB at most, of the daemon's own heap. */
   chars: 4_194_304,
 } as const;
 

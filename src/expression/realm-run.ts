@@ -18,12 +18,12 @@ const freezeData = (root) => {
 
 const wrongType = (message) => fail('type', message);
 const textResult = (text, most) => (text.length > most ? tooBig('result', most + ' characters') : text);
-const isWhole = (x) => {
+const hasWholeTexts = (x) => {
   if (typeof x === 'string') return isWellFormed(x);
   if (typeof x !== 'object' || x === null) return true;
   const names = objectKeys(x);
   for (let at = 0; at < names.length; at++) {
-    if (!isWellFormed(names[at]) || !isWhole(x[names[at]])) return false;
+    if (!isWellFormed(names[at]) || !hasWholeTexts(x[names[at]])) return false;
   }
   return true;
 };
@@ -149,7 +149,7 @@ const wellFormed = ([numbers, results, faults]) => {
   const kept = [[], [], faults];
   for (let at = 0; at < results.length; at++) {
     const place = numbers === 0 ? at : numbers[at];
-    if (isWhole(results[at])) {
+    if (hasWholeTexts(results[at])) {
       kept[0][kept[0].length] = place;
       kept[1][kept[1].length] = results[at];
     } else faults[faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text', -1];

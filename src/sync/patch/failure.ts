@@ -29,13 +29,17 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
   };
 }
 
+/** Shorter texts could be told by their beginning. */
+const shownFrom = 8;
+const shownLength = 2;
+
 /** Its kind and size, and of a longer text the first characters: a secret is not told by two of its letters. */
 export function redacted(value: unknown): string {
   if (value === null || value === undefined) return 'missing';
   if (typeof value === 'string')
-    return value.length < 8
+    return value.length < shownFrom
       ? `a text of ${value.length} characters`
-      : `a text of ${value.length} characters, "${value.slice(0, 2)}…"`;
+      : `a text of ${value.length} characters, "${value.slice(0, shownLength)}…"`;
   if (typeof value === 'number' || typeof value === 'boolean') return `a ${typeof value}`;
   return Array.isArray(value) ? `a list of ${value.length}` : `an object of ${Object.keys(value).length} keys`;
 }
