@@ -6,8 +6,8 @@ import { type CompiledExpression, compileExpression } from '../../src/expression
 import type { EvaluationError } from '../../src/expression/evaluation-error.ts';
 import { createEvaluator, type Evaluator, type EvaluatorOptions } from '../../src/expression/evaluator.ts';
 import type { SandboxSetup } from '../../src/expression/harness.ts';
-import { InProcessSandbox } from '../../src/expression/in-process-sandbox.ts';
 import { silentLog } from '../../src/log.ts';
+import { InProcessSandbox } from './in-process-sandbox.ts';
 
 export function fixture<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`../../fixtures/expression/${name}`, import.meta.url), 'utf8'));

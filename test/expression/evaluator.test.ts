@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createExpressionMetrics } from '../../src/expression/expression-metrics.ts';
 import type { SandboxSetup } from '../../src/expression/harness.ts';
-import { InProcessSandbox } from '../../src/expression/in-process-sandbox.ts';
 import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { compiled, evaluateOne, evaluator, run } from './bed.ts';
+import { InProcessSandbox } from './in-process-sandbox.ts';
 
 /** Counts and shows what is sent, and can answer in place of the sandbox. */
 class Tap implements Sandbox {

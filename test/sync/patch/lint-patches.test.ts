@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings.ts';
 import { createEvaluator, type Evaluator } from '../../../src/expression/evaluator.ts';
-import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
 import { annotationRules, labelRules } from '../../../src/sync/keys.ts';
 import { lintPatches } from '../../../src/sync/patch/lint-patches.ts';
 import { patchableFields } from '../../../src/sync/patch/open-patcher.ts';
 import { compilePatchSet, type PatchSet } from '../../../src/sync/patch/patch-set.ts';
 import { findCounterExamples } from '../../../src/sync/patch/round-trip.ts';
+import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { entry } from './paper-patch.ts';
 

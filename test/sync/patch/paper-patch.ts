@@ -1,7 +1,7 @@
 import type { PatchEntry } from '../../../src/config/settings.ts';
-import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
 import { type OpenedPatcher, openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
+import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntry {

@@ -1,5 +1,4 @@
 import type { PatchEntry } from '../../../src/config/settings.ts';
-import { InProcessSandbox } from '../../../src/expression/in-process-sandbox.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/names.ts';
@@ -12,6 +11,7 @@ import type { Naming } from '../../../src/sync/references/names.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
 import { createRules } from '../../../src/sync/rules.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
+import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { settle } from '../../virtual-clock.ts';
 import { PaperWindow } from '../paper-cluster.ts';
 import { defaultSettings, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
