@@ -131,7 +131,7 @@ export function createHands(options: HandsOptions): Hands {
       const message = 'somebody on the host keeps changing the copy';
       return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
     },
-    written(facts, request, answer) {
+    written(facts, request, { answer, isAsAsked }) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
@@ -148,7 +148,7 @@ export function createHands(options: HandsOptions): Hands {
       // or a webhook that never lets our version stand.
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
-      if (request.verb === 'create' || request.verb === 'patch') learnOrder(facts, answer);
+      if (!isAsAsked && (request.verb === 'create' || request.verb === 'patch')) learnOrder(facts, answer);
       // Our own delete is known before its event: whoever waits for the name may go on at once.
       if (request.verb === 'remove')
         for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);

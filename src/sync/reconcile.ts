@@ -45,7 +45,7 @@ export interface Hands {
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
   mayWrite(facts: Facts, request: Request): Outcome | undefined;
   /** Told after every write that was answered. */
-  written(facts: Facts, request: Request, answer: Answer): void;
+  written(facts: Facts, request: Request, end: { answer: Answer; isAsAsked: boolean }): void;
 }
 
 export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
@@ -70,9 +70,9 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
     const answer = await sendFor(key, request, hands);
     tellWindows(request, answer, { facts, hands });
     pass.memory = remember(absorb(pass.memory, request, answer), request, answer);
-    if (request.verb !== 'get') hands.written(facts, request, answer);
     const host =
       step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
+    if (request.verb !== 'get') hands.written(facts, request, { answer, isAsAsked: host !== undefined });
     if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
   }
   const facts = hands.world.look(key, hands.circumstances(key));
