@@ -10,6 +10,7 @@ import { rooms } from '../../src/assemble.ts';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { durationMs } from '../../src/cli/duration.ts';
 import type { Daemon } from '../../src/cli/rooms.ts';
+import { closeServer } from '../cluster/scripted-server.ts';
 import { passing, until } from '../cluster/subject.ts';
 import { type Scene, scene } from './scene.ts';
 
@@ -40,11 +41,7 @@ class Cluster {
   }
 
   async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await closeServer(this.#server);
   }
 }
 

@@ -2,13 +2,9 @@
 // way nothing that exists is ever called removed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openWindow } from '../../src/cluster/open-window.ts';
-import { endpointsResource } from '../../src/cluster/writer.ts';
-import { silentLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
 import { ScriptedServer, type Sort, sendStatus } from './scripted-server.ts';
-import { connectTo, passing, projectTestItem } from './subject.ts';
+import { connectTo, openTestWindow, passing } from './subject.ts';
 
 type Act =
   | { do: 'put' | 'remove' | 'own' | 'ownRemove'; name: number }
@@ -40,15 +36,7 @@ test('the window ends at what the server holds, whatever happened', async () => 
       await server.listen();
       const clock = new VirtualClock();
       const connection = connectTo(server.url, clock);
-      const window = openWindow({
-        connection,
-        ref: endpointsResource,
-        project: projectTestItem,
-        clock,
-        random: () => 0.5,
-        log: silentLog,
-        metrics: createMetrics(),
-      });
+      const window = openTestWindow({ connection, clock });
       const shown = new Set<string>();
       window.subscribe({
         changed({ key, kind }) {

@@ -1,13 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../src/cluster/connection.ts';
-import { openWindow } from '../../src/cluster/open-window.ts';
 import type { Window, WindowChange } from '../../src/cluster/window.ts';
-import { endpointsResource } from '../../src/cluster/writer.ts';
-import { silentLog } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { ScriptedServer, sendJson, sendStatus } from './scripted-server.ts';
-import { connectTo, passing, projectTestItem, type TestItem, until } from './subject.ts';
+import { connectTo, openTestWindow, passing, type TestItem, until } from './subject.ts';
 
 let server: ScriptedServer;
 let clock: VirtualClock;
@@ -25,15 +22,7 @@ beforeEach(async () => {
   connection = connectTo(server.url, clock);
   changes = [];
   lists = [];
-  window = openWindow({
-    connection,
-    ref: endpointsResource,
-    project: projectTestItem,
-    clock,
-    random: () => 0.5,
-    log: silentLog,
-    metrics,
-  });
+  window = openTestWindow({ connection, clock, metrics });
   window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
   server.put('a', { value: 1 });
   server.put('b', { value: 1 });
@@ -589,8 +578,7 @@ describe('own writes', () => {
   });
 
   test('are told from what a selector leaves out: a get may find it, and it stays', async () => {
-    const options = { connection, ref: endpointsResource, project: projectTestItem, clock, log: silentLog, metrics };
-    const selecting = openWindow({ ...options, name: 'selecting', random: () => 0.5, labelSelector: 'of=me' });
+    const selecting = openTestWindow({ connection, clock, metrics, name: 'selecting', labelSelector: 'of=me' });
     selecting.start();
     await selecting.whenSynced();
     const found = (name: string, labels: Record<string, string>) => {

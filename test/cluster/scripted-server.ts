@@ -27,6 +27,15 @@ interface Event {
   rv: number;
 }
 
+/** With all its connections, and not before they are gone. */
+export async function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
 export class ScriptedServer {
   readonly seen: Seen[] = [];
   readonly scripts: Script[] = [];
@@ -59,11 +68,7 @@ export class ScriptedServer {
   }
 
   async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await closeServer(this.#server);
   }
 
   /** The next request of this sort is answered by `behave` instead. */

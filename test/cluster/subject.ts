@@ -2,9 +2,12 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Credentials } from '../../src/cluster/access.ts';
 import type { Connection } from '../../src/cluster/connection.ts';
+import { openWindow, type WindowOptions } from '../../src/cluster/open-window.ts';
 import { openConnection } from '../../src/cluster/transport.ts';
-import type { Item } from '../../src/cluster/window.ts';
+import type { Item, Window } from '../../src/cluster/window.ts';
+import { endpointsResource } from '../../src/cluster/writer.ts';
 import { silentLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/object.ts';
 import { settle, type VirtualClock } from '../virtual-clock.ts';
 
@@ -30,6 +33,20 @@ export function plainCredentials(server: string): Credentials {
 
 export function connectTo(server: string, clock: Clock): Connection {
   return openConnection({ name: 'virtual', credentials: plainCredentials(server), clock, log: silentLog });
+}
+
+/** On all Endpoints, with nothing left to chance, unless the test says otherwise. */
+export function openTestWindow(
+  options: Pick<WindowOptions<TestItem>, 'connection' | 'clock'> & Partial<WindowOptions<TestItem>>,
+): Window<TestItem> {
+  return openWindow({
+    ref: endpointsResource,
+    project: projectTestItem,
+    random: () => 0.5,
+    log: silentLog,
+    metrics: createMetrics(),
+    ...options,
+  });
 }
 
 /** Waits for I/O without moving time. */

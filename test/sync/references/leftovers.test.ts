@@ -5,12 +5,10 @@ import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './paper-references.ts';
 
 let world: ReferenceWorld;
-async function start(options: ReferenceOptions, prepare: (world: ReferenceWorld) => void): Promise<ReferenceWorld> {
-  world = new ReferenceWorld(options);
-  prepare(world);
-  await world.run();
+const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {
+  world = await ReferenceWorld.started(...given);
   return world;
-}
+};
 afterEach(() => world.stop());
 
 /** The daemon dies, the configuration changes, the daemon comes back. */

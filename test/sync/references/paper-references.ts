@@ -44,6 +44,12 @@ export class ReferenceWorld extends PaperWorld {
     this.given = given;
   }
 
+  static async started(given: ReferenceOptions, prepare: (world: ReferenceWorld) => void): Promise<ReferenceWorld> {
+    const world = new ReferenceWorld(given);
+    prepare(world);
+    return world.run();
+  }
+
   get settings(): ReferenceSettings {
     const {
       references = [toSecret, toConfigMap],

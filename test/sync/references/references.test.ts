@@ -6,23 +6,13 @@ import { settle } from '../../virtual-clock.ts';
 import { PaperWindow } from '../paper-cluster.ts';
 import { edit } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
-import {
-  hostSecret,
-  importable,
-  type ReferenceOptions,
-  ReferenceWorld,
-  secret,
-  toConfigMap,
-  toSecret,
-} from './paper-references.ts';
+import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
 
 let world: ReferenceWorld;
-async function start(options: ReferenceOptions, prepare: (world: ReferenceWorld) => void): Promise<ReferenceWorld> {
-  world = new ReferenceWorld(options);
-  prepare(world);
-  await world.run();
+const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {
+  world = await ReferenceWorld.started(...given);
   return world;
-}
+};
 afterEach(() => world.stop());
 
 const nameOf = (name: string, namespace = 'default') => generatedName({ name, namespace }, 'vc');
