@@ -13,6 +13,7 @@ interface SystemError extends Error {
 const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   ENOENT: { exitCode: exitCodes.input, says: 'there is no such file or folder' },
   ENOTDIR: { exitCode: exitCodes.input, says: 'a part of the path is no folder' },
+  EEXIST: { exitCode: exitCodes.input, says: 'something of this name is there already' },
   EISDIR: { exitCode: exitCodes.input, says: 'it is a folder, expected a file' },
   EACCES: { exitCode: exitCodes.environment, says: 'permission denied' },
   EPERM: { exitCode: exitCodes.environment, says: 'not permitted' },
@@ -46,6 +47,8 @@ function actionOf(error: SystemError): string {
       return `listen on ${place}`;
     case 'connect':
       return `connect to ${place}`;
+    case 'mkdir':
+      return `make the folder "${error.path ?? ''}"`;
     case 'scandir':
       return `list "${error.path ?? 'the folder'}"`;
     case 'getaddrinfo':
@@ -53,7 +56,6 @@ function actionOf(error: SystemError): string {
     case 'open':
     case 'read':
     case 'write':
-    case 'mkdir':
     case 'rename':
       return `${error.syscall} "${error.path ?? 'the file'}"`;
     default:

@@ -59,6 +59,14 @@ describe('the launcher', () => {
     });
   });
 
+  it('takes a file where a folder is to be for a fault of the input', () => {
+    const file = join(folder, 'package.json');
+    expect(start(launcher, undefined, 'demo', '--once', '--folder', file)).toMatchObject({
+      status: 1,
+      stderr: `hostward: cannot make the folder "${file}": something of this name is there already\n`,
+    });
+  });
+
   it('names the file that was asked for when it cannot be written', () => {
     const cases = fileURLToPath(new URL('../../fixtures/patches/drop-a-field', import.meta.url));
     const report = join(folder, 'nowhere', 'report.xml');
