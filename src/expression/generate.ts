@@ -249,24 +249,32 @@ function statement(node: AnyNode): string {
   }
 }
 
+/**
+ * V8 looks at the clock when a function is called, in a loop without calls only every few thousand turns, and an operator on
+ * a long text takes up to a millisecond. So each turn of a loop calls a function.
+ */
+function turn(body: AnyNode): string {
+  return `{$$turn();${statement(body)}}`;
+}
+
 function loop(node: AnyNode): string {
   switch (node.type) {
     case 'WhileStatement':
-      return `while(${expression(node.test)}){${statement(node.body)}}`;
+      return `while(${expression(node.test)})${turn(node.body)}`;
     case 'DoWhileStatement':
-      return `do{${statement(node.body)}}while(${expression(node.test)});`;
+      return `do${turn(node.body)}while(${expression(node.test)});`;
     case 'ForStatement': {
       const { init } = node;
       const head = init ? (init.type === 'VariableDeclaration' ? declaration(init) : expression(init)) : '';
       const [test, update] = [node.test, node.update].map((part) => (part ? expression(part) : ''));
-      return `for(${head};${test};${update}){${statement(node.body)}}`;
+      return `for(${head};${test};${update})${turn(node.body)}`;
     }
     case 'ForInStatement':
     case 'ForOfStatement': {
       const { left } = node;
       const head = left.type === 'VariableDeclaration' ? declaration(left) : target(left);
       const [word, guard] = node.type === 'ForInStatement' ? ['in', '$$obj'] : ['of', '$$iter'];
-      return `for(${head} ${word} ${guard}(${expression(node.right)})){${statement(node.body)}}`;
+      return `for(${head} ${word} ${guard}(${expression(node.right)}))${turn(node.body)}`;
     }
     case 'SwitchStatement':
       return `switch(${expression(node.discriminant)}){${node.cases.map(switchCase).join('')}}`;

@@ -67,6 +67,7 @@ const guards = {
     }
     return key;
   },
+  $$turn() {},
   $$len(n) {
     return typeof n === 'number' && n <= limits.elements ? n : tooMany();
   },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keptMethods, keptStatics } from '../../src/expression/builtins.ts';
 import { harnessSource, type SandboxSetup } from '../../src/expression/harness.ts';
 import { HardenedIsolate } from '../../src/expression/isolate.ts';
+import { compiled } from './bed.ts';
 
 // Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.
 function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolate {
@@ -86,6 +87,27 @@ describe('building a realm', () => {
       expect(() => isolate.start()).not.toThrow();
       isolate.stop();
     }
+  });
+});
+
+describe('a loop without a call', () => {
+  const loops = [
+    'for (;;) +a',
+    'while (true) +a',
+    'do +a; while (true)',
+    'for (const x of [..."ab".repeat(40000)]) +a',
+  ];
+
+  it.each(loops)('is stopped in time although each of its operators takes a millisecond: %s', (loop) => {
+    const { code } = compiled(`(() => { const a = "9".repeat(1e6); ${loop} })()`);
+    const isolate = open(code, { timeoutMs: 50 });
+    isolate.start();
+    const beganAt = performance.now();
+    const outcome = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, null]));
+    isolate.stop();
+    expect(outcome.kind).toBe('timeout');
+    // Left alone it would be seven times that, on a machine with nothing else to do.
+    expect(performance.now() - beganAt).toBeLessThan(1_000);
   });
 });
 
