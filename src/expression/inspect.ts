@@ -38,22 +38,10 @@ type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'Functio
 
 /** Allowed as they are; whatever matters stands in their children. */
 const plainNodes = new Set<string>([
-  ...[
-    'TemplateLiteral',
-    'TemplateElement',
-    'ArrayExpression',
-    'ObjectExpression',
-    'BinaryExpression',
-    'LogicalExpression',
-  ],
-  ...[
-    'ConditionalExpression',
-    'SequenceExpression',
-    'SpreadElement',
-    'ChainExpression',
-    'ObjectPattern',
-    'ArrayPattern',
-  ],
+  ...['TemplateLiteral', 'TemplateElement', 'ArrayExpression', 'ObjectExpression', 'BinaryExpression'],
+  ...['LogicalExpression'],
+  ...['ConditionalExpression', 'SequenceExpression', 'SpreadElement', 'ChainExpression', 'ObjectPattern'],
+  ...['ArrayPattern'],
   ...['AssignmentPattern', 'RestElement', 'ReturnStatement', 'IfStatement', 'WhileStatement', 'DoWhileStatement'],
   ...['ThrowStatement', 'TryStatement', 'ExpressionStatement', 'EmptyStatement', 'VariableDeclarator'],
   ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
