@@ -56,8 +56,11 @@ export function unavailable(name: string, source: string): readonly [message: st
   if (own !== undefined) return own;
   if (hostNames.has(name)) return [`"${name}" is not available`, 'expressions see value, valueExists and context only'];
   const [owner] = name.split('.') as [string];
-  if (name.includes('.'))
-    return [`${name} is not available`, `of ${owner} there are: ${(keptStatics.get(owner) ?? []).join(', ')}`];
+  if (name.includes('.')) {
+    const kept = keptStatics.get(owner) ?? [];
+    const fix = kept.length === 0 ? 'expressions work on data only' : `of ${owner} there are: ${kept.join(', ')}`;
+    return [`${name} is not available`, fix];
+  }
   if (Object.hasOwn(globalThis, name)) return [`"${name}" is not available`, 'expressions work on data only'];
   const wrongCase = [...keptStatics.keys(), ...globalConstants, 'value', 'valueExists', 'context'].find(
     (known) => known.toLowerCase() === name.toLowerCase(),
