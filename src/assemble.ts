@@ -194,7 +194,7 @@ class AssembledDaemon implements Daemon {
 
   /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
   #updateGauges(clock: Clock): void {
-    const isLeader = this.#lease === undefined || this.#lease.isHeld();
+    const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
     if (this.#sync !== undefined) setGauges(this.#sync, { isLeader });
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }

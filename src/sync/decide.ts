@@ -215,9 +215,12 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
   );
 }
 
-/** Nothing else is to be done for the key, and nothing that was decided on changes with the write. */
+/**
+ * Nothing else is to be done for the key. An expression that sees the host copy would come to something else after the write,
+ * and again after the next: what our own writes bring about is not evaluated.
+ */
 function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
-  return agreed === undefined && facts.strays.length === 0 && facts.seesHost !== true;
+  return agreed === undefined && facts.strays.length === 0;
 }
 
 /** Why what the host changed must wait before it reaches the virtual object. */

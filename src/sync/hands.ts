@@ -14,6 +14,7 @@ import { createPatching } from './patching.ts';
 import type { Hands } from './reconcile.ts';
 import type { References } from './references/references.ts';
 import type { Facts, Outcome, Request } from './step.ts';
+import { baseKey } from './words.ts';
 import type { World } from './world.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
@@ -135,8 +136,15 @@ export function createHands(options: HandsOptions): Hands {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
+      const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
       log.info(
-        { room: 'sync', key: facts.key, request: `${request.side} ${request.verb}`, reason: reasonOf(request) },
+        {
+          room: 'sync',
+          key: facts.key,
+          request: `${request.side} ${request.verb}`,
+          reason: reasonOf(request),
+          ...(touches !== undefined && { touches }),
+        },
         'object written',
       );
       if (request.side === 'virtual') {
@@ -165,6 +173,16 @@ export function versionOf(facts: Facts, generation: number): string {
   const { virtual, resolution = '' } = facts;
   return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
 }
+
+/** Our own bookkeeping goes along with every write and says nothing. */
+function shownTouches(touches: readonly string[]): string {
+  const told = touches.filter((touch) => touch !== `annotation ${baseKey}`);
+  const more = told.length > namedTouches ? ` and ${told.length - namedTouches} more` : '';
+  return `${told.slice(0, namedTouches).join(', ')}${more}`;
+}
+
+/** A line of the log is read by people. */
+const namedTouches = 5;
 
 function reasonOf(request: Request): string {
   return request.verb === 'get' ? '' : request.reason;

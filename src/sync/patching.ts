@@ -38,7 +38,6 @@ export function createPatching(
         draft: patched.draft,
         refusals,
         winner: facts.winner && world.winnerOf(facts.key),
-        seesHost: patched.seesHost,
         patchLapse: patched.lapse,
         ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
       };

@@ -130,12 +130,21 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const ownership = facts.host === undefined ? undefined : judgeOwnership(facts.host, key, translation.placement);
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
+  const verdict = translation.kind.judge(key, {
+    virtual: facts.virtual,
+    service: facts.service,
+    isPlaced: facts.place !== undefined,
+  });
+  // Of what never was on either side nothing is remembered.
+  const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
+  const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
   const state =
-    entry === undefined ? (ledger.settledAt(key) === undefined ? 'pending' : 'inSync') : labelOf(entry.outcome);
+    entry === undefined ? (ledger.settledAt(key) === undefined ? unknown : 'inSync') : labelOf(entry.outcome);
   return {
     object: key,
     state,
     ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
+    ...(entry === undefined && nothing && { message: nothing.sentence }),
     virtual: facts.virtual === undefined ? 'missing' : `resourceVersion ${facts.virtual.resourceVersion}`,
     service: facts.service === undefined ? 'missing' : facts.service.hasSelector ? 'has a selector' : 'no selector',
     ...(facts.place && { hostObject: keyOf(facts.place.namespace, facts.place.name) }),

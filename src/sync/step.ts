@@ -53,8 +53,6 @@ export interface Facts {
   patchLapse?: PatchFailure | undefined;
   /** What stands behind the names that the draft holds, as one text; undefined without references. */
   resolution?: string;
-  /** Patches had the host copy in sight, so after a write they may come to something else. */
-  seesHost?: boolean;
   /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
   reversed: BackValues | undefined;
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */

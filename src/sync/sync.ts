@@ -104,13 +104,9 @@ export class Sync {
     return this.#phase === 'running';
   }
 
-  get generation(): number {
-    return this.#generation;
-  }
-
   /** Resolves when the first lists are in and work has begun. */
   async start(): Promise<void> {
-    const windows = this.#openWindows();
+    const windows = this.#windows();
     this.#phase = 'syncing';
     this.#listen();
     for (const window of windows) window.start();
@@ -118,6 +114,7 @@ export class Sync {
     await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
     if (this.#phase !== 'syncing') return;
     this.#ownerUid = this.#currentOwnerUid();
+    if (this.#ownerUid === undefined) this.#logOwner();
     this.massDelete.judgeFirstLists();
     this.#phase = 'running';
     this.enqueueAll();
@@ -133,7 +130,7 @@ export class Sync {
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
-    await Promise.all(this.#openWindows().map((window) => window.stop()));
+    await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
   /** New rules, same clusters: everything is looked at again. */
@@ -223,7 +220,7 @@ export class Sync {
     });
   }
 
-  #openWindows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
+  #windows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
     const { virtual, services, host, owner, hostServices } = this.world.windows;
     const some = [owner, hostServices].filter((window) => window !== undefined);
     return [virtual, services, host, ...some] as Windows['virtual'][];
@@ -276,12 +273,21 @@ export class Sync {
     const uid = this.#currentOwnerUid();
     if (uid === this.#ownerUid || this.#phase !== 'running') return;
     this.#ownerUid = uid;
+    this.#logOwner();
     this.options.references?.enqueueAll();
     let others = 0;
     for (const key of this.world.windows.virtual.keys()) {
       if (this.ledger.entry(key)?.outcome.kind === 'waiting') this.enqueue(key);
       else if (uid !== undefined) this.queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
     }
+  }
+
+  #logOwner(): void {
+    const owner = this.world.ownerState();
+    if (owner.kind === 'missing') {
+      this.options.log.warn({ room: 'sync', message: owner.message }, 'no host copy is created without an owner');
+    } else if (owner.kind === 'present')
+      this.options.log.info({ room: 'sync', owner: owner.name }, 'owner of the host copies is there');
   }
 
   #scheduleAudit(): void {

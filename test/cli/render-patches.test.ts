@@ -112,6 +112,17 @@ describe('hostward render, with patches', () => {
     });
   });
 
+  it('shows an expression the host copy as it is before the write: null where there is none', async () => {
+    const config = `sync: {toHost: {endpoints: {patches: [
+      {path: metadata.annotations.note, expression: 'context.hostObject === null ? "none" : "one"'}]}}}`;
+    const object = endpoints({ note: 'x' }, '10.0.0.1');
+    const noteOf = async (host?: object): Promise<unknown> =>
+      (await json(object, { config, ...(host && { host }) })).object.metadata.annotations.note;
+    expect(await noteOf()).toBe('none');
+    const copy = (await json(object, { config })).object;
+    expect(await noteOf(copy)).toBe('one');
+  });
+
   it('--back prints the virtual object that an edit on the host makes', async () => {
     const virtual = endpoints({ 'two-way': 'v' }, '10.0.0.1');
     const { object: host } = await json(virtual);

@@ -218,6 +218,10 @@ export function countingSuite(ground: () => SyncGround): void {
         });
         await daemon.settled();
         expect(await writesOf('web'), 'one to revert').toEqual(['host patch']);
+        const [written] = daemon.logged.filter(
+          ({ msg, request }) => msg === 'object written' && request === 'host patch',
+        );
+        expect(written?.['touches']).toBe('label app');
         const copy = (await stage.copy('web'))?.metadata;
         expect(copy?.labels).toMatchObject({ app: 'x', own: 'h', 'secret-b': 'h' });
         expect(copy?.annotations?.['note']).toBe('h');

@@ -20,10 +20,13 @@ export function ownerSuite(ground: () => SyncGround): void {
       expect(await stage.copy('web')).toBeUndefined();
       expect(daemon.of('web')?.state).toBe('waiting/OwnerMissing');
       expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(true);
+      const said = () => daemon.logged.map(({ msg }) => msg).filter((msg) => msg.includes('owner'));
+      expect(said()).toEqual(['no host copy is created without an owner']);
       const { metadata } = await stage.createOwner();
       await until('the copy', async () => await stage.copy('web'));
       expect((await stage.copy('web'))?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
       expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(false);
+      expect(said()).toEqual(['no host copy is created without an owner', 'owner of the host copies is there']);
     });
 
     it('gone and back with another uid: references are repaired or copies made anew, foreign owners kept', async () => {

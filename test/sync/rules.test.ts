@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
+import { objectStatus } from '../../src/sync/status.ts';
 import { baseKey, instanceKey, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/words.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 
@@ -697,6 +698,17 @@ describe('rule 17: namespace mapping', () => {
     });
     expect(world.host.writes).toEqual([]);
     expect(world.eventReasons()).toEqual(['HostNameTaken']);
+  });
+});
+
+describe('status of an object', () => {
+  it('says what is missing where nothing is to be done, and nothing of what nobody knows', async () => {
+    await start({}, (w) => w.virtual.put('services', service('only')));
+    expect(objectStatus(world.sync, 'default/only')).toMatchObject({
+      state: 'ineligible/NoEndpoints',
+      message: 'there is no virtual Endpoints of this name',
+    });
+    expect(objectStatus(world.sync, 'default/none')).toBeUndefined();
   });
 });
 

@@ -26,11 +26,8 @@ import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObj
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
-  /** seesHost: the host object was asked for something on the way. lapse: a patch failed and its policy lets that pass. */
-  (
-    | { kind: 'patched'; draft: Draft; seesHost: boolean; lapse?: PatchFailure | undefined }
-    | { kind: 'failed'; failure: PatchFailure }
-  ) & {
+  /** lapse: a patch failed and its policy lets that pass. */
+  ({ kind: 'patched'; draft: Draft; lapse?: PatchFailure | undefined } | { kind: 'failed'; failure: PatchFailure }) & {
     /** Objects that the host object will name; of a failed pass, those found before it failed. */
     references: readonly FoundReference[];
   };
@@ -55,7 +52,6 @@ export class Patcher {
         kind: 'patched',
         draft: this.#draftOf({ ...made, ...input }, made.result),
         references: [],
-        seesHost: false,
       };
     const givenUp = new Map<CompiledPatch, string>();
     for (;;) {
@@ -96,9 +92,8 @@ export class Patcher {
     if (problem !== undefined) return wrong(problem);
     const result = { labels, annotations, payload: translation.kind.asStored(payload) };
     // A patch that failed may go through the next time.
-    const seesHost = !this.#isOfDraftAlone || pass.lapse !== undefined;
-    if (!seesHost) this.#made.set(draft, { wholeOwners, result });
-    return { kind: 'patched', draft: this.#draftOf(pass, result), references, seesHost, lapse: pass.lapse };
+    if (this.#isOfDraftAlone && pass.lapse === undefined) this.#made.set(draft, { wholeOwners, result });
+    return { kind: 'patched', draft: this.#draftOf(pass, result), references, lapse: pass.lapse };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
