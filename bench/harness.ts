@@ -332,6 +332,9 @@ export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** Long enough for a quiet garbage collection, short enough to wait for. */
+export const settledMs = 5_000;
+
 /** Whatever else the machine is doing at the moment. */
 export function load(): number {
   return loadavg()[0] ?? 0;

@@ -12,6 +12,7 @@ import {
   Harness,
   load,
   type Plant,
+  settledMs,
   wait,
 } from './harness.ts';
 import { patchCounts, patchEntries, patchRounds, shareOfPlain } from './patch-rounds.ts';
@@ -252,10 +253,9 @@ async function longList(count: number): Promise<void> {
   report.add({ name: `first list of ${count}: longest stall`, value, unit: 'ms', wanted: { atMost: 25 }, note });
 }
 
-/** Long enough for a quiet garbage collection, short enough to wait for. */
 async function settled(daemon: DaemonProcess): Promise<void> {
   await daemon.untilIdle();
-  await wait(values.gate ? 500 : 5_000);
+  await wait(values.gate ? 500 : settledMs);
 }
 
 function monotonicMs(): number {
