@@ -222,7 +222,7 @@ export class References {
   /** Whoever refers will be looked at again, all of them; those whose object is gone are named one by one until `recounted`. */
   recount(referrers: Iterable<Key>): void {
     this.registry.hold();
-    this.registry.recount(referrers);
+    for (const key of this.registry.recount(referrers)) this.#host?.enqueue(key);
     this.enqueueAll();
   }
 

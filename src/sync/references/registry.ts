@@ -31,12 +31,17 @@ export class ReferenceRegistry {
     this.#completed = options.completed;
   }
 
-  /** Counting begins anew for these; what is known stays until they have had their pass. */
-  recount(referrers: Iterable<Key>): void {
+  /**
+   * Counting begins anew for these; what is known stays until they have had their pass. Gives back who else is waited for:
+   * they may have gone while nobody was passing over anything, and need their pass as well.
+   */
+  recount(referrers: Iterable<Key>): readonly Key[] {
     this.#hasBegun = true;
-    for (const key of referrers) this.#uncounted.add(key);
-    for (const key of this.#byReferrer.keys()) this.#uncounted.add(key);
+    const named = new Set(referrers);
+    const others = new Set([...this.#uncounted, ...this.#byReferrer.keys(), ...this.#unsure]);
+    for (const key of [...named, ...others]) this.#uncounted.add(key);
     if (this.isComplete) this.#completed();
+    return [...others].filter((key) => !named.has(key));
   }
 
   /** Something has happened to this one; what it refers to is not known until its next pass. */

@@ -407,6 +407,26 @@ describe('content that is exported', () => {
     expect(world.exported('db')).toBeDefined();
     expect(world.imported('shared')).toBeDefined();
   });
+
+  it('a standby counts anew when it takes over, whoever came and went in the meantime', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    expect(world.exported('db')).toBeDefined();
+    world.isLeader = false;
+    await world.change(() => world.refer({ k: 'db' }, 'brief'));
+    await world.change(() => {
+      for (const name of ['web', 'brief']) world.virtual.remove('endpoints', 'default', name);
+      // What the leader of that time does.
+      const { namespace = '', name = '' } = world.copy('web')?.metadata ?? {};
+      world.host.remove('endpoints', namespace, name);
+    });
+    world.isLeader = true;
+    await world.change(() => world.sync.enqueueAll());
+    expect(world.references.registry.isComplete).toBe(true);
+    expect(world.exported('db')).toBeUndefined();
+  });
 });
 
 describe('content that is imported', () => {
