@@ -215,8 +215,11 @@ export class PaperWindow<T extends Item> implements Window<T> {
     else this.#seen.set(keyOfObject(object), structuredClone(object));
   }
 
-  forget(key: Key): void {
-    this.#seen.delete(key);
+  /** Like the real one: what is newer than the version that is gone stays. */
+  forget(key: Key, resourceVersion?: string): void {
+    const seen = this.#seen.get(key);
+    const isNewer = seen !== undefined && resourceVersion !== undefined && versionOf(seen) > Number(resourceVersion);
+    if (!isNewer) this.#seen.delete(key);
   }
 
   subscribe(listener: WindowListener): () => void {

@@ -181,8 +181,7 @@ export class ContentSync {
       const { request } = step;
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
-      const answer = await this.#send(request);
-      this.#tellWindows(request, answer);
+      const answer = await this.#ask(request);
       memory = absorbAnswer(memory, { request, answer, mark: facts.virtual?.importedFrom });
       if (memory.lost === 'gone' && facts.virtual?.importedFrom) this.#gone.set(key, facts.virtual.importedFrom);
       if (memory.end !== undefined) return memory.end;
@@ -256,45 +255,50 @@ export class ContentSync {
     }
   }
 
-  #tellWindows(request: ContentRequest, answer: Answer): void {
-    const { virtual, copies, importable } = this.world.windows;
-    if (request.verb === 'get') {
-      if (answer.kind === 'ok') importable.remember(answer.object);
-      return;
-    }
-    if (request.verb === 'read') {
-      if (answer.kind === 'ok') virtual.remember(answer.object);
-      if (answer.kind === 'notFound') virtual.forget(keyOf(request.place.namespace, request.place.name));
-      this.world.noteVirtual(keyOf(request.place.namespace, request.place.name));
-      return;
-    }
-    this.#options.series.request(this.world.kind.kind, `${request.side} ${request.verb}`);
-    const window: Pick<Window<Item>, 'remember' | 'forget'> = request.side === 'host' ? copies : virtual;
+  /** One request, and what its answer tells the window that shows the object. */
+  async #ask(request: ContentRequest): Promise<Answer> {
+    const { kind } = this.world;
     const key = keyOf(request.place.namespace, request.place.name);
-    if (answer.kind === 'notFound') window.forget(key);
-    if (answer.kind === 'ok') {
-      this.#options.log.info(
-        { room: 'sync', kind: this.world.kind.kind, object: key, request: `${request.side} ${request.verb}` },
-        'content written',
-      );
-      const isGone = request.verb === 'remove' && answer.object.metadata?.deletionTimestamp === undefined;
-      if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
-      else window.remember(answer.object);
+    const window = this.#windowOf(request);
+    const seen = window.get(key)?.resourceVersion;
+    const answer = await this.#send(request);
+    const isRead = request.verb === 'get' || request.verb === 'read';
+    if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
+    if (!isRead && answer.kind === 'ok') {
+      const fields = { room: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
+      this.#options.log.info(fields, 'content written');
     }
+    // With finalizers an object stays for a while after its delete.
+    const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;
+    if (isRemoved) window.forget(key, request.preconditions.resourceVersion);
+    else this.#tell(window, answer, { key, seen });
     if (request.side === 'virtual') this.world.noteVirtual(key);
+    return answer;
+  }
+
+  #windowOf({ side, verb }: ContentRequest): Window<Item> {
+    const { virtual, copies, importable } = this.world.windows;
+    const onHost = verb === 'get' ? importable : copies;
+    return (side === 'host' ? onHost : virtual) as unknown as Window<Item>;
+  }
+
+  /** What was not found is gone as it was seen before it was asked for: another one may have come since. */
+  #tell(window: Window<Item>, answer: Answer, { key, seen }: { key: Key; seen: string | undefined }): void {
+    if (answer.kind === 'ok') window.remember(answer.object);
+    if (answer.kind === 'notFound' && seen !== undefined) window.forget(key, seen);
   }
 
   /** After a conflict: what is there now, which the windows may be late to show, or not show for want of its label. */
   async #readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | undefined> {
-    const { resource } = this.world.kind;
     const { virtual, copies } = this.world.windows;
     const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
     if (place === undefined) return undefined;
+    const key = keyOf(place.namespace, place.name);
+    const window = (side === 'host' ? copies : virtual) as unknown as Window<Item>;
+    const seen = window.get(key)?.resourceVersion;
     const writer = side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
-    const answer = await writer.get(resource, place);
-    const window: Pick<Window<Item>, 'remember' | 'forget'> = side === 'host' ? copies : virtual;
-    if (answer.kind === 'ok') window.remember(answer.object);
-    if (answer.kind === 'notFound') window.forget(keyOf(place.namespace, place.name));
+    const answer = await writer.get(this.world.kind.resource, place);
+    this.#tell(window, answer, { key, seen });
     if (side === 'virtual') this.world.noteVirtual(facts.key);
     return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }

@@ -408,6 +408,32 @@ describe('content that is exported', () => {
     expect(world.imported('shared')).toBeDefined();
   });
 
+  it('what came back before the answer said that it was gone is still known, and goes with the last reference', async () => {
+    await start({}, (w) => {
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        patch: async (ref, place, mergePatch) => {
+          const found = w.host.get(ref.resource, place.namespace, place.name);
+          if (ref.resource !== 'secrets' || found === undefined || w.virtual.list('secrets').length > 1)
+            return writer.patch(ref, place, mergePatch);
+          w.virtual.put('secrets', secret('another'));
+          w.host.remove(ref.resource, place.namespace, place.name);
+          w.host.put(ref.resource, { ...found, data: { value: 'djI=' } });
+          return { kind: 'notFound', message: 'not found' };
+        },
+      });
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    await world.change(() => world.virtual.put('secrets', secret('db', 'djI=')));
+    const [window] = [...world.contentWindows].flatMap(([name, one]) => (name === 'copies secrets' ? one : []));
+    expect(window?.size).toBe(1);
+    expect(world.contentWrites().filter((one) => one.startsWith('host create'))).toHaveLength(1);
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.exported('db')).toBeUndefined();
+  });
+
   it('a standby counts anew when it takes over, whoever came and went in the meantime', async () => {
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db'));
