@@ -21,7 +21,7 @@ import {
 } from './sync/kind.ts';
 import type { ContentKind } from './sync/references/content-kind.ts';
 import type { ContentWindows } from './sync/references/content-world.ts';
-import { markerLabel } from './sync/words.ts';
+import { instanceKey, markerLabel } from './sync/words.ts';
 import type { Windows } from './sync/world.ts';
 
 /**
@@ -54,19 +54,28 @@ function matcherOf(mappings: CompiledMappings | undefined, namespaces: readonly 
   return (name) => namespaces.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
 
+type Keeps = (object: KubeObject) => boolean;
+
+function isWide(mappings: CompiledMappings | undefined): boolean {
+  return mappings !== undefined && mappings.windows.prefixes.length > 0;
+}
+
 export function openHostWindow<T extends Item>(
   mappings: CompiledMappings | undefined,
   options: {
     namespaces: readonly string[];
     virtualClusterName: string;
-    openHost: (scope: { namespace?: string; labelSelector?: string }) => Window<T>;
+    openHost: (scope: { namespace?: string; labelSelector?: string }, isKept?: Keeps) => Window<T>;
+    /** With patterns: also outside the namespaces that are mapped. */
+    isOurs?: Keeps;
   },
 ): Window<T> {
-  const { namespaces, openHost } = options;
-  const prefixes = mappings?.windows.prefixes ?? [];
-  if (prefixes.length > 0) {
-    const wide = openHost({ labelSelector: `${markerLabel}=${options.virtualClusterName}` });
-    return narrowWindow(wide, matcherOf(mappings, namespaces));
+  const { namespaces, openHost, isOurs } = options;
+  if (isWide(mappings)) {
+    const isMapped = matcherOf(mappings, namespaces);
+    const labelSelector = `${markerLabel}=${options.virtualClusterName}`;
+    if (isOurs === undefined) return narrowWindow(openHost({ labelSelector }), isMapped);
+    return openHost({ labelSelector }, (object) => isMapped(object.metadata.namespace ?? '') || isOurs(object));
   }
   const [only] = namespaces;
   if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
@@ -96,15 +105,21 @@ export class DaemonWindows {
 
   /** Both clusters must have been reached. */
   openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
-    const openHost = (scope: WindowScope): Window<HostItem> =>
-      this.#open('host', kind.resource, scope, (object) => kind.projectHost(object));
+    const openHost = (scope: WindowScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
+      this.#open('host', kind.resource, scope, (object) =>
+        isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
+      );
+    // Where an earlier mapping has left copies of ours, they are to go, whatever is mapped now.
+    const instance = `${hostNamespace}/${virtualClusterName}`;
+    const isOurs = ({ metadata }: KubeObject): boolean => metadata.annotations?.[instanceKey] === instance;
     const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
     const needsOwner = this.#mappings === undefined && setOwner;
     return {
       virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
       services: this.#open('virtual', servicesResource, {}, projectService),
-      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost }),
+      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
+      showsMarkedOnly: isWide(this.#mappings),
       hostServices: openHostServices(this.#mappings, {
         hostNamespace,
         open: (scope, project) => this.#open('host', servicesResource, scope, project),

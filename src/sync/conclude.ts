@@ -20,6 +20,8 @@ export interface ConcludeOptions {
   log: Log;
   generation: () => number;
   enqueue: (key: Key) => void;
+  /** No watch will tell when the host object that stands there changes or goes. */
+  isHostUnseen: (key: Key) => boolean;
   tell: (note: EventNote) => void;
   untell: (key: Key) => void;
 }
@@ -29,6 +31,9 @@ export interface ConcludeOptions {
  * started refuses everybody until it has read its roles: the first try comes soon, and the pauses grow with the time gone by.
  */
 const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
+
+/** Names are seldom given up, and every look is a request. */
+const unseenRetryMs = 60_000;
 
 export function conclude(
   key: Key,
@@ -82,6 +87,8 @@ export function conclude(
     default:
       outcome satisfies never;
   }
+  const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
+  if (isHeldUp && options.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
   tell(key, { outcome, facts, before }, options);
 }
 

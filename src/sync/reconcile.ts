@@ -49,7 +49,8 @@ export interface Hands {
 }
 
 export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
-  const pass = { memory: { ...freshMemory(), agreed: hands.agreements?.get(key) } };
+  const mustRead = hands.world.isHostUnseen(key) ? ('host' as const) : undefined;
+  const pass = { memory: { ...freshMemory(), mustRead, agreed: hands.agreements?.get(key) } };
   const ended = await settle(key, pass, hands);
   // What a pass left half done must not look like the tenant's own edit to the next one.
   const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';

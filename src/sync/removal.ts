@@ -23,21 +23,22 @@ export function decideRemoval(facts: Facts, translation: Translation, outcome: O
     });
   }
   if (host.isDeleting) return decideStrays(facts, outcome);
-  if (facts.isDeleteWithheld) {
-    return done({
-      kind: 'waiting',
-      reason: 'DeleteWithheld',
-      message: 'a list would delete many host copies at once; it is believed after a second one says the same',
-    });
-  }
+  if (facts.isDeleteWithheld) return done(withheld);
   const reason = outcome.kind === 'ineligible' || outcome.kind === 'refused' ? outcome.reason : outcome.kind;
   return ask(removal(host, reason));
 }
 
+const withheld: Outcome = {
+  kind: 'waiting',
+  reason: 'DeleteWithheld',
+  message: 'a list would delete many host copies at once; it is believed after a second one says the same',
+};
+
 /** A mapping moved the key: once the new place is settled the old copies go. */
 export function decideStrays(facts: Facts, outcome: Outcome): Step {
   const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual) === undefined);
-  return stray === undefined ? done(outcome) : ask(removal(stray, 'moved to another host namespace'));
+  if (stray === undefined) return done(outcome);
+  return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
 }
 
 function removal(host: HostItem, reason: string): Request {

@@ -97,7 +97,12 @@ export class Sync {
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     this.#hands = createHands({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
-    this.#conclusions = { ...shared, queue: this.queue, untell: (key) => this.#events.forget(key) };
+    this.#conclusions = {
+      ...shared,
+      queue: this.queue,
+      isHostUnseen: (key) => this.world.isHostUnseen(key),
+      untell: (key) => this.#events.forget(key),
+    };
   }
 
   get isReady(): boolean {

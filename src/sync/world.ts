@@ -20,6 +20,8 @@ export interface Windows {
   host: Window<HostItem>;
   /** The Service VC in HNS; undefined when no owner reference is written. */
   owner: Window<ServiceItem> | undefined;
+  /** The host window shows only what bears our marker label: news of any other object does not come by itself. */
+  showsMarkedOnly?: boolean;
   /** Services of the host namespaces that are mapped, where names are shared with the host's own people. */
   hostServices?: Window<HostServiceItem> | undefined;
 }
@@ -130,6 +132,14 @@ export class World {
 
   hostOf(place: Place): HostItem | undefined {
     return this.windows.host.get(keyOf(place.namespace, place.name));
+  }
+
+  /** Known from a read alone: a pass that rests on it reads it again. */
+  isHostUnseen(key: Key): boolean {
+    if (this.windows.showsMarkedOnly !== true) return false;
+    const place = this.placeOf(key);
+    const host = place && this.hostOf(place);
+    return host !== undefined && host.labels?.[markerLabel] !== this.#rules.translation.placement.virtualCluster;
   }
 
   ownerState(): OwnerState {

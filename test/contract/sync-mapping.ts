@@ -189,6 +189,45 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual(['host create ', 'host delete web']);
     });
 
+    it('with a pattern, copies in namespaces that no mapping reaches any more go, and no others', async () => {
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      await stage.pair({ namespace: 'p-one', name: 'web' });
+      await (await stage.daemon({ config: mapped({ 'team-a': 'h-a', ...pattern }, true) })).stop();
+      const copy = (await onHost('h-a', 'web')) as KubeObject;
+      const annotations = {
+        ...copy.metadata.annotations,
+        [instanceKey]: 'elsewhere/vc',
+        [objectKeys.hostName]: 'other',
+      };
+      const { labels = {} } = copy.metadata;
+      await stage.create('host', 'endpoints', { metadata: { ...at('h-a', 'other'), labels, annotations } } as never);
+      await stage.create('host', 'endpoints', { metadata: { ...at('h-a', 'marked'), labels } } as never);
+      await stage.forgetWrites();
+      await stage.daemon({ config: mapped({ 'team-a': 'h-b', 'q-*': `\${name}-q-*` }, true) });
+      expect(ipsOf(await onHost('h-b', 'web'))).toEqual(['10.0.0.1']);
+      expect(await onHost('h-a', 'web')).toBeUndefined();
+      expect(await onHost('vc-p-one', 'web')).toBeUndefined();
+      expect(await onHost('h-a', 'other')).toBeDefined();
+      expect(await onHost('h-a', 'marked')).toBeDefined();
+      expect((await stage.writes()).sort()).toEqual(['host create ', 'host delete web', 'host delete web']);
+    });
+
+    it('with a pattern, a name that the host’s people give up is noticed, although no watch shows it', async () => {
+      const theirs = { metadata: at('vc-p-one', 'web'), subsets: subsetsOf('192.168.1.1') };
+      await stage.create('host', 'endpoints', theirs as never);
+      const daemon = await stage.daemon({ config: mapped(pattern, true) });
+      await stage.pair({ namespace: 'p-one', name: 'web', service: { onHost: false } });
+      await daemon.settled();
+      expect(daemon.of('web', 'p-one')?.state).toBe('refused/HostNameTaken');
+      await stage.remove('host', 'endpoints', at('vc-p-one', 'web'));
+      await stage.forgetWrites();
+      await until('the copy', async () => {
+        await daemon.clock.jump(61_000);
+        return ipsOf(await onHost('vc-p-one', 'web'))[0] === '10.0.0.1' || undefined;
+      });
+      expect((await stage.writes()).filter((write) => write.startsWith('host'))).toEqual(['host create ']);
+    });
+
     it('copies from before the mapping was switched on are moved, or kept where they still belong', async () => {
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await stage.pair({ namespace: 'other', name: 'web' });
