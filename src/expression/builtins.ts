@@ -4,7 +4,7 @@
 /** Own properties kept on each global, besides name, length and prototype. Everything else is deleted. */
 export const keptStatics: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    Object: ['keys', 'values', 'entries', 'assign', 'fromEntries', 'freeze', 'is', 'hasOwn'],
+    Object: ['keys', 'values', 'entries', 'assign', 'fromEntries', 'freeze', 'is', 'hasOwn', 'groupBy'],
     Array: ['isArray', 'from', 'of'],
     String: ['fromCharCode', 'fromCodePoint'],
     Number: [

@@ -7,6 +7,8 @@ export const expressionLimits = {
   maxNodes: 2_000,
   /** Deep trees cost stack in every later step. */
   maxNesting: 64,
+  /** Operators and calls of a line or two; each takes a millisecond of a long text, new Set(text) twenty. */
+  stepsUnwatched: 16,
 } as const;
 
 export const realmLimits = {
@@ -16,7 +18,10 @@ export const realmLimits = {
   elements: 100_000,
   /** Product of the lengths in a search, about 50 ms of a builtin that cannot be interrupted. */
   search: 50_000_000,
-  /** Text that a regular expression is applied to by replace, match and split: each match costs about 100 bytes. */
+  /**
+   * Text that a regular expression is applied to by replace, match and split: each match costs about 100 bytes. Base64, URIs
+   * and hashes take no more either: a list of their bytes costs as much.
+   */
   matched: 262_144,
   /** Of a regular expression: people write a line of it, and V8 compiles it without a look at the clock. */
   pattern: 1_024,

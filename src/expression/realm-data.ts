@@ -11,10 +11,37 @@ const objectStatics = {
   entries: (x) => objectEntries(guards.$$obj(x)),
   assign(into, ...sources) {
     if (isArray(into)) throw new TypeFault('Object.assign() into an array is not available');
-    for (let at = 0; at < sources.length; at++) guards.$$obj(sources[at]);
-    return objectAssign(into, ...sources);
+    const out = objectAssign(into);
+    for (let at = 0; at < sources.length; at++) objectAssign(out, guards.$$obj(sources[at]));
+    return out;
+  },
+  groupBy(items, keyOf) {
+    callable(keyOf);
+    const list = collect(items);
+    const out = { __proto__: null };
+    for (let at = 0; at < list.length; at++) {
+      const key = guards.$$key(keyOf(list[at], at));
+      const group = out[key] === undefined ? (out[key] = []) : out[key];
+      group[group.length] = list[at];
+    }
+    return out;
   },
 };
+
+// A builtin that takes any number of texts would convert them all without a look at the clock.
+const numberOf = (x) => NativeNumber(x);
+const ofNumbers = (owner, name) => {
+  const native = owner[name];
+  return {
+    [name](...parts) {
+      for (let at = 0; at < parts.length; at++) if (typeof parts[at] !== 'number') parts[at] = numberOf(parts[at]);
+      return apply(native, undefined, parts);
+    },
+  }[name];
+};
+const mathStatics = {}, textStatics = {};
+for (const name of ['max', 'min', 'hypot']) mathStatics[name] = ofNumbers(Math, name);
+for (const name of ['fromCharCode', 'fromCodePoint']) textStatics[name] = ofNumbers(String, name);
 
 // JSON.stringify of a few nested arrays that share their parts can be longer than any memory; so it is walked here first.
 const jsonDepth = 200;
@@ -38,9 +65,11 @@ const revived = (holder, key, revive, depth) => {
   }
   return revive(key, value);
 };
+const boxes = new Set([TextPrototype, NativeNumber.prototype, Boolean.prototype]);
 const jsonPart = (value, key, state, depth) => {
   if (typeof value === 'object' && value !== null && typeof value.toJSON === 'function') value = value.toJSON(key);
   if (state.replace !== undefined) value = state.replace(key, value);
+  if (typeof value === 'object' && value !== null && setHas(boxes, getPrototypeOf(value))) value = value.valueOf();
   if (typeof value === 'function') return undefined;
   state.room -= 1 + depth * state.gap;
   if (typeof value === 'string') state.room -= value.length;
@@ -132,7 +161,7 @@ const setMethods = forEachOf(Set.prototype.forEach);
 const functionsOfRealm = {};
 for (const name of ['encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI']) {
   const native = globalThis[name];
-  functionsOfRealm[name] = { [name]: (text) => native(matchable(stringOf(text))) }[name];
+  functionsOfRealm[name] = { [name]: (text) => native(matchable(stringOf(text), 'text for ' + name + '()')) }[name];
 }
 for (const name of ['parseInt', 'parseFloat']) {
   const native = globalThis[name];

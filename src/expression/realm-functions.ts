@@ -53,7 +53,7 @@ const base64Values = [];
 for (let at = 0; at < 64; at++) base64Values[charCodeAt(base64Digits, at)] = at;
 
 const wantedText = (name, x) => {
-  if (typeof x === 'string') return matchable(x);
+  if (typeof x === 'string') return matchable(x, 'text for ' + name + '()');
   if (typeof x === 'number' || typeof x === 'boolean') return NativeString(x);
   throw new TypeFault(name + '() needs a text; check that the value exists first');
 };
@@ -104,7 +104,7 @@ for (let candidate = 2; roundConstants.length < 64; candidate++) {
   roundConstants[roundConstants.length] = fraction(candidate ** (1 / 3));
 }
 const sha256Hex = (text) => {
-  const bytes = utf8Of(matchable(stringOf(text)));
+  const bytes = utf8Of(matchable(stringOf(text), 'text to hash'));
   const bitLength = bytes.length * 8;
   bytes[bytes.length] = 0x80;
   while (bytes.length % 64 !== 56) bytes[bytes.length] = 0;

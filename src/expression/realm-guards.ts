@@ -39,6 +39,8 @@ const stringOf = (x) => (typeof x === 'string' ? x : NativeString(x));
 const capped = (text) => (text.length > limits.text ? tooLong() : text);
 
 const machinery = new Set(machineryNames);
+// Keys that no expression can name; what stands behind them is put on the prototype of all objects.
+const restSymbol = Symbol('rest'), listSymbol = Symbol('list');
 const integer = /^(?:0|[1-9][0-9]*)$/;
 
 const guards = {
@@ -68,6 +70,8 @@ const guards = {
     return key;
   },
   $$turn() {},
+  $$rest: restSymbol,
+  $$list: listSymbol,
   $$len(n) {
     return typeof n === 'number' && n <= limits.elements ? n : tooMany();
   },
@@ -81,6 +85,16 @@ const guards = {
   $$obj(x) {
     const hasElements = typeof x === 'string' || isArray(x) || (typeof x === 'object' && x !== null && getPrototypeOf(x) === TextPrototype);
     return hasElements && x.length > limits.elements ? tooMany() : x;
+  },
+};
+// Rest elements, wherever they stand, make a list or an object of what is left: no more of it than a spread would.
+const restGuards = {
+  get [restSymbol]() {
+    guards.$$obj(this);
+    return 0;
+  },
+  get [listSymbol]() {
+    return guards.$$obj(this);
   },
 };
 const isFarIndex = (key) => key.length > 5 && regExpTest(integer, key) && NativeNumber(key) > limits.elements;

@@ -42,6 +42,8 @@ for (const [name, bounded, statics] of [
 }
 put(Object, objectStatics);
 put(JSON, jsonStatics);
+put(Math, mathStatics);
+put(String, textStatics);
 for (const [name, methods] of [
   ['Array', arrayMethods], ['String', textMethods], ['Date', dateMethods], ['Map', mapMethods], ['Set', setMethods],
 ]) put(globals[name].prototype, methods);
@@ -73,6 +75,9 @@ for (const name of ['Symbol', 'BigInt', 'Promise']) prototypes.push([globals[nam
 if (tracedFrames > 0) put(globals.Error, { stackTraceLimit: tracedFrames });
 const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
 for (const [prototype, kept] of prototypes) prune(prototype, kept);
+for (const key of ownKeys(restGuards)) {
+  defineProperty(ObjectPrototype, key, { get: getOwnPropertyDescriptor(restGuards, key).get, enumerable: false, configurable: true });
+}
 
 const seeds = [...iterators, iteratorPrototype, ...functionKinds, asyncIterator, functionPrototype, globals];
 for (const [prototype] of prototypes) seeds.push(prototype);

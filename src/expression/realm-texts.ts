@@ -14,7 +14,7 @@ const searchable = (text, wanted) => {
   if (wanted.length > 1 && text.length * wanted.length > limits.search) tooBig('search', limits.search + ' steps');
   return wanted;
 };
-const matchable = (text) => (text.length > limits.matched ? tooBig('searched text', limits.matched + ' characters') : text);
+const matchable = (text, what = 'searched text') => (text.length > limits.matched ? tooBig(what, limits.matched + ' characters') : text);
 const isRegExp = (x) => typeof x === 'object' && x !== null && getPrototypeOf(x) === RegExpPrototype;
 const makeRegExp = (pattern, flags) => {
   const source = isRegExp(pattern) ? pattern.source : pattern === undefined ? '' : stringOf(pattern);

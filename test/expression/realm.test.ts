@@ -90,6 +90,36 @@ describe('building a realm', () => {
   });
 });
 
+describe('code that converts long texts', () => {
+  const many = (part: string, count: number) => `[${Array(count).fill(part).join()}]`;
+  const parts = [
+    many('+v', 700),
+    many('v-1', 600),
+    many('v<1', 600),
+    many('v==1', 600),
+    many('isNaN(v)', 350),
+    many('v.at(v)', 250),
+    many('(v?.at)(v)', 200),
+    many('new Set(v)', 250),
+    'Math.max(...Array(9000).fill(v))',
+    'Math.hypot(...Array(9000).fill(v))',
+    'String.fromCharCode(...Array(9000).fill(v))',
+    'Object.assign({}, ...Array(9000).fill(Array(100000).fill(1)))',
+  ];
+
+  it.each(parts.map((part) => [part.slice(0, 40), part]))('is stopped in time: %s', (_, part) => {
+    const { code } = compiled(`((v) => ${part})("9".repeat(1e6))`);
+    const isolate = open(code, { timeoutMs: 20 });
+    isolate.start();
+    const beganAt = performance.now();
+    const outcome = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, null]));
+    isolate.stop();
+    expect(outcome.kind).toBe('timeout');
+    // Left alone most would take a second, and some of them hours.
+    expect(performance.now() - beganAt).toBeLessThan(500);
+  });
+});
+
 describe('a loop without a call', () => {
   const loops = [
     'for (;;) +a',
