@@ -20,7 +20,7 @@ export interface ContentFacts {
   importPlace: Place | undefined;
   importable: HostContent | undefined;
   /** Of an import whose host object is not in sight: what the host said when asked. */
-  lost: 'unknown' | 'gone' | 'unlabelled';
+  lost: 'unknown' | 'there' | 'gone' | 'unlabelled';
   isReferenced: boolean;
   /** Everything that could refer to it has been counted, and no list is in doubt. */
   mayRemove: boolean;

@@ -182,8 +182,8 @@ export class ContentSync {
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#ask(request);
-      memory = absorbAnswer(memory, { request, answer, mark: facts.virtual?.importedFrom });
-      if (memory.lost === 'gone' && facts.virtual?.importedFrom) this.#gone.set(key, facts.virtual.importedFrom);
+      memory = absorbAnswer(memory, { request, answer, facts });
+      if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
       if (memory.end !== undefined) return memory.end;
       if (memory.mustRead !== undefined) {
         const unmarked = await this.#readAgain(facts, memory.mustRead);
@@ -205,6 +205,8 @@ export class ContentSync {
     const importPlace = world.importPlaceOf(key);
     const copyKey = copyPlace && keyOf(copyPlace.namespace, copyPlace.name);
     const isKnownGone = virtual?.importedFrom !== undefined && this.#gone.get(key) === virtual.importedFrom;
+    // The tenant may have put another one in its place since.
+    const lost = virtual?.importedFrom === memory.lostMark ? memory.lost : 'unknown';
     const mayRemove =
       registry.isComplete &&
       !isListInDoubt() &&
@@ -220,7 +222,7 @@ export class ContentSync {
       copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
       importPlace,
       importable: world.importableAt(importPlace),
-      lost: isKnownGone ? 'gone' : memory.lost,
+      lost: isKnownGone ? 'gone' : lost,
       isReferenced: registry.isReferenced(world.referenceOf(key)),
       mayRemove,
       isExported: world.isExported,

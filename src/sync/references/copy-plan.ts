@@ -4,10 +4,14 @@ import { entriesOf } from '../keys.ts';
 import { ownerReference, repairOwners } from '../owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../ownership.ts';
 import type { Place } from '../placement.ts';
-import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys, pauseKey } from '../words.ts';
+import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../words.ts';
 import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { readOf, removalOf } from './import-plan.ts';
+import { holdOf } from './own-copy.ts';
+
+/** The end of one that has lost its label goes unseen. */
+const deletionRetryMs = 30_000;
 
 export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentStep {
   const { copy, copyPlace } = facts;
@@ -28,8 +32,9 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
     const message = `The host name of ${facts.kind.kind} "${facts.key}" is taken by an object that somebody else manages`;
     return done({ kind: 'refused', reason: 'NotOwned', message });
   }
-  if (copy.annotations?.[pauseKey] === 'true') return done({ kind: 'settled', as: 'exported' });
-  if (copy.isDeleting) return done({ kind: 'waiting', message: 'the host copy is being deleted' });
+  if (holdOf(copy) !== undefined) return done({ kind: 'settled', as: 'exported' });
+  if (copy.isDeleting)
+    return done({ kind: 'waiting', message: 'the host copy is being deleted', retryAfterMs: deletionRetryMs });
   const change = changeOfCopy(virtual, copy);
   if (change.kind === 'unread') return readOf(virtual);
   // Only what says whose it is may be deleted; damage is repaired first.
@@ -46,7 +51,7 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
 export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): ContentStep {
   const { copy } = facts;
   const settled = done({ kind: 'settled', as });
-  if (copy === undefined || copy.isDeleting || copy.annotations?.[pauseKey] === 'true') return settled;
+  if (copy === undefined || copy.isDeleting || holdOf(copy) !== undefined) return settled;
   const ownership = judgeOwnership(copy, facts.key, facts.placement);
   if (ownership.kind !== 'ours' || !ownership.isDeletable) return settled;
   if (!facts.mayRemove) return done({ kind: 'waiting', message: notCounted });

@@ -1,12 +1,14 @@
 // What one pass over a piece of content remembers between its requests, and what an answer means for the rest of it. Pure.
 // Messages of servers stop here: one that refuses a Secret may quote it.
 import type { Answer } from '../../cluster/answer.ts';
-import { importableLabel } from '../words.ts';
-import { type HostContent, readVirtualContent, type VirtualContent } from './content-kind.ts';
+import type { KubeObject } from '../../object/object.ts';
+import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
 export interface PassMemory {
+  /** What the host said about the object that an import has lost, and which one that was. */
   lost: ContentFacts['lost'];
+  lostMark: string | undefined;
   mustRead: 'host' | 'virtual' | undefined;
   /** What stands at the place of the copy without the label that our window goes by. */
   unmarked: HostContent | undefined;
@@ -16,7 +18,14 @@ export interface PassMemory {
 }
 
 export function freshPass(): PassMemory {
-  return { lost: 'unknown', mustRead: undefined, unmarked: undefined, read: undefined, end: undefined };
+  return {
+    lost: 'unknown',
+    lostMark: undefined,
+    mustRead: undefined,
+    unmarked: undefined,
+    read: undefined,
+    end: undefined,
+  };
 }
 
 /** What RBAC calls them. */
@@ -27,16 +36,16 @@ const missingNamespaceRetryMs = 30_000;
 
 export function absorbAnswer(
   memory: PassMemory,
-  { request, answer, mark }: { request: ContentRequest; answer: Answer; mark: string | undefined },
+  { request, answer, facts }: { request: ContentRequest; answer: Answer; facts: ContentFacts },
 ): PassMemory {
   const end = (outcome: ContentOutcome): PassMemory => ({ ...memory, end: outcome });
   switch (answer.kind) {
     case 'ok':
       if (request.verb === 'read') return { ...memory, read: readVirtualContent(answer.object) };
       if (request.verb !== 'get') return { ...memory, read: undefined };
-      return { ...memory, lost: lostBy(answer.object.metadata, mark) };
+      return { ...memory, ...lostBy(answer.object, facts) };
     case 'notFound':
-      if (request.verb === 'get') return { ...memory, lost: 'gone' };
+      if (request.verb === 'get') return { ...memory, ...lostBy(undefined, facts) };
       if (request.verb === 'read') return { ...memory, read: undefined };
       if (request.verb !== 'create') return { ...memory, unmarked: undefined };
       return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: missingNamespaceRetryMs });
@@ -69,11 +78,13 @@ export function absorbAnswer(
   }
 }
 
-/** The host object is there: with its label the window will show it, without it the import has to go. */
+/** With its label the window will show the host object, without it the import has to go. */
 function lostBy(
-  metadata: { uid?: string; labels?: Record<string, string> },
-  mark: string | undefined,
-): ContentFacts['lost'] {
-  if (metadata.uid !== mark) return 'gone';
-  return metadata.labels?.[importableLabel] === 'true' ? 'unknown' : 'unlabelled';
+  object: KubeObject | undefined,
+  { virtual, placement }: ContentFacts,
+): Pick<PassMemory, 'lost' | 'lostMark'> {
+  const lostMark = virtual?.importedFrom;
+  if (object === undefined || object.metadata.uid !== lostMark) return { lost: 'gone', lostMark };
+  const isImportable = projectImportable(object, placement.virtualCluster) !== undefined;
+  return { lost: isImportable ? 'there' : 'unlabelled', lostMark };
 }

@@ -23,6 +23,7 @@ export function planContent(facts: ContentFacts): ContentStep {
   const { virtual, importable, importPlace } = facts;
   if (virtual?.importedFrom !== undefined && importable === undefined && importPlace !== undefined) {
     if (facts.lost === 'unknown') return ask({ side: 'host', verb: 'get', place: importPlace });
+    if (facts.lost === 'there') return done({ kind: 'retry' });
     if (facts.lost === 'unlabelled' && virtual.isDeleting === undefined) return ask(removalOf(virtual, 'virtual'));
   }
   if (virtual !== undefined && isImport(virtual, importable)) {
@@ -34,7 +35,7 @@ export function planContent(facts: ContentFacts): ContentStep {
   if (virtual === undefined || !facts.isExported || !facts.isReferenced) return planCopyRemoval(facts, 'none');
   if (isToken(virtual)) {
     const removal = planCopyRemoval(facts, 'none');
-    if (removal.kind === 'request') return removal;
+    if (removal.kind === 'request' || removal.outcome.kind === 'waiting') return removal;
     const message = `${facts.kind.kind} "${facts.key}" holds the token of a service account, which is not copied to the host`;
     return done({ kind: 'refused', reason: 'ReferenceRefused', message });
   }

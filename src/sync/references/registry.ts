@@ -68,9 +68,10 @@ export class ReferenceRegistry {
   }
 
   note(referrer: Key, references: readonly CountedReference[]): void {
-    this.#unsure.delete(referrer);
+    const wasUnsure = this.#unsure.delete(referrer);
     this.#replace(referrer, references);
-    this.#count(referrer);
+    // A pass that is tried again is not waited for, but what only its host copy named may go now.
+    if (!this.#count(referrer) && wasUnsure && this.isComplete) this.#completed();
   }
 
   /** The host copy stays as it was, and so do the references in it that are known. */
@@ -82,8 +83,10 @@ export class ReferenceRegistry {
     this.#count(referrer);
   }
 
-  #count(referrer: Key): void {
-    if (this.#uncounted.delete(referrer) && this.isComplete) this.#completed();
+  #count(referrer: Key): boolean {
+    if (!this.#uncounted.delete(referrer)) return false;
+    if (this.isComplete) this.#completed();
+    return true;
   }
 
   #replace(referrer: Key, references: readonly CountedReference[]): void {

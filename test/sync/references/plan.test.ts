@@ -93,7 +93,7 @@ const facts = fc.record({
   copy: maybe(copy),
   importPlace: fc.constant(importPlace),
   importable: maybe(importable.filter(({ content: { type } }) => !type.includes('token'))),
-  lost: fc.constantFrom('unknown' as const, 'gone' as const, 'unlabelled' as const),
+  lost: fc.constantFrom('unknown' as const, 'there' as const, 'gone' as const, 'unlabelled' as const),
   isReferenced: fc.boolean(),
   mayRemove: fc.boolean(),
   isExported: fc.boolean(),

@@ -434,6 +434,73 @@ describe('content that is exported', () => {
     expect(world.exported('db')).toBeUndefined();
   });
 
+  it('a copy of what has become a token goes as soon as everybody is counted', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    world.references.expect('default/web');
+    await world.change(() => {
+      world.virtual.remove('secrets', 'default', 'db');
+      world.virtual.put('secrets', { ...secret('db'), type: 'kubernetes.io/service-account-token' });
+      world.references.expect('default/nobody');
+    });
+    expect(world.exported('db')).toBeDefined();
+    world.references.registry.note('default/nobody', []);
+    await world.quiet();
+    expect(world.exported('db')).toBeUndefined();
+  });
+
+  it('what only a failing pass kept goes when the next pass works', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    const { registry } = world.references;
+    // As after a start: nothing is known of what it refers to, but its host copy names something.
+    registry.note('default/web', []);
+    registry.noteFailed('default/web', []);
+    await world.quiet();
+    expect(world.exported('db')).toBeDefined();
+    registry.note('default/web', []);
+    await world.quiet();
+    expect(world.exported('db')).toBeUndefined();
+  });
+
+  it('host people who have marked a copy as theirs to control find it as it was', async () => {
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    await change(world.host, 'secrets', world.exported('db'), ({ metadata }) => {
+      Object.assign(metadata.annotations as object, { 'vcluster.loft.sh/controlled-by': 'them' });
+    });
+    await world.change(() => world.virtual.put('secrets', secret('db', 'djI=')));
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(dataOf(world.exported('db'))).toBe('djE=');
+  });
+
+  it('a copy without its label that is slow to go is made anew when it has gone', async () => {
+    await start({}, (w) => {
+      const deletionTimestamp = '2026-01-01T00:00:00Z';
+      const annotations = {
+        'vcluster.loft.sh/object-name': 'db',
+        'vcluster.loft.sh/object-namespace': 'default',
+        'vcluster.loft.sh/object-uid': 'some',
+        'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+        'vcluster.loft.sh/object-host-name': nameOf('db'),
+        'vcluster.loft.sh/object-host-namespace': 'vcluster-vc',
+      };
+      w.host.put('secrets', secret(nameOf('db'), 'eA==', { namespace: 'vcluster-vc', annotations, deletionTimestamp }));
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+    });
+    world.host.remove('secrets', 'vcluster-vc', nameOf('db'));
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect(dataOf(world.exported('db'))).toBe('djE=');
+  });
+
   it('a standby counts anew when it takes over, whoever came and went in the meantime', async () => {
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db'));
@@ -539,6 +606,33 @@ describe('content that is imported', () => {
       expect([world.imported('shared') !== undefined, world.exported('shared')]).toEqual([true, undefined]);
     },
   );
+
+  it.each([
+    ['not shown', importable],
+    ['not to be had', { ...importable, 'vcluster.loft.sh/managed-by': 'vc' }],
+  ])('the host is asked once about an import whose object is there and %s', async (_, labels) => {
+    let asked = 0;
+    await start({}, (w) => {
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        get: async (ref, place) => {
+          if (ref.resource === 'secrets') asked++;
+          return writer.get(ref, place);
+        },
+      });
+      w.host.put('secrets', hostSecret('shared'));
+      w.refer({ k: 'shared' });
+    });
+    const window = world.contentWindows.get('importable secrets');
+    await world.change(() => {
+      Object.assign(window as object, { isHeld: true });
+      world.host.put('secrets', hostSecret('shared', 'aG9zdA==', labels));
+      Object.assign(window as object, { nextList: [] });
+      void window?.relist();
+    });
+    expect(asked).toBe(1);
+  });
 
   it('a mark that a tenant made up means nothing', async () => {
     const forged = (uid: string) => ({ annotations: { 'hostward.dev/imported-from': uid } });
