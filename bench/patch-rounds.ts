@@ -1,6 +1,7 @@
 // What patches cost end to end: the same drain without a patch, with one and with ten, in turns (A B C C B A), each round
 // held against the plain one of its own turn.
 import type { DaemonRound } from './drain-rounds.ts';
+import type { Report } from './report.ts';
 import { median } from './statistics.ts';
 
 export interface PatchEntry {
@@ -26,7 +27,7 @@ const entries: readonly PatchEntry[] = [
   { path: 'metadata.labels["stage"]', expression: 'value ?? "production"', onMissing: 'create' },
 ];
 
-export const patchCounts = [1, entries.length];
+const patchCounts = [1, entries.length];
 
 export function patchEntries(count: number): readonly PatchEntry[] {
   return entries.slice(0, count);
@@ -51,15 +52,25 @@ export async function patchRounds(options: {
       await options.changeVirtual(variant);
       const took = await options.drain(count);
       (rounds.patched.get(count) ?? rounds.plain).push(took);
-      process.stdout.write(`  round ${round + 1}, ${count} patches: ${took.perSecond.toFixed(0)}/s\n`);
+      process.stdout.write(
+        `  round ${round + 1}, ${count} patches: ${took.perSecond.toFixed(0)}/s, ${took.cpuMs.toFixed(0)} ms of the daemon\n`,
+      );
     }
   }
   return rounds;
 }
 
 /** The median of what is left of the plain rate of the same turn. */
-export function shareOfPlain({ plain, patched }: PatchRounds, count: number): number {
+function shareOfPlain({ plain, patched }: PatchRounds, count: number): number {
   return median(
     (patched.get(count) ?? []).map(({ perSecond }, at) => perSecond / (plain[at]?.perSecond ?? Number.NaN)),
   );
+}
+
+export function reportShares(report: Report, rounds: PatchRounds): void {
+  report.details['patches'] = { plain: rounds.plain, patched: [...rounds.patched] };
+  for (const count of patchCounts) {
+    const name = `drain with ${count === 1 ? 'one patch' : `${count} patches`} / without`;
+    report.add({ name, value: shareOfPlain(rounds, count), unit: '', wanted: { atLeast: 0.9 } });
+  }
 }

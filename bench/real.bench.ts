@@ -1,11 +1,12 @@
 // The same questions between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU a
 // change. Takes two kubeconfigs (`--virtual F --host F`, empty clusters of your own), or starts two kube-apiservers from
-// KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR]`
+// KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR] [--only PART,…]`
 import { parseArgs } from 'node:util';
 import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, reachOf } from './api-client.ts';
-import { drainRounds, summary } from './drain-rounds.ts';
+import { type DaemonRound, drainRounds, summary } from './drain-rounds.ts';
 import { type DaemonOptions, type DaemonProcess, Harness, load, settledMs, wait } from './harness.ts';
+import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, changeOpenLoop, hostNameOf, hostNamespace, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -17,6 +18,8 @@ const { values } = parseArgs({
     count: { type: 'string', default: '10000' },
     pairs: { type: 'string', default: '2' },
     profile: { type: 'string' },
+    /** Some of drain, patches, live, latency. */
+    only: { type: 'string' },
   },
 });
 
@@ -50,9 +53,11 @@ async function main(): Promise<void> {
   await seedHost(host);
   await seedVirtual(virtual, keys);
   await firstSync(options);
-  await drains(options, { virtual, reach });
-  await liveChanges(options, virtual);
-  await latency(options, { virtual, host });
+  const wants = (part: string): boolean => values.only === undefined || values.only.split(',').includes(part);
+  if (wants('drain')) await drains(options, { virtual, reach });
+  if (wants('patches')) await patchedDrains(options, virtual);
+  if (wants('live')) await liveChanges(options, virtual);
+  if (wants('latency')) await latency(options, { virtual, host });
 }
 
 async function start(name: string): Promise<string> {
@@ -100,24 +105,31 @@ async function drains(
     reach: on.reach,
     bare: () => harness.startBareWriter(),
     changeVirtual: (variant) => changeAll(on.virtual, keys, variant),
-    drain: async () => {
-      const daemon = await harness.startDaemon(options);
-      await daemon.untilServing();
-      const { firstMs, lastMs } = await until(daemon, patched, keys.length);
-      const cpuMs = daemon.cpuMs;
-      const all = [...(await daemon.metrics())].filter(([name]) => name.startsWith('hostward_sync_requests_total'));
-      const requests = all.reduce((sum, [, value]) => sum + value, 0);
-      await daemon.stop();
-      return {
-        perSecond: keys.length / ((lastMs - firstMs) / 1000),
-        cpuMs,
-        requestsPerChange: requests / keys.length,
-      };
-    },
+    drain: () => drainOnce(options),
   });
   const told = summary(rounds);
   report.add({ name: 'drain / bare writer', value: told.ratio, unit: '', wanted: { atLeast: 0.95 } });
   report.details['rounds'] = rounds;
+}
+
+async function drainOnce(options: DaemonOptions): Promise<DaemonRound> {
+  const daemon = await harness.startDaemon(options);
+  await daemon.untilServing();
+  const { firstMs, lastMs } = await until(daemon, patched, keys.length);
+  const cpuMs = daemon.cpuMs;
+  const all = [...(await daemon.metrics())].filter(([name]) => name.startsWith('hostward_sync_requests_total'));
+  const requests = all.reduce((sum, [, value]) => sum + value, 0);
+  await daemon.stop();
+  return { perSecond: keys.length / ((lastMs - firstMs) / 1000), cpuMs, requestsPerChange: requests / keys.length };
+}
+
+async function patchedDrains(options: DaemonOptions, virtual: ApiClient): Promise<void> {
+  const rounds = await patchRounds({
+    rounds: Number(values.pairs),
+    changeVirtual: (variant) => changeAll(virtual, keys, variant),
+    drain: (count) => drainOnce({ ...options, patches: patchEntries(count) }),
+  });
+  reportShares(report, rounds);
 }
 
 /** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */

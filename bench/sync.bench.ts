@@ -15,7 +15,7 @@ import {
   settledMs,
   wait,
 } from './harness.ts';
-import { patchCounts, patchEntries, patchRounds, shareOfPlain } from './patch-rounds.ts';
+import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, changeOpenLoop, hostNameOf, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -136,11 +136,7 @@ async function patched(scene: Scene, rounds: number): Promise<void> {
     changeVirtual: (variant) => changeAll(client, keys, variant),
     drain: (patches) => drainOnce(scene, patches),
   });
-  report.details['patches'] = { plain: took.plain, patched: [...took.patched] };
-  for (const count of patchCounts) {
-    const name = `drain with ${count === 1 ? 'one patch' : `${count} patches`} / without`;
-    report.add({ name, value: shareOfPlain(took, count), unit: '', wanted: { atLeast: 0.9 } });
-  }
+  reportShares(report, took);
 }
 
 function reportRounds(rounds: Rounds): void {
