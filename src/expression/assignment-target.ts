@@ -1,20 +1,14 @@
 // What an expression may assign to: names that it declared itself, and members that start at one of those or at value, which
 // is a private copy. Anything else would be state, or an attempt at it; the frozen realm would refuse it at run time.
-import type { AnyNode, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
+import type { Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { freeNames } from './builtins.ts';
+import type { NodeFault } from './expression-fault.ts';
 import { realmLimits } from './limits.ts';
 import { rootOf, writtenKey } from './member-chain.ts';
 import type { Scope } from './scope.ts';
 
-export interface TargetFault {
-  at: AnyNode;
-  /** A percent sign stands for the text of the node. */
-  message: string;
-  fix: string;
-}
-
-/** isPlain: a single `=`, whose right side the printer can guard. */
-export function targetFaults(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): TargetFault[] {
+/** isPlain: a single `=`, whose right side the printer can guard. In messages a percent sign stands for the text of the node. */
+export function targetFaults(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): NodeFault[] {
   const below = (part: Pattern | Expression) => targetFaults(part, scope, { isPlain: false });
   switch (node.type) {
     case 'Identifier':
@@ -34,7 +28,7 @@ export function targetFaults(node: Pattern | Expression, scope: Scope, form: { i
   }
 }
 
-function nameFaults(node: Identifier, scope: Scope): TargetFault[] {
+function nameFaults(node: Identifier, scope: Scope): NodeFault[] {
   // A name that nobody offers gets its own fault where it is read.
   if (scope.declares(node.name) || !freeNames.has(node.name)) return [];
   const fix =
@@ -44,7 +38,7 @@ function nameFaults(node: Identifier, scope: Scope): TargetFault[] {
   return [{ at: node, message: `assignment to "${node.name}"`, fix }];
 }
 
-function rootFaults(node: MemberExpression, scope: Scope): TargetFault[] {
+function rootFaults(node: MemberExpression, scope: Scope): NodeFault[] {
   const root = rootOf(node);
   if (root.type !== 'Identifier' || scope.declares(root.name) || root.name === 'value') return [];
   if (!freeNames.has(root.name)) return [];
@@ -54,7 +48,7 @@ function rootFaults(node: MemberExpression, scope: Scope): TargetFault[] {
 }
 
 /** Gaps make arrays whose methods run for hours without V8 being able to stop them. */
-function keyFaults(node: MemberExpression, form: { isPlain: boolean }): TargetFault[] {
+function keyFaults(node: MemberExpression, form: { isPlain: boolean }): NodeFault[] {
   const key = writtenKey(node);
   if (key === 'length' && !form.isPlain) {
     return [{ at: node, message: 'length of an array changed in place', fix: 'use slice() or splice()' }];

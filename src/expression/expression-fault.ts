@@ -1,4 +1,5 @@
 // What can be wrong with an expression before it ever runs, and how such a fault says where.
+import type { AnyNode } from 'acorn';
 
 export interface ExpressionFault {
   /** syntax: not one JavaScript expression. rejected: one, but it uses what the sandbox does not offer. */
@@ -6,6 +7,13 @@ export interface ExpressionFault {
   /** 1-based, in the text of the expression. */
   line: number;
   column: number;
+  message: string;
+  fix: string;
+}
+
+/** The same before its place is known in lines and columns. */
+export interface NodeFault {
+  at: AnyNode;
   message: string;
   fix: string;
 }

@@ -1,29 +1,14 @@
 // The walk over the tree of an expression that decides what is allowed: node types, names, targets of assignments, keys.
 // Everything is refused unless a rule here lets it pass. On the way it notes what of `context` the expression names. The
 // realm of the sandbox enforces the same again at run time; this walk is what tells people early, and in words.
-import type {
-  AnyNode,
-  AssignmentExpression,
-  Expression,
-  Identifier,
-  MemberExpression,
-  NewExpression,
-  Pattern,
-} from 'acorn';
+import type { AnyNode, AssignmentExpression, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { targetFaults } from './assignment-target.ts';
-import {
-  constructors,
-  freeNames,
-  globalConstants,
-  keptStatics,
-  machineryNames,
-  removedMethods,
-  rewritePrefix,
-} from './builtins.ts';
+import { freeNames, globalConstants, machineryNames, rewritePrefix } from './builtins.ts';
 import { addUse, type ContextUse, emptyUse } from './context-use.ts';
-import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
+import { type ExpressionFault, type NodeFault, placeOf, shown } from './expression-fault.ts';
 import { expressionLimits } from './limits.ts';
-import { keysOf, rootOf, writtenKey } from './member-chain.ts';
+import { keysOf, rootOf } from './member-chain.ts';
+import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
 import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 
@@ -82,6 +67,10 @@ class Inspector {
     this.result.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
   }
 
+  #refuseAll(faults: readonly NodeFault[]): void {
+    for (const { at, message, fix } of faults) this.#refuse(at, message, fix);
+  }
+
   #textOf(node: AnyNode): string {
     return shown(this.#source.slice(node.start, node.end));
   }
@@ -132,7 +121,7 @@ class Inspector {
         this.#call(node, scope, depth);
         return;
       case 'NewExpression':
-        this.#construction(node, scope);
+        this.#refuseAll(constructionFaults(node, scope, this.#source));
         this.#children(node, scope, depth);
         return;
       case 'Property':
@@ -285,53 +274,24 @@ class Inspector {
   }
 
   #key(node: MemberExpression, scope: Scope, depth: number): void {
-    const key = writtenKey(node);
     if (node.property.type === 'PrivateIdentifier') {
       this.#unknown(node, 'class');
       return;
     }
-    if (key !== undefined && machineryNames.has(key)) {
-      this.#refuse(node.property, `"${key}" is not available`, 'expressions work on data only');
-    }
-    this.#builtinMember(node, key, scope);
+    this.#refuseAll(memberFaults(node, scope, this.#source));
     if (node.computed) this.visit(node.property, scope, depth + 1);
   }
 
-  #builtinMember(node: MemberExpression, key: string | undefined, scope: Scope): void {
-    if (node.object.type !== 'Identifier' || key === undefined || scope.declares(node.object.name)) return;
-    const kept = keptStatics.get(node.object.name);
-    if (kept === undefined || kept.includes(key) || machineryNames.has(key) || key === 'name') return;
-    const [message, fix] = unavailable(`${node.object.name}.${key}`, this.#source);
-    this.#refuse(node, message, fix);
-  }
-
   #call(node: AnyNode & { type: 'CallExpression' }, scope: Scope, depth: number): void {
-    const callee = node.callee.type === 'ChainExpression' ? node.callee.expression : node.callee;
-    if (callee.type === 'Identifier' && callee.name === 'Date' && !scope.declares('Date')) {
-      this.#refuse(node, 'Date() reads the clock', 'results must depend on the object alone; use new Date(text)');
-    }
+    this.#refuseAll(callFaults(node, scope));
+    const callee = calleeOf(node);
     if (callee.type !== 'MemberExpression') {
       this.#children(node, scope, depth);
       return;
     }
-    const fix = removedMethods.get(writtenKey(callee) ?? '');
-    if (fix !== undefined) this.#refuse(callee.property, `${writtenKey(callee)}() depends on where it runs`, fix);
     this.#nodes++;
     this.#member(callee, scope, depth, true);
     for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
-  }
-
-  #construction(node: NewExpression, scope: Scope): void {
-    const { callee } = node;
-    const name = callee.type === 'Identifier' && !scope.declares(callee.name) ? callee.name : undefined;
-    if (name === undefined || !constructors.has(name)) {
-      if (name !== undefined && !freeNames.has(name)) return;
-      this.#refuse(node, `new ${this.#textOf(callee)} is not available`, `only ${[...constructors].join(', ')}`);
-      return;
-    }
-    if (name === 'Date' && node.arguments.length === 0) {
-      this.#refuse(node, 'new Date() reads the clock', 'results must depend on the object alone; use new Date(text)');
-    }
   }
 
   #property(node: AnyNode & { type: 'Property' }, scope: Scope, depth: number): void {
