@@ -9,6 +9,7 @@ import { childArguments } from './child-program.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
+import { RequestBook } from './request-book.ts';
 import { residentMbOf } from './resident-memory.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
@@ -26,15 +27,6 @@ export interface ChildSandboxOptions {
 
 export type StartReason = 'first' | 'hung' | 'died' | 'retired';
 
-interface Request {
-  id: number;
-  text: string;
-  alone: boolean;
-  /** How often the process died while this request was the only one in it. */
-  deaths: number;
-  settle: (outcome: SandboxOutcome) => void;
-}
-
 type State =
   | { kind: 'stopped' }
   /** The program is being put together; there is no process yet. */
@@ -49,11 +41,8 @@ export class ChildSandbox implements Sandbox {
   readonly #hardMs: number;
   #state: State = { kind: 'stopped' };
   #args: string[] = [];
-  #waiting: Request[] = [];
-  #inFlight = new Map<number, Request>();
-  #hasLoner = false;
+  readonly #book = new RequestBook();
   #outbox = '';
-  #nextId = 1;
   #setupId = 0;
   #deathsInARow = 0;
   /** Why we killed the process ourselves; undefined when we did not. */
@@ -133,13 +122,12 @@ export class ChildSandbox implements Sandbox {
     if (this.#state.kind === 'stopped' || this.#state.kind === 'preparing') {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
-    if (this.#waiting.length >= sandboxLimits.waiting) {
+    if (this.#book.isFull) {
       const message = `${sandboxLimits.waiting} evaluations are waiting for the sandbox already`;
       return Promise.resolve({ kind: 'unavailable', message });
     }
     return new Promise((settle) => {
-      this.#waiting.push({ id: this.#nextId, text, alone, deaths: 0, settle });
-      this.#nextId = (this.#nextId + 1) >>> 0;
+      this.#book.add(text, alone, settle);
       this.#pump();
     });
   }
@@ -190,29 +178,23 @@ export class ChildSandbox implements Sandbox {
       this.#pump();
       return;
     }
-    const request = this.#inFlight.get(frame.id);
+    const request = this.#book.take(frame.id);
     if (request === undefined) return;
-    this.#inFlight.delete(frame.id);
     this.#deathsInARow = 0;
     if (frame.kind !== 'answer') this.#mayBeSwollen = true;
     request.settle(outcomeOf(frame));
     this.#pump();
   }
 
-  /** Sends what may be sent; a request that wants to be alone waits until the process is empty and keeps it empty. */
+  /** Sends what may be sent. */
   #pump(): void {
     if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
-    const wasIdle = this.#inFlight.size === 0;
-    while (this.#waiting.length > 0 && this.#inFlight.size < sandboxLimits.inFlight) {
-      const next = this.#waiting[0] as Request;
-      if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) break;
-      this.#waiting.shift();
-      this.#hasLoner = next.alone;
-      this.#inFlight.set(next.id, next);
+    const wasIdle = this.#book.inFlight === 0;
+    for (const { id, text } of this.#book.next()) {
       if (this.#outbox === '') setImmediate(() => this.#flush());
-      this.#outbox += encodeFrame({ id: next.id, kind: 'run', text: next.text });
+      this.#outbox += encodeFrame({ id, kind: 'run', text });
     }
-    if (wasIdle && this.#inFlight.size > 0) {
+    if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();
       this.#startWatch();
     }
@@ -225,7 +207,7 @@ export class ChildSandbox implements Sandbox {
   #retires(child: ChildProcess): boolean {
     if (this.#killedFor !== undefined) return true;
     if (!this.#mayBeSwollen) return false;
-    if (this.#inFlight.size > 0) return true;
+    if (this.#book.inFlight > 0) return true;
     this.#mayBeSwollen = false;
     const residentMb = child.pid === undefined ? undefined : residentMbOf(child.pid);
     if (residentMb === undefined || residentMb <= sandboxLimits.retireMb) return false;
@@ -249,7 +231,7 @@ export class ChildSandbox implements Sandbox {
   #look(): void {
     this.#watch = undefined;
     const state = this.#state;
-    if (!('child' in state) || (state.kind === 'running' && this.#inFlight.size === 0)) return;
+    if (!('child' in state) || (state.kind === 'running' && this.#book.inFlight === 0)) return;
     const limitMs = state.kind === 'starting' ? sandboxLimits.startMs : this.#hardMs;
     const silentMs = this.#options.clock.now() - this.#progressAt;
     if (silentMs < limitMs) {
@@ -278,7 +260,7 @@ export class ChildSandbox implements Sandbox {
     this.#outbox = '';
     this.#watch?.cancel();
     this.#watch = undefined;
-    if (killedFor === 'retired' && this.#inFlight.size === 0) {
+    if (killedFor === 'retired' && this.#book.inFlight === 0) {
       this.#spawn('retired');
       return;
     }
@@ -286,9 +268,9 @@ export class ChildSandbox implements Sandbox {
     const wasHung = killedFor === 'hung';
     this.#deathsInARow++;
     const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
-    const fields = { room: 'expression', cause, inFlight: this.#inFlight.size, lastWords: this.#lastWords.slice(-200) };
+    const fields = { room: 'expression', cause, inFlight: this.#book.inFlight, lastWords: this.#lastWords.slice(-200) };
     this.#options.log.warn(fields, 'sandbox process died and is started again');
-    this.#takeBack(wasHung, cause, wasHung || signalCode !== 'SIGKILL');
+    this.#book.takeBack({ cause, wasHung, isSelfInflicted: wasHung || signalCode !== 'SIGKILL' });
     if (wasStarting && this.#deathsInARow > startAttempts) this.#giveUp(cause);
     const pauses = sandboxLimits.restartPausesMs;
     const pauseMs = pauses[Math.min(this.#deathsInARow, pauses.length) - 1] ?? 0;
@@ -306,29 +288,9 @@ export class ChildSandbox implements Sandbox {
     this.#failAll(`the sandbox cannot be started: ${cause}`);
   }
 
-  /** Several in the process: any of them may have done it, so each is run again alone. One: it did it. */
-  #takeBack(wasHung: boolean, cause: string, isSelfInflicted: boolean): void {
-    const suspects = [...this.#inFlight.values()];
-    this.#inFlight.clear();
-    const [only] = suspects.length === 1 ? suspects : [];
-    if (only !== undefined) {
-      only.deaths++;
-      const limit = isSelfInflicted ? sandboxLimits.deaths : sandboxLimits.killedDeaths;
-      if (only.deaths >= limit) {
-        suspects.pop();
-        only.settle(wasHung ? { kind: 'timeout' } : { kind: 'crash', message: `the sandbox died of it (${cause})` });
-      }
-    }
-    for (const suspect of suspects) suspect.alone = true;
-    this.#waiting = [...suspects, ...this.#waiting];
-  }
-
   #failAll(message: string): void {
-    const all = [...this.#inFlight.values(), ...this.#waiting];
-    this.#inFlight.clear();
-    this.#waiting = [];
     this.#outbox = '';
-    for (const request of all) request.settle({ kind: 'unavailable', message });
+    this.#book.failAll(message);
   }
 }
 

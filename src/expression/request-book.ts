@@ -1,0 +1,84 @@
+// What the sandbox process was asked and has not answered yet: what waits, what it has in hand, and which of that was in it
+// when it died. Nothing is lost and nothing is answered twice. Knows nothing of processes and channels.
+import { sandboxLimits } from './limits.ts';
+import type { SandboxOutcome } from './sandbox.ts';
+
+interface Request {
+  id: number;
+  text: string;
+  alone: boolean;
+  /** How often the process died while this request was the only one in it. */
+  deaths: number;
+  settle: (outcome: SandboxOutcome) => void;
+}
+
+export interface Death {
+  cause: string;
+  wasHung: boolean;
+  /** Not by a SIGKILL from elsewhere. */
+  isSelfInflicted: boolean;
+}
+
+export class RequestBook {
+  #waiting: Request[] = [];
+  #inFlight = new Map<number, Request>();
+  #hasLoner = false;
+  #nextId = 1;
+
+  /** How many the process has in hand. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.length >= sandboxLimits.waiting;
+  }
+
+  add(text: string, alone: boolean, settle: (outcome: SandboxOutcome) => void): void {
+    this.#waiting.push({ id: this.#nextId, text, alone, deaths: 0, settle });
+    this.#nextId = (this.#nextId + 1) >>> 0;
+  }
+
+  /** What may be sent now; one that wants to be alone waits until the process is empty and keeps it empty. */
+  *next(): Generator<{ id: number; text: string }> {
+    while (this.#waiting.length > 0 && this.#inFlight.size < sandboxLimits.inFlight) {
+      const next = this.#waiting[0] as Request;
+      if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) break;
+      this.#waiting.shift();
+      this.#hasLoner = next.alone;
+      this.#inFlight.set(next.id, next);
+      yield next;
+    }
+  }
+
+  /** The one that is answered; undefined when the answer comes too late. */
+  take(id: number): Pick<Request, 'settle'> | undefined {
+    const request = this.#inFlight.get(id);
+    this.#inFlight.delete(id);
+    return request;
+  }
+
+  /** Several in the process: any of them may have done it, so each is run again alone. One: it did it. */
+  takeBack({ cause, wasHung, isSelfInflicted }: Death): void {
+    const suspects = [...this.#inFlight.values()];
+    this.#inFlight.clear();
+    const [only] = suspects.length === 1 ? suspects : [];
+    if (only !== undefined) {
+      only.deaths++;
+      const limit = isSelfInflicted ? sandboxLimits.deaths : sandboxLimits.killedDeaths;
+      if (only.deaths >= limit) {
+        suspects.pop();
+        only.settle(wasHung ? { kind: 'timeout' } : { kind: 'crash', message: `the sandbox died of it (${cause})` });
+      }
+    }
+    for (const suspect of suspects) suspect.alone = true;
+    this.#waiting = [...suspects, ...this.#waiting];
+  }
+
+  failAll(message: string): void {
+    const all = [...this.#inFlight.values(), ...this.#waiting];
+    this.#inFlight.clear();
+    this.#waiting = [];
+    for (const request of all) request.settle({ kind: 'unavailable', message });
+  }
+}
