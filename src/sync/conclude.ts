@@ -111,6 +111,11 @@ function tell(
   if (before?.kind === 'refused') options.untell(key);
   if (!isNews) return;
   const message = 'message' in outcome ? outcome.message : undefined;
+  if (outcome.kind === 'waiting' && outcome.reason === 'HostNamespaceMissing') {
+    // Nothing but this line would tell an operator who has mapped to a namespace that nobody makes.
+    options.log.warn({ room: 'sync', key, reason: outcome.reason, message }, 'object waits');
+    return;
+  }
   options.log.debug({ room: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
 }
 

@@ -174,9 +174,10 @@ export function versionOf(facts: Facts, generation: number): string {
   return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
 }
 
-/** Our own bookkeeping goes along with every write and says nothing. */
+/** Our own bookkeeping goes along with every write and says nothing, unless it is all that there is. */
 function shownTouches(touches: readonly string[]): string {
-  const told = touches.filter((touch) => touch !== `annotation ${baseKey}`);
+  const others = touches.filter((touch) => touch !== `annotation ${baseKey}`);
+  const told = others.length > 0 ? others : touches;
   const more = told.length > namedTouches ? ` and ${told.length - namedTouches} more` : '';
   return `${told.slice(0, namedTouches).join(', ')}${more}`;
 }

@@ -143,6 +143,8 @@ export function countingSuite(ground: () => SyncGround): void {
         await act(stage, name);
         await daemon.settled();
         expect(await writesOf(name)).toEqual(writes);
+        const patches = daemon.logged.filter((line) => String(line['key']).endsWith(`/${name}`) && 'touches' in line);
+        for (const { touches } of patches) expect(touches, 'a line says what was written').not.toBe('');
         expect(await stage.forbidden()).toEqual([]);
       });
     });

@@ -252,6 +252,8 @@ export function mappingSuite(ground: () => SyncGround): void {
       await stage.forgetWrites();
       await daemon.clock.jump(10_000);
       expect((await stage.writes()).length).toBeLessThanOrEqual(3);
+      const said = daemon.logged.filter(({ msg }) => msg === 'object waits');
+      expect(said, 'once, not with every try').toMatchObject([{ key: 'team-a/web', reason: 'HostNamespaceMissing' }]);
       await stage.namespace('host', 'h-late');
       await daemon.clock.jump(10_000);
       await daemon.settled();
