@@ -2,7 +2,7 @@
 // one of Kubernetes, or somebody else's. Deleting and overwriting hang on this answer, so it errs towards "not ours".
 import { type Key, keyOf } from '../object/object.ts';
 import type { Place, Placement } from './placement.ts';
-import { instanceKey, markerLabel, objectKeys, theSix } from './words.ts';
+import { instanceKey, managedAnnotationsKey, markerLabel, objectKeys, theSix } from './words.ts';
 
 export interface HostLook {
   namespace: string;
@@ -78,6 +78,9 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
   }
   // In its own namespace a virtual cluster is alone and names tell whose a copy is, also one from before the mapping.
   if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
+    const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
+    // vCluster's own syncer copies what a tenant has written there.
+    if (copied.includes(instanceKey)) return `its annotation ${instanceKey} was copied from the tenant`;
     const instance = host.annotations?.[instanceKey];
     if (instance !== placement.instance) {
       return `its annotation ${instanceKey} is ${instance === undefined ? 'missing' : `"${instance}"`}, not "${placement.instance}"`;

@@ -16,6 +16,8 @@ export interface ContentFacts {
   /** Where the copy of the tenant's object stands, and what stands there; undefined where its namespace has no place. */
   copyPlace: Place | undefined;
   copy: HostContent | undefined;
+  /** A copy of ours for this key in another place: the mapping has changed since. */
+  stray: HostContent | undefined;
   /** Where an object of the host stands that has the tenant's own name, and that object if tenants may have it. */
   importPlace: Place | undefined;
   importable: HostContent | undefined;

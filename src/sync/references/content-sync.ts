@@ -78,6 +78,7 @@ export class ContentSync {
     for (const window of windows) window.start();
     await Promise.all(windows.map((window) => window.whenSynced()));
     for (const key of this.world.windows.virtual.keys()) this.world.noteVirtual(key);
+    for (const hostKey of this.world.windows.copies.keys()) this.world.noteCopy(hostKey);
     this.#doubt.judgeFirstList();
   }
 
@@ -111,6 +112,7 @@ export class ContentSync {
     for (const key of registry.keysOf(this.world.kind.kind)) this.queue.add(key);
     for (const key of this.world.marked) this.queue.add(key);
     for (const key of this.world.copiedKeys()) this.queue.add(key);
+    for (const key of this.world.strayed) this.queue.add(key);
   }
 
   #listen(): void {
@@ -128,8 +130,7 @@ export class ContentSync {
       }),
       copies.subscribe({
         changed: ({ key: hostKey }) => {
-          const key = this.world.keyOfCopy(hostKey);
-          if (key !== undefined) this.queue.add(key);
+          for (const key of this.world.noteCopy(hostKey)) this.queue.add(key);
         },
       }),
       importable.subscribe({ changed: ({ key: hostKey }) => this.#importableChanged(hostKey) }),
@@ -220,6 +221,7 @@ export class ContentSync {
       virtual,
       copyPlace,
       copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
+      stray: world.strayOf(key),
       importPlace,
       importable: world.importableAt(importPlace),
       lost: isKnownGone ? 'gone' : lost,

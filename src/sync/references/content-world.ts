@@ -2,11 +2,12 @@
 // read. It remembers which tenant's objects carry the mark of an import, and which key each copy on the host is for.
 import type { Window } from '../../cluster/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/object.ts';
-import { annotatedKeyOf } from '../ownership.ts';
+import { annotatedKeyOf, isSamePlace } from '../ownership.ts';
 import type { Place } from '../placement.ts';
 import type { Rules } from '../world.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
 import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './names.ts';
+import { isOwnCopy } from './own-copy.ts';
 
 export interface ContentWindows {
   virtual: Window<VirtualContent>;
@@ -28,6 +29,8 @@ export class ContentWorld {
   readonly #marks = new Map<Key, string>();
   readonly #tokens = new Set<Key>();
   readonly #keyAt = new Map<Key, Key>();
+  /** Copies of ours that stand where an earlier mapping wanted them, by the key that they were made for. */
+  readonly #strays = new Map<Key, Set<Key>>();
 
   constructor(options: { kind: ContentKind; windows: ContentWindows; rules: () => Rules; isExported: () => boolean }) {
     this.kind = options.kind;
@@ -72,6 +75,40 @@ export class ContentWorld {
     else this.#marks.set(key, item.importedFrom);
     if (item !== undefined && isToken(item)) this.#tokens.add(key);
     else this.#tokens.delete(key);
+  }
+
+  /** A copy on the host came, changed or went: the keys that it matters to. */
+  noteCopy(hostKey: Key): Key[] {
+    const item = this.windows.copies.get(hostKey);
+    const key = item && annotatedKeyOf(item);
+    if (key !== undefined && this.#isStray(item as HostContent, key))
+      this.#strays.set(key, (this.#strays.get(key) ?? new Set()).add(hostKey));
+    const placed = this.keyOfCopy(hostKey);
+    return [placed, key].filter((one) => one !== undefined);
+  }
+
+  #isStray(item: HostContent, key: Key): boolean {
+    const { placement } = this.rules.translation;
+    return !isSamePlace(item, this.copyPlaceOf(key)) && isOwnCopy(item, this.kind, placement);
+  }
+
+  /** One of them is enough for one step. */
+  strayOf(key: Key): HostContent | undefined {
+    for (const hostKey of this.#strays.get(key) ?? []) {
+      const item = this.windows.copies.get(hostKey);
+      if (item !== undefined && annotatedKeyOf(item) === key && this.#isStray(item, key)) return item;
+      this.#forgetStray(key, hostKey);
+    }
+    return undefined;
+  }
+
+  #forgetStray(key: Key, hostKey: Key): void {
+    const strays = this.#strays.get(key);
+    if (strays?.delete(hostKey) && strays.size === 0) this.#strays.delete(key);
+  }
+
+  get strayed(): Iterable<Key> {
+    return this.#strays.keys();
   }
 
   get marked(): Iterable<Key> {

@@ -16,7 +16,9 @@ export function isOwnCopy(found: HostLook, kind: ContentKind, placement: Placeme
   // Also where namespaces are mapped now and were not when it was made.
   if (isSamePlace(found, generatedPlaceOf(reference, placement))) return true;
   const place = copyPlaceOf(reference, { placement, naming: 'generated' });
-  return isSamePlace(found, place) && found.annotations?.[instanceKey] === placement.instance;
+  // Elsewhere it stands where an earlier mapping wanted it.
+  const isAway = found.namespace !== placement.hostNamespace;
+  return (isAway || isSamePlace(found, place)) && found.annotations?.[instanceKey] === placement.instance;
 }
 
 /** Somebody on the host asked us to keep our hands off it. */

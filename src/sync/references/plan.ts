@@ -10,9 +10,10 @@
 //   imported         there, that uid, no label     any           the import goes
 //   imported         gone, or another uid          any           the mark means nothing: the tenant's
 import { type HostContent, isToken, type VirtualContent } from './content-kind.ts';
-import { ask, type ContentFacts, type ContentStep, done } from './content-step.ts';
+import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { planCopy, planCopyRemoval } from './copy-plan.ts';
 import { planImport, removalOf, renderImport } from './import-plan.ts';
+import { holdOf } from './own-copy.ts';
 
 /** The host authorises an import for as long as that very object is there and says so. */
 export function isImport(virtual: VirtualContent | undefined, importable: HostContent | undefined): boolean {
@@ -20,6 +21,17 @@ export function isImport(virtual: VirtualContent | undefined, importable: HostCo
 }
 
 export function planContent(facts: ContentFacts): ContentStep {
+  const step = planHere(facts);
+  const { stray } = facts;
+  // First where it belongs, so that nobody has to do without it; unless the stray of another key is in the way there, which
+  // may well wait for this one.
+  if (step.kind === 'request' || stray === undefined) return step;
+  if (step.outcome.kind !== 'settled' && step.outcome.kind !== 'refused') return step;
+  if (stray.isDeleting || holdOf(stray) !== undefined) return step;
+  return facts.mayRemove ? ask(removalOf(stray, 'host')) : done({ kind: 'waiting', message: notCounted });
+}
+
+function planHere(facts: ContentFacts): ContentStep {
   const { virtual, importable, importPlace } = facts;
   if (virtual?.importedFrom !== undefined && importable === undefined && importPlace !== undefined) {
     if (facts.lost === 'unknown') return ask({ side: 'host', verb: 'get', place: importPlace });

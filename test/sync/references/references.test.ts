@@ -381,6 +381,59 @@ describe('content that is exported', () => {
     expect(dataOf(world.host.get('secrets', 'team', 'taken'))).toBe('aGlz');
   });
 
+  it('when mapped namespaces change places the copies do too, and only what is ours goes', async () => {
+    const mapped = (to: Record<string, string>): NamespaceMapping => ({
+      hostNamespaceOf: (one) => to[one],
+      mappingsOnly: true,
+    });
+    const theirs = (name: string, more: Record<string, string>) =>
+      secret(name, 'aGlz', {
+        namespace: 'host-b',
+        labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+        annotations: {
+          'vcluster.loft.sh/object-name': name,
+          'vcluster.loft.sh/object-namespace': 'default',
+          'vcluster.loft.sh/object-uid': 'some',
+          'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+          'vcluster.loft.sh/object-host-name': name,
+          'vcluster.loft.sh/object-host-namespace': 'host-b',
+          ...more,
+        },
+      });
+    await start({ mapping: mapped({ default: 'host-a', other: 'host-b' }) }, (w) => {
+      for (const namespace of ['default', 'other']) {
+        w.refer({ k: 'db' }, `of-${namespace}`, namespace);
+        w.virtual.put('secrets', secret('db', 'djE=', { namespace }));
+      }
+      w.virtual.put('secrets', secret('gone'));
+      w.refer({ k: 'gone' }, 'gone');
+    });
+    expect(world.host.get('secrets', 'host-a', 'gone')).toBeDefined();
+    await world.stop();
+    world.host.put('secrets', theirs('native', {}));
+    world.host.put('secrets', theirs('elsewhere', { 'hostward.dev/instance': 'hns/vc' }));
+    const copied = { 'hostward.dev/instance': 'vcluster-vc/vc' };
+    const managed = { 'vcluster.loft.sh/managed-annotations': 'x\nhostward.dev/instance' };
+    world.host.put('secrets', theirs('spoofed', { ...copied, ...managed }));
+    Object.assign(world.given, { mapping: mapped({ default: 'host-b', other: 'host-a' }) });
+    await world.run();
+    const places = world.host.list('secrets').map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    expect(places.sort()).toEqual([
+      'host-a/db',
+      'host-b/db',
+      'host-b/elsewhere',
+      'host-b/gone',
+      'host-b/native',
+      'host-b/spoofed',
+    ]);
+    expect(world.host.get('secrets', 'host-a', 'db')?.metadata.annotations).toMatchObject({
+      'vcluster.loft.sh/object-namespace': 'other',
+    });
+    const writes = world.contentWrites().length;
+    await world.restart();
+    expect(world.contentWrites()).toHaveLength(writes);
+  });
+
   it('with naming: vcluster nothing is exported', async () => {
     await start({ naming: 'vcluster' }, (w) => {
       w.refer({ k: 'db' });
