@@ -1,6 +1,6 @@
 // The token that a paged list goes on with: the revision of the first page and the last key that was given out. The same
 // shape as the real server's, so that what a client shows of it looks familiar; clients must not look inside.
-import { isMap } from './decode.ts';
+import { isRecord } from '../object/json.ts';
 import { badRequest } from './status-fault.ts';
 
 export interface ContinueToken {
@@ -18,7 +18,7 @@ export function encodeContinue({ revision, after }: ContinueToken): string {
 export function decodeContinue(token: string): ContinueToken {
   const bytes = Buffer.from(token, 'base64url');
   const value = parse(bytes.toString());
-  if (!isMap(value)) {
+  if (!isRecord(value)) {
     throw badRequest(`invalid continue token: continue key is not valid: ${notJson(bytes)}`);
   }
   const { v, rv, start } = value;

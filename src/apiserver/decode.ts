@@ -1,6 +1,6 @@
 // From JSON that somebody sent to an object that fits its schema: unknown fields are dropped and reported, null means
 // absent, a value of the wrong type refuses the whole object.
-import { setMember } from '../object/json.ts';
+import { isRecord, setMember } from '../object/json.ts';
 import type { Node, Scalar } from './schema.ts';
 import { badRequest } from './status-fault.ts';
 
@@ -44,7 +44,7 @@ function conform(value: unknown, node: Node, walk: Walk, spot: Spot): unknown {
     case 'object':
     case 'map':
       if (value === null) return undefined;
-      if (!isMap(value)) throw wrongType(value, 'object', path, walk.ctx);
+      if (!isRecord(value)) throw wrongType(value, 'object', path, walk.ctx);
       return fitMembers(value, node, walk, spot);
     case 'list':
       if (value === null) return undefined;
@@ -209,7 +209,7 @@ function zeroScalar(scalar: Scalar): unknown {
 function wrongType(value: unknown, wanted: string, path: string, ctx: DecodeContext) {
   const got = Array.isArray(value)
     ? 'array'
-    : isMap(value)
+    : isRecord(value)
       ? 'object'
       : typeof value === 'boolean'
         ? 'bool'
@@ -219,8 +219,4 @@ function wrongType(value: unknown, wanted: string, path: string, ctx: DecodeCont
 
 export function refusal(ctx: DecodeContext, why: string) {
   return badRequest(`${ctx.kind} in version "${ctx.version}" cannot be handled as a ${ctx.kind}: ${why}`);
-}
-
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 // What a client wants to be written: decoded to the kind's schema, checked to be of that kind and for the place that the
 // URL names, defaults filled in.
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
-import { decode, isMap, refusal } from './decode.ts';
+import { decode, refusal } from './decode.ts';
 import { groupVersionOf } from './kind.ts';
 import type { Call } from './kit.ts';
 import { badRequest } from './status-fault.ts';
@@ -21,7 +22,7 @@ export function incomingType(call: Call, submitted: Submitted): Record<string, u
   const { kind } = call;
   // `null` is an object about which nothing is said.
   const value = submitted.value ?? {};
-  if (!isMap(value)) {
+  if (!isRecord(value)) {
     const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into an object`;
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why}`);
   }

@@ -1,7 +1,7 @@
 // The query parameters of writes and the options of deletes, checked before anything is done.
 import { invalidValue, unsupportedValue } from '../object/field-error.ts';
+import { isRecord } from '../object/json.ts';
 import { invalid } from '../object/status.ts';
-import { isMap } from './decode.ts';
 import { badRequest, StatusFault } from './status-fault.ts';
 import { isTrue } from './target.ts';
 
@@ -46,13 +46,13 @@ export interface DeleteOptions {
 
 /** A body wins over the query, as in the real server. */
 export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
-  const given = isMap(body) ? body : {};
+  const given = isRecord(body) ? body : {};
   const fromQuery = body === undefined;
   const dryRun = fromQuery ? query.getAll('dryRun').filter((value) => value !== '') : (given['dryRun'] ?? []);
   const grace = fromQuery ? numberOf(query.get('gracePeriodSeconds')) : given['gracePeriodSeconds'];
   const propagation = fromQuery ? query.get('propagationPolicy') : given['propagationPolicy'];
   const orphan = fromQuery ? booleanOf(query.get('orphanDependents')) : given['orphanDependents'];
-  const preconditions = isMap(given['preconditions']) ? given['preconditions'] : {};
+  const preconditions = isRecord(given['preconditions']) ? given['preconditions'] : {};
   const errors = [];
   if (!Array.isArray(dryRun) || dryRun.some((value) => value !== 'All')) {
     errors.push(unsupportedValue('dryRun', dryRun, ['All']));

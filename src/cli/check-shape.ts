@@ -1,5 +1,6 @@
 // Whether a YAML object can be an Endpoints at all: what an API server would refuse at the door is said here, with its path,
 // before anything is translated.
+import { isRecord } from '../object/json.ts';
 
 /** Every fault as `path: wanted …, found …`. */
 export function shapeFaults(object: Record<string, unknown>): string[] {
@@ -50,10 +51,8 @@ function list(value: unknown, path: string, faults: string[]): [Record<string, u
     faults.push(say(path, 'a list', value));
     return [];
   }
-  const isMap = (item: unknown): item is Record<string, unknown> =>
-    typeof item === 'object' && item !== null && !Array.isArray(item);
   return value.flatMap((item: unknown, index): [Record<string, unknown>, string][] => {
-    if (isMap(item)) return [[item, `${path}[${index}]`]];
+    if (isRecord(item)) return [[item, `${path}[${index}]`]];
     faults.push(say(`${path}[${index}]`, 'a map', item));
     return [];
   });

@@ -1,12 +1,12 @@
 // Answers requests to evaluate an expression: finds its values in the object and has it tried in the sandbox process. In:
 // requests from anybody. Out: for each a value or an error, never a throw. Nothing of an expression runs in this process.
-
 import { mappingsOf } from '../config/host-namespaces.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EvaluationError } from '../expression/evaluation-error.ts';
 import { ExpressionTrial } from '../expression/expression-trial.ts';
 import { type JsonMap, parsePath } from '../expression/path.ts';
 import { silentLog } from '../log.ts';
+import { isRecord } from '../object/json.ts';
 import { sandboxFunctions } from '../sync/patch/open-patcher.ts';
 import type { Context } from './context.ts';
 
@@ -98,15 +98,11 @@ function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
 /** As expressions of the daemon see an object: without versions and without our own bookkeeping. */
 function contextObject(object: JsonMap | undefined): unknown {
   const metadata = object?.['metadata'];
-  if (object === undefined || !isMap(metadata)) return object ?? null;
+  if (object === undefined || !isRecord(metadata)) return object ?? null;
   const { resourceVersion, generation, managedFields, annotations, ...shown } = metadata;
-  if (!isMap(annotations)) return { ...object, metadata: shown };
+  if (!isRecord(annotations)) return { ...object, metadata: shown };
   const kept = Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/'));
   return { ...object, metadata: { ...shown, annotations: Object.fromEntries(kept) } };
-}
-
-export function isMap(value: unknown): value is JsonMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Deeper ones cannot be printed again without the risk of running out of stack; Kubernetes itself stops far below. */

@@ -5,8 +5,9 @@ import { compileExpression } from '../expression/compile.ts';
 import type { EvaluationError } from '../expression/evaluation-error.ts';
 import { lintExpression } from '../expression/lint.ts';
 import type { JsonMap } from '../expression/path.ts';
+import { isRecord } from '../object/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { type EvalAnswer, type EvalRequest, EvalSession, failed, isMap } from './eval-session.ts';
+import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './eval-session.ts';
 import { type InputLine, inputLines } from './input-lines.ts';
 import { exampleNames, loadSettings, loadWithNames, requireGood } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
@@ -82,7 +83,7 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
   } catch {
     return failed('syntax', 'the request is not JSON');
   }
-  if (!isMap(said)) return failed('type', 'wanted a request as a JSON object');
+  if (!isRecord(said)) return failed('type', 'wanted a request as a JSON object');
   const { expression = defaults.expression, path = defaults.path, object = said['virtualObject'] } = said;
   if (typeof expression !== 'string') return failed('type', 'wanted the expression as a text');
   if (typeof path !== 'string') return failed('type', 'wanted the path as a text');
@@ -92,8 +93,8 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
     path,
     value,
     valueExists: typeof valueExists === 'boolean' ? valueExists : undefined,
-    object: isMap(object) ? object : defaults.object,
-    hostObject: isMap(hostObject) ? hostObject : defaults.hostObject,
+    object: isRecord(object) ? object : defaults.object,
+    hostObject: isRecord(hostObject) ? hostObject : defaults.hostObject,
     isBack: said['back'] === true || defaults.isBack,
   };
 }

@@ -1,5 +1,6 @@
 // Kubernetes objects from files and standard input: YAML or JSON, several documents, Lists in any depth that kubectl prints.
 import { resolve } from 'node:path';
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { asDecoded } from './as-decoded.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
@@ -53,8 +54,4 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
     );
   }
   found.push({ object: asDecoded(value as KubeObject), origin });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

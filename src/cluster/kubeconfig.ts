@@ -3,6 +3,7 @@
 // the narrow modules of it are loaded, since the whole of it would double the memory of the daemon.
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { isRecord } from '../object/json.ts';
 import type { Access, Credentials, CredentialsResult } from './access.ts';
 import type { ClusterFault } from './errors.ts';
 import { CredentialsError, excerpt, messageOf } from './errors.ts';
@@ -184,10 +185,6 @@ function isServerUrl(text: unknown): boolean {
   if (typeof text !== 'string' || !URL.canParse(text)) return false;
   const { protocol } = new URL(text);
   return protocol === 'https:' || protocol === 'http:';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function absolute(folder: string, path: unknown): string | undefined {

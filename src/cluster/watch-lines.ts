@@ -1,6 +1,7 @@
 // Cuts a byte stream into lines of text, whatever the sizes of its chunks, and decodes one line into a watch event. A line
 // that is not a well-formed event is a fault of the stream and is told as one, never skipped: something has been lost.
 import { isUtf8 } from 'node:buffer';
+import { isRecord } from '../object/json.ts';
 import type { KubeObject, WatchEventType } from '../object/object.ts';
 import { excerpt } from './errors.ts';
 import { maxRetryAfterMs } from './retry-after.ts';
@@ -106,8 +107,4 @@ function errorOf(status: Record<string, unknown>): Decoded {
     retryAfterMs: typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined,
     message: `the watch says: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

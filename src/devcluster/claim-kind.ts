@@ -2,10 +2,11 @@
 // fixed is answered as kube-apiserver answers it, with the difference between the two specs as its own types hold them.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, forbiddenField, invalidValue, requiredValue } from '../object/field-error.ts';
+import { isRecord } from '../object/json.ts';
 import { diffHunks } from '../object/line-diff.ts';
 import type { KubeObject } from '../object/object.ts';
 import { claimColumns } from './columns.ts';
-import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 /** Keeps a claim while a pod uses it. */
 export const claimProtection = 'kubernetes.io/pvc-protection';
@@ -90,13 +91,13 @@ function internalSpec(claim: KubeObject) {
 }
 
 function internalReference(reference: unknown, more: readonly 'Namespace'[] = []): unknown {
-  if (!isMap(reference)) return null;
+  if (!isRecord(reference)) return null;
   const { apiGroup = null, kind = '', name = '', namespace = null } = reference;
   return { APIGroup: apiGroup, Kind: kind, Name: name, ...(more.length > 0 && { Namespace: namespace }) };
 }
 
 /** Go writes maps by sorted key. */
 function inOrder(map: unknown): unknown {
-  if (!isMap(map)) return null;
+  if (!isRecord(map)) return null;
   return Object.fromEntries(Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

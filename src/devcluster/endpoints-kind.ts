@@ -2,12 +2,12 @@
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
-import { equalJson, type Json } from '../object/json.ts';
+import { equalJson, isRecord, type Json } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../object/qualified-name.ts';
 import { addressErrors } from './address-rules.ts';
 import { endpointsColumns } from './columns.ts';
-import { at, isMap, items, setDefault, text } from './fields.ts';
+import { at, items, setDefault, text } from './fields.ts';
 
 export const endpointsKind: Kind = {
   group: '',
@@ -32,7 +32,7 @@ export const endpointsKind: Kind = {
 
 function setDefaults(object: KubeObject): void {
   for (const subset of items(object, 'subsets')) {
-    for (const port of items(subset, 'ports')) if (isMap(port)) setDefault(port, 'protocol', 'TCP');
+    for (const port of items(subset, 'ports')) if (isRecord(port)) setDefault(port, 'protocol', 'TCP');
   }
 }
 

@@ -1,4 +1,5 @@
 // Careful reading of objects whose shape nobody promises.
+import { isRecord } from '../object/json.ts';
 
 /** The value at a path of member names; undefined as soon as there is nothing to go into. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
@@ -20,14 +21,10 @@ export function items(value: unknown, ...path: readonly string[]): unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The member as a map that may be written to, made when it is missing. */
 export function mapAt(value: Record<string, unknown>, name: string): Record<string, unknown> {
   const found = value[name];
-  if (isMap(found)) return found;
+  if (isRecord(found)) return found;
   const made: Record<string, unknown> = {};
   value[name] = made;
   return made;

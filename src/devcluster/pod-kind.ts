@@ -1,9 +1,10 @@
 // Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../object/field-error.ts';
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { podColumns } from './columns.ts';
-import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 export const podKind: Kind = {
   group: '',
@@ -61,12 +62,12 @@ function setDefaults(object: KubeObject): void {
   for (const [field, value] of podDefaults) setDefault(spec, field, value);
   mapAt(spec, 'securityContext');
   for (const list of ['containers', 'initContainers']) {
-    for (const container of items(spec, list)) if (isMap(container)) setContainerDefaults(container);
+    for (const container of items(spec, list)) if (isRecord(container)) setContainerDefaults(container);
   }
   for (const volume of items(spec, 'volumes')) {
     for (const source of ['secret', 'configMap', 'projected', 'downwardAPI']) {
       const found = at(volume, source);
-      if (isMap(found)) setDefault(found, 'defaultMode', 0o644);
+      if (isRecord(found)) setDefault(found, 'defaultMode', 0o644);
     }
   }
 }
@@ -79,14 +80,14 @@ function setContainerDefaults(container: Record<string, unknown>): void {
   setDefault(container, 'terminationMessagePolicy', 'File');
   const resources = mapAt(container, 'resources');
   const limits = at(resources, 'limits');
-  if (isMap(limits)) {
+  if (isRecord(limits)) {
     const requests = mapAt(resources, 'requests');
     for (const [name, quantity] of Object.entries(limits)) requests[name] ??= quantity;
   }
-  for (const port of items(container, 'ports')) if (isMap(port)) setDefault(port, 'protocol', 'TCP');
+  for (const port of items(container, 'ports')) if (isRecord(port)) setDefault(port, 'protocol', 'TCP');
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
     const found = at(container, probe);
-    if (isMap(found)) setProbeDefaults(found);
+    if (isRecord(found)) setProbeDefaults(found);
   }
 }
 
@@ -101,7 +102,7 @@ function setProbeDefaults(probe: Record<string, unknown>): void {
     setDefault(probe, field, value);
   }
   const request = at(probe, 'httpGet');
-  if (!isMap(request)) return;
+  if (!isRecord(request)) return;
   setDefault(request, 'path', '/');
   setDefault(request, 'scheme', 'HTTP');
 }
@@ -146,7 +147,7 @@ function fixedPart(object: KubeObject): unknown {
 /** Members in one order, so that texts can be compared. */
 function sortedMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedMembers);
-  if (!isMap(value)) return value;
+  if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -8,10 +8,11 @@ import {
   unsupportedValue,
 } from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
 import { serviceColumns } from './columns.ts';
-import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 export function serviceKind(addresses: ClusterAddresses): Kind {
   return {
@@ -80,7 +81,7 @@ function dropWhatTheTypeLost(object: KubeObject, old: KubeObject): void {
   const wasBalanced = before['type'] === 'LoadBalancer' && spec['type'] !== 'LoadBalancer';
   if (wasBalanced && spec[balancing] === before[balancing]) delete spec[balancing];
   if (!hasNodePorts(before) || hasNodePorts(spec)) return;
-  for (const port of items(spec, 'ports')) if (isMap(port)) delete port['nodePort'];
+  for (const port of items(spec, 'ports')) if (isRecord(port)) delete port['nodePort'];
 }
 
 function hasExternalIps(spec: unknown): boolean {
@@ -99,7 +100,7 @@ function setDefaults(object: KubeObject): void {
   }
   setDefault(spec, 'type', 'ClusterIP');
   for (const port of items(spec, 'ports')) {
-    if (!isMap(port)) continue;
+    if (!isRecord(port)) continue;
     setDefault(port, 'protocol', 'TCP');
     if (port['targetPort'] === 0) delete port['targetPort'];
     setDefault(port, 'targetPort', port['port']);
@@ -109,7 +110,7 @@ function setDefaults(object: KubeObject): void {
   if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
   if (type === 'LoadBalancer') {
     for (const ingress of items(object, 'status', 'loadBalancer', 'ingress')) {
-      if (isMap(ingress) && text(ingress, 'ip') !== '') setDefault(ingress, 'ipMode', 'VIP');
+      if (isRecord(ingress) && text(ingress, 'ip') !== '') setDefault(ingress, 'ipMode', 'VIP');
     }
   }
   if (type === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] === undefined) {
@@ -134,7 +135,7 @@ function keepAddress(object: KubeObject, old: KubeObject): void {
   }
   for (const [index, port] of items(spec, 'ports').entries()) {
     const kept = at(items(before, 'ports')[index], 'nodePort');
-    const wanted = isMap(port) && hasNodePorts(spec) && port['nodePort'] === undefined && kept !== undefined;
+    const wanted = isRecord(port) && hasNodePorts(spec) && port['nodePort'] === undefined && kept !== undefined;
     if (wanted) port['nodePort'] = kept;
   }
 }
@@ -170,7 +171,7 @@ function takeAddress(object: KubeObject, addresses: ClusterAddresses): void {
   }
   const wantsNodePorts = spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer';
   if (!wantsNodePorts || spec['allocateLoadBalancerNodePorts'] === false) return;
-  for (const port of items(spec, 'ports')) if (isMap(port)) setDefault(port, 'nodePort', addresses.takeNodePort());
+  for (const port of items(spec, 'ports')) if (isRecord(port)) setDefault(port, 'nodePort', addresses.takeNodePort());
 }
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];

@@ -1,10 +1,11 @@
 // The kinds that need little more than their names: what is kept is what was written.
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, tooLong, unsupportedValue } from '../object/field-error.ts';
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { addressErrors } from './address-rules.ts';
 import { configMapColumns, endpointSliceColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
-import { at, isMap, items, mapAt, setDefault, text } from './fields.ts';
+import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
 
@@ -38,7 +39,7 @@ export const secretKind: Kind = {
       setDefault(object, 'type', 'Opaque');
       // Plain text is for writing only.
       const plain = object['stringData'];
-      if (isMap(plain)) {
+      if (isRecord(plain)) {
         const data = mapAt(object, 'data');
         for (const [key, value] of Object.entries(plain)) data[key] = Buffer.from(String(value)).toString('base64');
       }
@@ -159,11 +160,11 @@ export const endpointSliceKind: Kind = {
     countsGenerations: true,
     setDefaults(object) {
       for (const port of items(object, 'ports')) {
-        if (!isMap(port)) continue;
+        if (!isRecord(port)) continue;
         port['name'] ??= '';
         setDefault(port, 'protocol', 'TCP');
       }
-      for (const endpoint of items(object, 'endpoints')) if (isMap(endpoint)) mapAt(endpoint, 'conditions');
+      for (const endpoint of items(object, 'endpoints')) if (isRecord(endpoint)) mapAt(endpoint, 'conditions');
     },
     validate: sliceErrors,
   },

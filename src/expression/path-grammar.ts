@@ -1,6 +1,7 @@
 // From the text of a path to its segments, or to one fault that says where, what and how to write it instead. The grammar
 // is vCluster's, with single quotes as quotes too; whatever other path languages offer is refused by its name, because
 // vCluster would read it as an odd key that silently matches nothing.
+import { machineryKeys } from './builtins.ts';
 
 /** One step down: a named key (an index is a key too, its container decides) or every element. */
 export type Segment = { kind: 'key'; key: string } | { kind: 'every' };
@@ -19,9 +20,6 @@ export type Segments = { kind: 'ok'; segments: Segment[] } | PathFault;
 const maxPathLength = 1_024;
 /** The sandbox refuses results that nest deeper, so no path needs more. */
 const maxSegments = 64;
-
-/** Keys that lead from data to the machinery of JavaScript. */
-const machineryKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Text between separators: what it says, which part of it stood outside quotes, and where it began. */
 interface Piece {

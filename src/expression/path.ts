@@ -2,6 +2,7 @@
 // key and value, arrays in order and maps by sorted key; and the way to write results back. Not found is no match, never
 // an error. jsonpath-plus reads each path a second time, without evaluation, as a check on our own reading.
 import { JSONPath } from 'jsonpath-plus';
+import { isRecord } from '../object/json.ts';
 import { type PathFault, parseSegments, pathText, type Segment, segmentsText } from './path-grammar.ts';
 
 export type JsonMap = Record<string, unknown>;
@@ -121,8 +122,8 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
     const { parents, keys: found, values } = sink;
     for (let index = 0; index < node.length; index++) {
       let parent: unknown = node[index];
-      for (let at = 0; at < keys.length - 1 && isMap(parent); at++) parent = parent[keys[at] as string];
-      if (!isMap(parent)) continue;
+      for (let at = 0; at < keys.length - 1 && isRecord(parent); at++) parent = parent[keys[at] as string];
+      if (!isRecord(parent)) continue;
       const value = parent[last];
       if (value === undefined) continue;
       parents.push(parent);
@@ -130,10 +131,6 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       values.push(value);
     }
   };
-}
-
-function isMap(value: unknown): value is JsonMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 type Visit = (container: JsonMap | unknown[], key: string | number, value: unknown, sink: Sink) => void;

@@ -4,8 +4,14 @@
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export type JsonObject = { [member: string]: Json };
 
-export function isJsonObject(value: unknown): value is JsonObject {
+/** An object with keys, not a list; what its members are nobody looked at. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same where the whole came from JSON. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isRecord(value);
 }
 
 /** The member, never anything inherited. */

@@ -1,6 +1,7 @@
 // What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
 // downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
 import { hash } from 'node:crypto';
+import { isRecord } from '../object/json.ts';
 
 export interface BaseEntry {
   /** Short hash of the virtual value, '' when the key was absent there. */
@@ -113,8 +114,4 @@ function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
     entries.set(key, { virtual, host, isPatched: flag === 1 });
   }
   return entries;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,11 @@
 // Labels patches: the value at the path selects by labels, so its keys must be spelled as they stand on the host, and a
 // plain map must select this tenant's objects only. Pure.
+import { isRecord } from '../../object/json.ts';
 import { type LabelRequirement, labelSelectorText, parseLabelSelector } from '../../object/label-selector.ts';
 import type { KeyRules } from '../keys.ts';
 import { markerLabel, namespaceLabel } from '../words.ts';
 import { shownPlace } from './excerpt.ts';
-import { isPlainObject, shapeOf } from './view.ts';
+import { shapeOf } from './view.ts';
 
 export type LabelsResult = { kind: 'ok'; value: unknown } | { kind: 'wrong'; message: string };
 
@@ -16,7 +17,7 @@ export interface LabelsPatchOptions {
 
 export function translateLabels(value: unknown, options: LabelsPatchOptions): LabelsResult {
   if (typeof value === 'string') return translateText(value, options);
-  if (!isPlainObject(value))
+  if (!isRecord(value))
     return {
       kind: 'wrong',
       message: `wanted a label map, a LabelSelector or a selector string, got ${shapeOf(value)}`,
@@ -36,12 +37,12 @@ function translateSelector(selector: Record<string, unknown>, options: LabelsPat
   const { matchLabels, matchExpressions } = selector;
   return {
     ...selector,
-    ...(isPlainObject(matchLabels) && {
+    ...(isRecord(matchLabels) && {
       matchLabels: Object.fromEntries(Object.entries(matchLabels).map(([key, text]) => [hostKey(key, options), text])),
     }),
     ...(Array.isArray(matchExpressions) && {
       matchExpressions: matchExpressions.map((one) =>
-        isPlainObject(one) && typeof one['key'] === 'string' ? { ...one, key: hostKey(one['key'], options) } : one,
+        isRecord(one) && typeof one['key'] === 'string' ? { ...one, key: hostKey(one['key'], options) } : one,
       ),
     }),
   };

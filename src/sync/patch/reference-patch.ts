@@ -1,6 +1,7 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
 // Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
 import type { CompiledPath, JsonMap, Matches } from '../../expression/path.ts';
+import { isRecord } from '../../object/json.ts';
 import type { Place, Placement } from '../placement.ts';
 import {
   namedKinds,
@@ -11,7 +12,7 @@ import {
 } from '../references/names.ts';
 import { shownKey } from './excerpt.ts';
 import type { CompiledReference } from './patch-set.ts';
-import { isPlainObject, shapeOf } from './view.ts';
+import { shapeOf } from './view.ts';
 
 /** A reference that a pass came across, for whoever keeps content behind names. */
 export interface FoundReference extends Reference {
@@ -183,7 +184,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell
 
 /** Which map of an object's metadata a cell stands in; only those flow back. */
 export function mapOfCell(cell: Cell, metadata: unknown): 'labels' | 'annotations' | undefined {
-  if (!isPlainObject(metadata)) return undefined;
+  if (!isRecord(metadata)) return undefined;
   if (cell.parent === metadata['labels']) return 'labels';
   return cell.parent === metadata['annotations'] ? 'annotations' : undefined;
 }

@@ -1,11 +1,12 @@
 // Whether what patches made of a host object is still an Endpoints that the API server will take. Found here, a wrong
 // result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
 import { parseAddress } from '../../object/ip.ts';
+import { isRecord } from '../../object/json.ts';
 import { annotationBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
 import { dnsLabelProblems, labelKeyProblems, labelValueProblems } from '../../object/qualified-name.ts';
 import type { Payload } from '../kind.ts';
 import { type Place, shownKey } from './excerpt.ts';
-import { isPlainObject, shapeOf } from './view.ts';
+import { shapeOf } from './view.ts';
 
 /** What is wrong and where; the message names the place too. */
 export interface ResultProblem {
@@ -45,7 +46,7 @@ export function problemOfResult(result: {
 /** Of results for maps and whole objects, asked before anything else is done with them: a count costs little, a look a lot. */
 export function problemOfKeyCount(results: readonly unknown[], depth = 0): string | undefined {
   for (const result of results) {
-    if (!isPlainObject(result)) continue;
+    if (!isRecord(result)) continue;
     const parts = Object.values(result);
     if (parts.length > maxKeys) return `the result holds an object of ${parts.length} keys, and may hold ${maxKeys}`;
     const problem = depth < mapDepth ? problemOfKeyCount(parts, depth + 1) : undefined;
@@ -93,7 +94,7 @@ function problemOfSize(map: string, texts: ReadonlyMap<string, string>, maxBytes
 
 function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
   return problemOfList(subsets, ['subsets'], (subset, place) => {
-    if (!isPlainObject(subset)) return at(place, `must be an object, got ${shapeOf(subset)}`);
+    if (!isRecord(subset)) return at(place, `must be an object, got ${shapeOf(subset)}`);
     const unknown = problemOfFields(subset, fields.subset, place);
     if (unknown !== undefined) return unknown;
     const ports = subset['ports'] ?? [];
@@ -112,7 +113,7 @@ function problemOfAddresses(addresses: unknown, place: Place): ResultProblem | u
 }
 
 function problemOfAddress(address: unknown, place: Place): ResultProblem | undefined {
-  if (!isPlainObject(address)) return at(place, `must be an object, got ${shapeOf(address)}`);
+  if (!isRecord(address)) return at(place, `must be an object, got ${shapeOf(address)}`);
   const { ip, hostname, nodeName, targetRef } = address;
   if (typeof ip !== 'string') return at([...place, 'ip'], `must be a string, got ${shapeOf(ip)}`);
   const parsed = plainV4.test(ip) ? undefined : parseAddress(ip);
@@ -128,7 +129,7 @@ function problemOfAddress(address: unknown, place: Place): ResultProblem | undef
 }
 
 function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: boolean }): ResultProblem | undefined {
-  if (!isPlainObject(port)) return at(place, `must be an object, got ${shapeOf(port)}`);
+  if (!isRecord(port)) return at(place, `must be an object, got ${shapeOf(port)}`);
   const { port: number, protocol, name, appProtocol } = port;
   if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
     const got = typeof number === 'number' ? number : shapeOf(number);
@@ -173,5 +174,5 @@ function problemOfFields(value: object, known: ReadonlySet<string>, place: Place
 }
 
 function isTextMap(value: unknown): value is Record<string, string> {
-  return isPlainObject(value) && Object.values(value).every((text) => typeof text === 'string');
+  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
 }

@@ -1,6 +1,6 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
-import { copyJson, type JsonObject } from '../../object/json.ts';
+import { copyJson, isRecord, type JsonObject } from '../../object/json.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
@@ -41,7 +41,7 @@ interface Misread {
 /** What patches made of a view; protected keys among the results are dropped and counted. */
 export function readView(view: PatchView, payloadFields: readonly string[]): ReadBack {
   const { metadata } = view;
-  if (!isPlainObject(metadata))
+  if (!isRecord(metadata))
     return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
   const labels = readMap(metadata.labels, 'labels', isProtectedLabel);
   const annotations = readMap(metadata.annotations, 'annotations', isProtectedAnnotation);
@@ -70,7 +70,7 @@ function readMap(
     place: ['metadata', map],
     message: `metadata.${map}${path} must be ${wanted}, got ${shapeOf(found)}`,
   });
-  if (!isPlainObject(value)) return wrong('', value, 'an object');
+  if (!isRecord(value)) return wrong('', value, 'an object');
   let restored = 0;
   for (const [key, text] of Object.entries(value)) {
     if (text === null || text === undefined) continue;
@@ -126,10 +126,6 @@ export function changedKeys(before: ReadonlyMap<string, string>, after: Readonly
   for (const key of new Set([...before.keys(), ...after.keys()]))
     if (before.get(key) !== after.get(key)) changed.add(key);
   return changed;
-}
-
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function shapeOf(value: unknown): string {

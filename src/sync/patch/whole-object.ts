@@ -1,12 +1,11 @@
 // The empty path: the expression gets the whole host object and its result replaces it, top-level key by top-level key.
 // Protected parts are shown to it and put back whatever it returns. Pure.
-
-import { equalJson } from '../../object/json.ts';
+import { equalJson, isRecord } from '../../object/json.ts';
 import { fixedAnnotations, fixedLabels } from '../draft.ts';
 import { shownKey } from './excerpt.ts';
 import type { Pass } from './pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
-import { isPlainObject, type PatchView, shapeOf } from './view.ts';
+import { type PatchView, shapeOf } from './view.ts';
 
 export function wholeOf(
   view: PatchView,
@@ -39,7 +38,7 @@ export function readWhole(
   pass: Pick<Pass, 'virtual' | 'draft' | 'translation'>,
 ): WholeRead {
   if (result === null || result === undefined) return { kind: 'written', changes: 0, restored: 0 };
-  if (!isPlainObject(result)) {
+  if (!isRecord(result)) {
     return { kind: 'fault', message: `with the empty path the result must be the object, got ${shapeOf(result)}` };
   }
   const before = wholeOf(view, pass);
@@ -47,7 +46,7 @@ export function readWhole(
   if (unknown !== undefined)
     return { kind: 'fault', message: `the result has a field "${shownKey(unknown)}", which this kind does not know` };
   const { metadata } = result;
-  if (metadata !== undefined && metadata !== null && !isPlainObject(metadata))
+  if (metadata !== undefined && metadata !== null && !isRecord(metadata))
     return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(metadata)}` };
   let changes = 0;
   let restored = 0;
@@ -74,7 +73,7 @@ function readMetadata(view: PatchView, metadata: Record<string, unknown>, before
     const found = metadata[map] ?? {};
     const shown = before[map] as Record<string, unknown>;
     const kept: Record<string, unknown> = Object.create(null);
-    if (!isPlainObject(found)) {
+    if (!isRecord(found)) {
       // Told by the reading of the view, with its path.
       (view.metadata as Record<string, unknown>)[map] = found;
       continue;
