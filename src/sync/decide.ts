@@ -69,7 +69,8 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
     case 'ours':
       return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
     case 'oursForOther':
-      return done({
+      // The other one may wait just so for a place that an old copy of this key still holds.
+      return decideStrays(facts, {
         kind: 'waiting',
         reason: 'HostNameBusy',
         message: `its host name still holds the copy of "${ownership.key}", which goes first`,

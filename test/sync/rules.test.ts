@@ -676,6 +676,26 @@ describe('rule 17: namespace mapping', () => {
     expect(world.host.writes).toEqual([]);
   });
 
+  it('keys whose mappings changed places both move', async () => {
+    const swapped = (a: string, b: string) => ({
+      mappingsOnly: true,
+      hostNamespaceOf: (ns: string) =>
+        new Map([
+          ['default', a],
+          ['other', b],
+        ]).get(ns),
+    });
+    await start({ mapping: swapped('h-a', 'h-b') }, (w) => {
+      putPair(w, 'web', '10.0.0.1');
+      putPair(w, 'web', '10.0.0.2', { namespace: 'other' });
+    });
+    await world.stop();
+    Object.assign(world.options, { mapping: swapped('h-b', 'h-a') });
+    await world.run();
+    expect(ipOf(world.host.get('endpoints', 'h-b', 'web'))).toBe('10.0.0.1');
+    expect(ipOf(world.host.get('endpoints', 'h-a', 'web'))).toBe('10.0.0.2');
+  });
+
   it('a key whose mapping changed: the new object is created, then the old one deleted', async () => {
     await start({ mapping }, (w) => putPair(w, 'web'));
     await world.stop();
