@@ -137,7 +137,11 @@ function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts
     return;
   }
   if (answer.kind === 'ok') window.remember(answer.object);
-  if (answer.kind === 'notFound') window.forget(keyOf(place.namespace, place.name));
+  if (answer.kind !== 'notFound') return;
+  // Gone as it was seen before it was asked for: another one may have come since.
+  const looked = request.side === 'virtual' ? [facts.virtual] : [facts.host, ...facts.strays];
+  const seen = looked.find((item) => item?.namespace === place.namespace && item.name === place.name);
+  if (seen !== undefined) window.forget(keyOf(place.namespace, place.name), seen.resourceVersion);
 }
 
 /** The host copy after the last write of a pass, when it is what was asked for and nothing new has come in meanwhile. */

@@ -676,6 +676,29 @@ describe('rule 17: namespace mapping', () => {
     expect(world.host.writes).toEqual([]);
   });
 
+  it('a copy that came back before the answer said that it was gone is still known', async () => {
+    let isBack = false;
+    await start({}, (w) => {
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        patch: async (ref, place, mergePatch) => {
+          const found = w.host.get(ref.resource, place.namespace, place.name);
+          if (isBack || found === undefined) return writer.patch(ref, place, mergePatch);
+          isBack = true;
+          w.host.remove(ref.resource, place.namespace, place.name);
+          w.host.put(ref.resource, found);
+          return { kind: 'notFound', message: 'not found' };
+        },
+      });
+      putPair(w, 'web', '10.0.0.1');
+    });
+    await world.change(() => putPair(world, 'web', '10.0.0.2'));
+    expect(isBack).toBe(true);
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    expect(world.host.writes).toEqual(['create endpoints web-x-default-x-vc', 'patch endpoints web-x-default-x-vc']);
+  });
+
   it('keys whose mappings changed places both move', async () => {
     const swapped = (a: string, b: string) => ({
       mappingsOnly: true,
