@@ -35,10 +35,8 @@ export type ContentRequest =
   | { side: 'host' | 'virtual'; verb: 'create'; object: KubeObject; place: Place }
   | { side: 'host' | 'virtual'; verb: 'patch'; place: Place; mergePatch: object }
   | { side: 'host' | 'virtual'; verb: 'remove'; place: Place; preconditions: Preconditions }
-  /** Why an import has lost its host object. */
-  | { side: 'host'; verb: 'get'; place: Place }
-  /** What the tenant's object holds, which is not kept. */
-  | { side: 'virtual'; verb: 'read'; place: Place };
+  /** On the host why an import has lost its object; on the virtual side what the tenant's object holds, which is not kept. */
+  | { side: 'host' | 'virtual'; verb: 'get'; place: Place };
 
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }

@@ -234,8 +234,7 @@ export class ContentSync {
 
   /** Writes that undo what somebody did to a copy of ours slow down when they never end. */
   #brake(facts: ContentFacts, request: ContentRequest): number {
-    if (request.verb === 'get' || request.verb === 'read' || this.#settledAt.get(facts.key) !== versionOf(facts))
-      return 0;
+    if (request.verb === 'get' || this.#settledAt.get(facts.key) !== versionOf(facts)) return 0;
     const delayMs = this.#contest.delayBeforeRepair(facts.key);
     if (delayMs === 0) this.#contest.noteRepair(facts.key, undefined);
     return delayMs;
@@ -246,7 +245,6 @@ export class ContentSync {
     const writer = request.side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
     switch (request.verb) {
       case 'get':
-      case 'read':
         return writer.get(resource, request.place);
       case 'create':
         return writer.create(resource, request.object);
@@ -266,7 +264,7 @@ export class ContentSync {
     const window = this.#windowOf(request);
     const seen = window.get(key)?.resourceVersion;
     const answer = await this.#send(request);
-    const isRead = request.verb === 'get' || request.verb === 'read';
+    const isRead = request.verb === 'get';
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { room: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };

@@ -46,7 +46,7 @@ export function planImport(
 }
 
 export function readOf(virtual: VirtualContent): ContentStep {
-  return ask({ side: 'virtual', verb: 'read', place: placeOf(virtual) });
+  return ask({ side: 'virtual', verb: 'get', place: placeOf(virtual) });
 }
 
 export function removalOf(item: VirtualContent | HostContent, side: 'host' | 'virtual'): ContentRequest {

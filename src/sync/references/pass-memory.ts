@@ -29,7 +29,7 @@ export function freshPass(): PassMemory {
 }
 
 /** What RBAC calls them. */
-const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete', read: 'get' };
+const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete' };
 const namespaceRetryMs = 5000;
 /** A namespace that a tenant names and has not made yet. */
 const missingNamespaceRetryMs = 30_000;
@@ -41,12 +41,12 @@ export function absorbAnswer(
   const end = (outcome: ContentOutcome): PassMemory => ({ ...memory, end: outcome });
   switch (answer.kind) {
     case 'ok':
-      if (request.verb === 'read') return { ...memory, read: readVirtualContent(answer.object) };
       if (request.verb !== 'get') return { ...memory, read: undefined };
+      if (request.side === 'virtual') return { ...memory, read: readVirtualContent(answer.object) };
       return { ...memory, ...lostBy(answer.object, facts) };
     case 'notFound':
+      if (request.verb === 'get' && request.side === 'virtual') return { ...memory, read: undefined };
       if (request.verb === 'get') return { ...memory, ...lostBy(undefined, facts) };
-      if (request.verb === 'read') return { ...memory, read: undefined };
       if (request.verb !== 'create') return { ...memory, unmarked: undefined };
       return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: missingNamespaceRetryMs });
     case 'conflict':
