@@ -13,7 +13,7 @@ import type {
   TryStatement,
   VariableDeclaration,
 } from 'acorn';
-import { look, needsLooks } from './clock-looks.ts';
+import { expressionLimits } from './limits.ts';
 import { writtenKey } from './member-chain.ts';
 
 export function generate(tree: Expression): string {
@@ -43,13 +43,26 @@ type Mark = (node: AnyNode) => string;
 const nothing: Mark = () => '';
 /** Printed before each part. In code that runs it is nothing. */
 let mark = nothing;
-/** Printed before each step: a look at the clock, where there are many. */
+/** Printed before each step: where there are many, a call of a function that does nothing, so that V8 looks at its clock. */
 let watch = '';
+let steps = 0;
+
+/**
+ * V8 looks at the clock when a function is called that is not one of its own, and an operator or a builtin on a long text
+ * takes a millisecond or more. Loops have a look each turn, so what counts is how often it stands in the source.
+ */
+function step(): string {
+  steps++;
+  return watch;
+}
 
 function printed(tree: Expression, marked: Mark): string {
   mark = marked;
-  watch = needsLooks(tree) ? `${look},` : '';
+  steps = 0;
   try {
+    const code = expression(tree);
+    if (steps <= expressionLimits.stepsUnwatched) return code;
+    watch = '$$turn(),';
     return expression(tree);
   } finally {
     mark = nothing;
@@ -89,7 +102,7 @@ function unmarked(node: AnyNode): string {
     case 'CallExpression':
       return `${called(node.callee)}${node.optional ? '?.' : ''}(${node.arguments.map(expression).join(',')})`;
     case 'NewExpression':
-      return `(${watch}new ${expression(node.callee)}(${node.arguments.map(expression).join(',')}))`;
+      return `(${step()}new ${expression(node.callee)}(${node.arguments.map(expression).join(',')}))`;
     default:
       return operation(node);
   }
@@ -98,14 +111,14 @@ function unmarked(node: AnyNode): string {
 function operation(node: AnyNode): string {
   switch (node.type) {
     case 'UnaryExpression':
-      return `(${watch}${node.operator} ${expression(node.argument)})`;
+      return `(${step()}${node.operator} ${expression(node.argument)})`;
     case 'UpdateExpression': {
       const place = target(node.argument);
-      return node.prefix ? `(${watch}${node.operator}${place})` : `(${watch}${place}${node.operator})`;
+      return node.prefix ? `(${step()}${node.operator}${place})` : `(${step()}${place}${node.operator})`;
     }
     case 'BinaryExpression': {
       const [left, right] = [expression(node.left), expression(node.right)];
-      return node.operator === '+' ? `$$add(${left},${right})` : `(${watch}${left} ${node.operator} ${right})`;
+      return node.operator === '+' ? `$$add(${left},${right})` : `(${step()}${left} ${node.operator} ${right})`;
     }
     case 'LogicalExpression':
       return `(${expression(node.left)} ${node.operator} ${expression(node.right)})`;
@@ -168,10 +181,10 @@ function propertyKey(node: { key: Expression; computed: boolean }): string {
 
 /** Where the callee is a builtin, V8 would not look at the clock by itself. What belongs to a chain must stay in it. */
 function called(callee: AnyNode): string {
-  if (watch === '') return expression(callee);
-  if (callee.type === 'MemberExpression') return mark(callee) + member(callee, '$$key', watch);
+  if (watch === '') return step() + expression(callee);
+  if (callee.type === 'MemberExpression') return mark(callee) + member(callee, '$$key', step());
   if (callee.type === 'ChainExpression') return `(${called(callee.expression)})`;
-  return callee.type === 'Identifier' ? `(${watch}${expression(callee)})` : expression(callee);
+  return callee.type === 'Identifier' ? `(${step()}${expression(callee)})` : expression(callee);
 }
 
 function member(node: MemberExpression, guard: '$$key' | '$$wkey', before = ''): string {
@@ -195,7 +208,7 @@ function assignment(node: AssignmentExpression): string {
   const { left, operator } = node;
   const right = expression(node.right);
   if (left.type === 'MemberExpression' && writtenKey(left) === 'length') return `(${target(left)}=$$len(${right}))`;
-  if (operator !== '+=') return `(${watch}${target(left)}${operator}${right})`;
+  if (operator !== '+=') return `(${step()}${target(left)}${operator}${right})`;
   if (left.type !== 'MemberExpression') return `(${target(left)}=$$add(${target(left)},${right}))`;
   const key = writtenKey(left);
   const guarded = key === undefined ? `$$wkey(${expression(left.property)})` : text(key);
@@ -308,7 +321,7 @@ function loop(node: AnyNode): string {
 }
 
 function switchCase(node: SwitchCase): string {
-  const label = node.test ? `case (${watch}${expression(node.test)}):` : 'default:';
+  const label = node.test ? `case (${step()}${expression(node.test)}):` : 'default:';
   return `${label}${node.consequent.map(statement).join('')}`;
 }
 
