@@ -69,9 +69,8 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
       if (history.sinceListMs >= auditIntervalMs) return { next: 'list', delayMs: 0, reason: 'audit' };
       return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
     case 'broken':
-      return { next: 'watch', delayMs: waitMs, reason: 'broken', trouble: end.message, failed };
     case 'silent':
-      return { next: 'watch', delayMs: waitMs, reason: 'silent', trouble: end.message, failed, checkVersion: true };
+      return { next: 'watch', delayMs: waitMs, reason: end.kind, trouble: end.message, failed, checkVersion: true };
     case 'gone':
     case 'fault':
     case 'rollback':
@@ -88,6 +87,7 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
         reason: end.kind,
         trouble: end.message,
         failed,
+        checkVersion: true,
       };
     default:
       return end satisfies never;

@@ -312,7 +312,7 @@ export class Reflector<T extends Item> {
     return isRepeated ? undefined : { kind: 'disorder', message: wentBack(rv, this.#streamVersion).message };
   }
 
-  /** After a silence: a server restored from a backup accepts a watch from the future and says nothing for hours. */
+  /** After a silence or an outage: a server restored from a backup accepts a watch from the future and says nothing. */
   async #checkVersion(): Promise<WatchEnd | undefined> {
     const { connection, scope } = this.#options;
     const path = listPath(scope, { limit: 1, continueToken: undefined });
@@ -321,6 +321,9 @@ export class Reflector<T extends Item> {
     if (signal.aborted) return { kind: 'aborted' };
     if (answer.kind === 'throttled' || answer.kind === 'failed')
       return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
+    // A server that has just started refuses everybody: without an answer nothing has been found out.
+    if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
+      return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
     const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
     if (isVersion(rv) && compareVersions(rv, this.#streamVersion) < 0) return wentBack(rv, this.#streamVersion);
     return undefined;

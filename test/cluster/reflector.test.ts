@@ -299,6 +299,20 @@ describe('versions', () => {
     expect(window.has('default/late')).toBe(false);
   });
 
+  test('a server that was away and came back in an older state is found out at once', async () => {
+    server.rv = 1200;
+    server.put('late');
+    await synced();
+    server.script('list', ({ response }) => sendJson(response, 403, { kind: 'Status', status: 'Failure', code: 403 }));
+    server.rv = 1000;
+    server.history = [];
+    server.objects.delete('default/late');
+    server.endWatches('reset');
+    const sinceMs = clock.now();
+    await passing(clock, () => !window.has('default/late'), { stepMs: 100 });
+    expect(clock.now() - sinceMs).toBeLessThan(5_000);
+  });
+
   test('a repeated event changes nothing and costs nothing', async () => {
     await synced();
     const object = server.put('a', { value: 2 });

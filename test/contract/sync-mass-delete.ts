@@ -8,6 +8,9 @@ import type { SyncStage } from './sync-stage.ts';
 const count = 30;
 const names = Array.from({ length: count }, (_, at) => `web-${at}`);
 
+/** After a cut the window asks for a single object, to see that the server has not gone back in time. */
+const isVersionCheck = ({ url }: Asking): boolean => /[?&]limit=1(&|$)/.test(url);
+
 export function massDeleteSuite(ground: () => SyncGround): void {
   describe('rule 15: mass deletes', () => {
     let stage: SyncStage;
@@ -36,7 +39,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
           isGone = true;
           return { status: 410, body: { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 } };
         }
-        if (asking.method !== 'GET' || asking.name !== '' || left === 0) return 'pass';
+        if (asking.method !== 'GET' || asking.name !== '' || isVersionCheck(asking) || left === 0) return 'pass';
         left--;
         const answer = await ground().virtual.admin.request('GET', `/api/v1/${resource}`);
         const list = answer.json as { metadata: { resourceVersion: string }; items: { metadata: { name: string } }[] };
