@@ -52,7 +52,7 @@ async function select(path: string): Promise<Selection> {
   const current = loaded.document['current-context'];
   if (typeof current !== 'string' || current === '') {
     const names = namesIn(loaded.document['contexts']);
-    fault('CLUSTER_CONTEXT_MISSING', 'it has no current-context', `set current-context to ${oneOf(names)}`);
+    fault('CLUSTER_CONTEXT_MISSING', 'it has no current-context', contextFix(names));
     return { kind: 'faults', faults };
   }
   const context = entryOf(loaded.document['contexts'], current)?.['context'];
@@ -61,7 +61,7 @@ async function select(path: string): Promise<Selection> {
     fault(
       'CLUSTER_CONTEXT_MISSING',
       `its current-context "${excerpt(current)}" is not among its contexts`,
-      `set current-context to ${oneOf(names)}`,
+      contextFix(names),
     );
     return { kind: 'faults', faults };
   }
@@ -170,6 +170,12 @@ function entriesOf(list: unknown): Record<string, unknown>[] {
 
 function namesIn(list: unknown): string[] {
   return entriesOf(list).map((entry) => excerpt(String(entry['name'])));
+}
+
+function contextFix(names: readonly string[]): string {
+  return names.length === 0
+    ? 'add a context, and name it as current-context'
+    : `set current-context to ${oneOf(names)}`;
 }
 
 function oneOf(names: readonly string[]): string {

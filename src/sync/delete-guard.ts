@@ -1,5 +1,6 @@
 // Keeps a list that looks too empty from emptying the host: what it lacks is deleted only after a second list lacks it too.
-// A server that forgot its data, a lost permission that answers 200 with nothing, a restored backup all look like that.
+// That catches what passes: a server that has not read its data yet, one that lags, an answer of 200 with nothing. One that
+// has really lost its data says so twice, and is believed.
 import type { Key } from '../object/object.ts';
 
 /** More deletes than this from one list are not believed at once, however many copies there are. */

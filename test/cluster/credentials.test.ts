@@ -244,6 +244,13 @@ describe('what is wrong with a kubeconfig is said in a sentence with a way out',
     ]);
   });
 
+  test('a kubeconfig without any context is told to get one', async () => {
+    const path = await kubeconfig({ rest: { 'current-context': '', contexts: [] } });
+    expect(await faultsOf(path)).toEqual([
+      'CLUSTER_CONTEXT_MISSING: reading kubeconfig "…/config": it has no current-context -> add a context, and name it as current-context',
+    ]);
+  });
+
   test('a current context that is not there', async () => {
     const path = await kubeconfig({ rest: { 'current-context': 'there' } });
     expect((await faultsOf(path))[0]).toContain('its current-context "there" is not among its contexts');
