@@ -1,4 +1,5 @@
-// Part of the front door: the windows that are opened onto both clusters. In: settings and mappings. Out: windows for sync and for references, each known by a name for people.
+// Part of the front door: the windows that are opened onto both clusters. In: settings and mappings. Out: windows for sync
+// and for references, each known by a name for people.
 import type { Clusters } from './assemble-connections.ts';
 import { openContentWindows, type WindowScope } from './assemble-references.ts';
 import type { DaemonOptions } from './cli/rooms.ts';
@@ -7,7 +8,7 @@ import type { Connection } from './cluster/connection.ts';
 import { openWindow } from './cluster/open-window.ts';
 import type { Item, Window } from './cluster/window.ts';
 import { type ResourceRef, servicesResource } from './cluster/writer.ts';
-import { namedHostNamespaces } from './config/host-namespaces.ts';
+import { isWide, namedHostNamespaces } from './config/host-namespaces.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import type { KubeObject } from './object/object.ts';
@@ -43,7 +44,7 @@ export function openHostServices(
   const namespaces = mappings.windows.namespaces.filter((namespace) => namespace !== hostNamespace);
   const isMapped = matcherOf(mappings, namespaces);
   // Not hidden afterwards but never kept: most Services of a large host are no business of ours.
-  if (mappings.windows.prefixes.length > 0)
+  if (isWide(mappings))
     return open({}, (object) => (isMapped(object.metadata.namespace ?? '') ? projectHostService(object) : undefined));
   if (namespaces.length === 0) return undefined;
   return combineWindows(new Map(namespaces.map((namespace) => [namespace, open({ namespace }, projectHostService)])));
@@ -55,10 +56,6 @@ function matcherOf(mappings: CompiledMappings | undefined, namespaces: readonly 
 }
 
 type Keeps = (object: KubeObject) => boolean;
-
-function isWide(mappings: CompiledMappings | undefined): boolean {
-  return mappings !== undefined && mappings.windows.prefixes.length > 0;
-}
 
 export function openHostWindow<T extends Item>(
   mappings: CompiledMappings | undefined,

@@ -1,4 +1,4 @@
-// How long a server asks us to wait, in either form of the header, never longer than we are willing to.
+// How long a server asks us to wait, in either form of the header or in a Status, never longer than we are willing to.
 
 /** A server that says an hour would silence us for good by one mistake. */
 export const maxRetryAfterMs = 60_000;
@@ -13,4 +13,9 @@ export function retryAfterMs(header: string | undefined, wallTime: Date): number
   const atMs = Date.parse(text);
   if (Number.isNaN(atMs)) return undefined;
   return Math.min(Math.max(0, atMs - wallTime.getTime()), maxRetryAfterMs);
+}
+
+/** `details.retryAfterSeconds` of a Status. */
+export function retryAfterSecondsMs(seconds: unknown): number | undefined {
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined;
 }

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
 import { excerpt } from './errors.ts';
-import { maxRetryAfterMs } from './retry-after.ts';
+import { retryAfterSecondsMs } from './retry-after.ts';
 
 export interface HttpResponse {
   status: number;
@@ -36,7 +36,7 @@ export function toAnswer(response: HttpResponse): Answer {
 
 function refusal(response: HttpResponse, status: StatusBody): Answer {
   const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? response.body)}`;
-  const waitMs = response.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds);
+  const waitMs = response.retryAfterMs ?? retryAfterSecondsMs(status.details?.retryAfterSeconds);
   switch (response.status) {
     case 401:
       return { kind: 'unauthorized', message };
@@ -78,10 +78,6 @@ function isNamespaceTerminating(status: StatusBody): boolean {
 /** Said with 500 by kube-apiserver, in the words of etcd or of gRPC; the same object will never be smaller. */
 function isTooLarge(status: StatusBody): boolean {
   return /request is too large|message larger than max/.test(status.message ?? '');
-}
-
-function secondsToMs(seconds: unknown): number | undefined {
-  return typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined;
 }
 
 function redirected(response: HttpResponse): string {

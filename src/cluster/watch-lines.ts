@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../object/json.ts';
 import type { KubeObject, WatchEventType } from '../object/object.ts';
 import { excerpt } from './errors.ts';
-import { maxRetryAfterMs } from './retry-after.ts';
+import { retryAfterSecondsMs } from './retry-after.ts';
 
 /** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
 export const lineLimitBytes = 4 * 1024 * 1024;
@@ -100,11 +100,10 @@ export function decodeEvent(bytes: Buffer): Decoded {
 
 function errorOf(status: Record<string, unknown>): Decoded {
   const details = isRecord(status['details']) ? status['details'] : {};
-  const seconds = details['retryAfterSeconds'];
   return {
     kind: 'error',
     code: typeof status['code'] === 'number' ? status['code'] : 0,
-    retryAfterMs: typeof seconds === 'number' && seconds > 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined,
+    retryAfterMs: retryAfterSecondsMs(details['retryAfterSeconds']),
     message: `the watch says: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
   };
 }

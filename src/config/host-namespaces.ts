@@ -20,6 +20,10 @@ export function copyNamespaces(
   mappings: CompiledMappings | undefined,
   hostNamespace: string,
 ): readonly (string | undefined)[] {
-  const isWide = mappings !== undefined && mappings.windows.prefixes.length > 0;
-  return isWide ? [undefined] : namedHostNamespaces(mappings, hostNamespace);
+  return isWide(mappings) ? [undefined] : namedHostNamespaces(mappings, hostNamespace);
+}
+
+/** Patterns reach namespaces that nobody has named, so only a look at all of them shows the copies. */
+export function isWide(mappings: CompiledMappings | undefined): boolean {
+  return mappings !== undefined && mappings.windows.prefixes.length > 0;
 }

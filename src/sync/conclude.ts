@@ -104,7 +104,7 @@ function tell(
     if (isNews) options.log.warn(fields, 'object refused');
     // A missing permission of the daemon is the operator's business, not the tenant's.
     if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
-    const message = `${outcome.message.charAt(0).toUpperCase()}${outcome.message.slice(1)}`;
+    const message = asSentence(outcome.message);
     options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: outcome.reason, message });
     return;
   }
@@ -129,6 +129,10 @@ function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: ConcludeOp
     return;
   }
   options.log.warn({ room: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
-  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
-  options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: sentence });
+  options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: asSentence(message) });
+}
+
+/** Events begin with a capital. */
+function asSentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
 }

@@ -29,11 +29,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (memory.mustRead === 'virtual' && facts.virtual) {
     return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
   }
-  const verdict = translation.kind.judge(facts.key, {
-    virtual: facts.virtual,
-    service: facts.service,
-    isPlaced: facts.place !== undefined,
-  });
+  const { verdict } = facts;
   if (verdict.kind === 'ineligible') {
     return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
   }

@@ -13,7 +13,7 @@ import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
 import type { Hands } from './reconcile.ts';
 import type { References } from './references/references.ts';
-import type { Facts, Outcome, Request } from './step.ts';
+import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
 import { baseKey } from './words.ts';
 import type { World } from './world.ts';
 
@@ -70,9 +70,7 @@ export function createHands(options: HandsOptions): Hands {
 
   /** The virtual side and the rules are what they were when the host last agreed: so it is the host that changed. */
   const undoesHostChange = (facts: Facts, request: Request): boolean =>
-    request.side === 'host' &&
-    (request.verb === 'create' || request.verb === 'patch') &&
-    ledger.settledAt(facts.key) === versionOf(facts, options.generation());
+    isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, options.generation());
 
   const noteRepair = (facts: Facts): void => {
     metrics.repairs.inc();
@@ -156,7 +154,7 @@ export function createHands(options: HandsOptions): Hands {
       // or a webhook that never lets our version stand.
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
-      if (!isAsAsked && (request.verb === 'create' || request.verb === 'patch')) learnOrder(facts, answer);
+      if (!isAsAsked && isHostWrite(request)) learnOrder(facts, answer);
       // Our own delete is known before its event: whoever waits for the name may go on at once.
       if (request.verb === 'remove')
         for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);

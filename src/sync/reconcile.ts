@@ -12,6 +12,7 @@ import {
   type BackValues,
   type Facts,
   freshMemory,
+  isHostWrite,
   type Memory,
   type Outcome,
   type Request,
@@ -95,7 +96,7 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
 }
 
 async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer> {
-  if (request.side === 'host' && (request.verb === 'create' || request.verb === 'patch')) hands.underWay.add(key);
+  if (isHostWrite(request)) hands.underWay.add(key);
   try {
     return await send(request, hands);
   } finally {
@@ -150,7 +151,7 @@ function hostAsAsked(
   answer: Answer & { kind: 'ok' },
   { facts, rules, hands }: { facts: Facts; rules: Rules; hands: Hands },
 ): HostItem | undefined {
-  if (request.side !== 'host' || (request.verb !== 'create' && request.verb !== 'patch')) return undefined;
+  if (!isHostWrite(request)) return undefined;
   if (hands.world.rules !== rules || hands.hasNews(facts.key)) return undefined;
   const host = facts.place && hands.world.hostOf(facts.place);
   if (host?.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;

@@ -130,11 +130,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const ownership = facts.host === undefined ? undefined : judgeOwnership(facts.host, key, translation.placement);
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
-  const verdict = translation.kind.judge(key, {
-    virtual: facts.virtual,
-    service: facts.service,
-    isPlaced: facts.place !== undefined,
-  });
+  const { verdict } = facts;
   // Of what never was on either side nothing is remembered.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;

@@ -5,7 +5,7 @@ import type { Key, KubeObject, OwnerReference } from '../object/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
 import type { Agreement } from './base.ts';
 import type { Draft } from './draft.ts';
-import type { HostItem, HostServiceItem, ServiceItem, VirtualItem } from './kind.ts';
+import type { HostItem, HostServiceItem, ServiceItem, Verdict, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import type { Place } from './placement.ts';
 
@@ -35,6 +35,8 @@ export interface Facts {
   virtual: VirtualItem | undefined;
   service: ServiceItem | undefined;
   place: Place | undefined;
+  /** Whether it belongs on the host at all. */
+  verdict: Verdict;
   host: HostItem | undefined;
   /** The Service at that place, where Services of the host are watched: in namespaces that are mapped. */
   hostService?: HostServiceItem | undefined;
@@ -145,6 +147,13 @@ export interface Memory {
 
 export function freshMemory(): Memory {
   return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
+}
+
+/** A write that makes or changes the host copy. */
+export type HostWrite = Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>;
+
+export function isHostWrite(request: Request): request is HostWrite {
+  return request.side === 'host' && (request.verb === 'create' || request.verb === 'patch');
 }
 
 export function ask(request: Request, { isLast = false } = {}): Step {

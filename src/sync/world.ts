@@ -170,6 +170,7 @@ export class World {
       virtual,
       service,
       place,
+      verdict,
       host,
       hostService: place && this.windows.hostServices?.get(keyOf(place.namespace, place.name)),
       draft,
@@ -182,7 +183,7 @@ export class World {
     };
   }
 
-  /** What follows from the virtual object alone; a pass looks at the same one before and after its write. */
+  /** What follows from the virtual object alone; a look after an edit on the host, or by a rival, is one at the same. */
   #wantedOf(virtual: VirtualItem, place: Place): Wanted {
     const known = this.#wanted.get(virtual);
     if (known?.rules === this.#rules) return known;

@@ -35,7 +35,7 @@ export type Patched =
 export class Patcher {
   readonly set: PatchSet;
   readonly #options: PatcherOptions;
-  /** What drafts became that hang on nothing else: a pass looks at the same one before and after its write. */
+  /** What drafts became that hang on nothing else: one that is looked at again, after an edit on the host say, is the same. */
   readonly #made = new WeakMap<Draft, Made>();
   readonly #isOfDraftAlone: boolean;
 
