@@ -102,6 +102,28 @@ export class PaperServer {
   }
 }
 
+/**
+ * Patches find nothing where `comesBack` gives an object: what was there goes before them, and that object is back before
+ * they are answered.
+ */
+export function recreateBeforeAnswers(
+  server: PaperServer,
+  comesBack: (resource: string, found: KubeObject) => KubeObject | undefined,
+): void {
+  const writer = server.writer();
+  server.writer = () => ({
+    ...writer,
+    patch: async (ref, place, mergePatch) => {
+      const found = server.get(ref.resource, place.namespace, place.name);
+      const back = found && comesBack(ref.resource, found);
+      if (back === undefined) return writer.patch(ref, place, mergePatch);
+      server.remove(ref.resource, place.namespace, place.name);
+      server.put(ref.resource, back);
+      return { kind: 'notFound', message: 'not found' };
+    },
+  });
+}
+
 /** A view that is as fresh as the test lets it be: events wait until deliver(). */
 export class PaperWindow<T extends Item> implements Window<T> {
   readonly resource: string;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
 import { objectStatus } from '../../src/sync/status.ts';
 import { baseKey, instanceKey, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/words.ts';
+import { recreateBeforeAnswers } from './paper-cluster.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 
 let world: PaperWorld;
@@ -679,17 +680,10 @@ describe('rule 17: namespace mapping', () => {
   it('a copy that came back before the answer said that it was gone is still known', async () => {
     let isBack = false;
     await start({}, (w) => {
-      const writer = w.host.writer();
-      w.host.writer = () => ({
-        ...writer,
-        patch: async (ref, place, mergePatch) => {
-          const found = w.host.get(ref.resource, place.namespace, place.name);
-          if (isBack || found === undefined) return writer.patch(ref, place, mergePatch);
-          isBack = true;
-          w.host.remove(ref.resource, place.namespace, place.name);
-          w.host.put(ref.resource, found);
-          return { kind: 'notFound', message: 'not found' };
-        },
+      recreateBeforeAnswers(w.host, (_, found) => {
+        if (isBack) return undefined;
+        isBack = true;
+        return found;
       });
       putPair(w, 'web', '10.0.0.1');
     });

@@ -3,7 +3,7 @@ import { generatedName } from '../../../src/object/names.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/placement.ts';
 import { settle } from '../../virtual-clock.ts';
-import { PaperWindow } from '../paper-cluster.ts';
+import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
 import { edit } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
@@ -13,6 +13,12 @@ const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promi
   world = await ReferenceWorld.started(...given);
   return world;
 };
+/** A tenant's Secret and one that refers to it. */
+const startReferring = (): Promise<ReferenceWorld> =>
+  start({}, (w) => {
+    w.virtual.put('secrets', secret('db'));
+    w.refer({ k: 'db' });
+  });
 afterEach(() => world.stop());
 
 const nameOf = (name: string, namespace = 'default') => generatedName({ name, namespace }, 'vc');
@@ -463,18 +469,10 @@ describe('content that is exported', () => {
 
   it('what came back before the answer said that it was gone is still known, and goes with the last reference', async () => {
     await start({}, (w) => {
-      const writer = w.host.writer();
-      w.host.writer = () => ({
-        ...writer,
-        patch: async (ref, place, mergePatch) => {
-          const found = w.host.get(ref.resource, place.namespace, place.name);
-          if (ref.resource !== 'secrets' || found === undefined || w.virtual.list('secrets').length > 1)
-            return writer.patch(ref, place, mergePatch);
-          w.virtual.put('secrets', secret('another'));
-          w.host.remove(ref.resource, place.namespace, place.name);
-          w.host.put(ref.resource, { ...found, data: { value: 'djI=' } });
-          return { kind: 'notFound', message: 'not found' };
-        },
+      recreateBeforeAnswers(w.host, (resource, found) => {
+        if (resource !== 'secrets' || w.virtual.list('secrets').length > 1) return undefined;
+        w.virtual.put('secrets', secret('another'));
+        return { ...found, data: { value: 'djI=' } };
       });
       w.virtual.put('secrets', secret('db'));
       w.refer({ k: 'db' });
@@ -488,10 +486,7 @@ describe('content that is exported', () => {
   });
 
   it('a copy of what has become a token goes as soon as everybody is counted', async () => {
-    await start({}, (w) => {
-      w.virtual.put('secrets', secret('db'));
-      w.refer({ k: 'db' });
-    });
+    await startReferring();
     world.references.expect('default/web');
     await world.change(() => {
       world.virtual.remove('secrets', 'default', 'db');
@@ -505,10 +500,7 @@ describe('content that is exported', () => {
   });
 
   it('what only a failing pass kept goes when the next pass works', async () => {
-    await start({}, (w) => {
-      w.virtual.put('secrets', secret('db'));
-      w.refer({ k: 'db' });
-    });
+    await startReferring();
     const { registry } = world.references;
     // As after a start: nothing is known of what it refers to, but its host copy names something.
     registry.note('default/web', []);
@@ -521,10 +513,7 @@ describe('content that is exported', () => {
   });
 
   it('host people who have marked a copy as theirs to control find it as it was', async () => {
-    await start({}, (w) => {
-      w.virtual.put('secrets', secret('db'));
-      w.refer({ k: 'db' });
-    });
+    await startReferring();
     await change(world.host, 'secrets', world.exported('db'), ({ metadata }) => {
       Object.assign(metadata.annotations as object, { 'vcluster.loft.sh/controlled-by': 'them' });
     });
@@ -555,10 +544,7 @@ describe('content that is exported', () => {
   });
 
   it('a standby counts anew when it takes over, whoever came and went in the meantime', async () => {
-    await start({}, (w) => {
-      w.virtual.put('secrets', secret('db'));
-      w.refer({ k: 'db' });
-    });
+    await startReferring();
     expect(world.exported('db')).toBeDefined();
     world.isLeader = false;
     await world.change(() => world.refer({ k: 'db' }, 'brief'));
