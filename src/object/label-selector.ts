@@ -2,7 +2,7 @@
 // must hold. Grammar and messages are those of Kubernetes; the messages reach the user of kubectl as they are.
 import { type FieldError, fieldErrorText, invalidValue } from './field-error.ts';
 import { labelKeyProblems, labelValueProblems } from './qualified-name.ts';
-import { selectorTokens, type Token } from './selector-tokens.ts';
+import { selectorTokens, type Token, tokenPattern } from './selector-tokens.ts';
 
 export type LabelRequirement =
   | { operator: 'in' | 'notIn'; key: string; values: readonly string[] }
@@ -30,9 +30,17 @@ export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<s
   return selector.requirements.every((required) => holds(required, labels));
 }
 
-/** The selector as a query string that parses to the same selector. */
-export function labelSelectorText(selector: LabelSelector): string {
-  return selector.requirements.map(requirementText).join(',');
+/** The text of a selector that parses, with other keys; the rest stays letter by letter. */
+export function withLabelKeys(text: string, keyOf: (key: string) => string): string {
+  let isKeyNext = true;
+  let isInList = false;
+  return text.replace(tokenPattern, (token: string, symbol?: string, word?: string) => {
+    if (symbol === '(' || symbol === ')') isInList = symbol === '(';
+    if (symbol === ',' && !isInList) isKeyNext = true;
+    if (word === undefined || !isKeyNext) return token;
+    isKeyNext = false;
+    return keyOf(word);
+  });
 }
 
 type Sign = '=' | '==' | '!=' | 'in' | 'notin' | '>' | '<' | 'exists' | '!';
@@ -56,25 +64,6 @@ function holds(required: LabelRequirement, labels: Readonly<Record<string, strin
       if (number === undefined) return false;
       return required.operator === 'greaterThan' ? number > required.bound : number < required.bound;
     }
-    default:
-      return required satisfies never;
-  }
-}
-
-function requirementText(required: LabelRequirement): string {
-  switch (required.operator) {
-    case 'in':
-      return `${required.key} in (${required.values.join(',')})`;
-    case 'notIn':
-      return `${required.key} notin (${required.values.join(',')})`;
-    case 'exists':
-      return required.key;
-    case 'doesNotExist':
-      return `!${required.key}`;
-    case 'greaterThan':
-      return `${required.key}>${required.bound}`;
-    case 'lessThan':
-      return `${required.key}<${required.bound}`;
     default:
       return required satisfies never;
   }

@@ -7,7 +7,7 @@ export interface Token {
 }
 
 /** `==` before `=`: the longest symbol wins. */
-const tokenPattern = /[ \t\r\n]+|(==|!=|[=!(),<>])|([^ \t\r\n=!(),<>]+)/gy;
+export const tokenPattern = /[ \t\r\n]+|(==|!=|[=!(),<>])|([^ \t\r\n=!(),<>]+)/gy;
 
 export function selectorTokens(text: string): Token[] {
   const tokens: Token[] = [];

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
   type LabelSelectorResult,
-  labelSelectorText,
   matchesLabels,
   parseLabelSelector,
+  withLabelKeys,
 } from '../../src/object/label-selector.ts';
 import { cases } from './fixture.ts';
 
@@ -19,7 +19,6 @@ describe('parseLabelSelector()', () => {
     ({ text, ...expected }) => {
       const result = parseLabelSelector(text);
       expect(outcome(result)).toEqual(expected);
-      if (result.ok) expect(parseLabelSelector(labelSelectorText(result.selector))).toEqual(result);
     },
   );
 
@@ -31,5 +30,26 @@ describe('parseLabelSelector()', () => {
     const result = parseLabelSelector('constructor');
     expect(result.ok && matchesLabels(result.selector, {})).toBe(false);
     expect(result.ok && matchesLabels(result.selector, undefined)).toBe(false);
+  });
+});
+
+describe('withLabelKeys()', () => {
+  const spelled = (key: string) => `${key}.z`;
+
+  it.each(cases<{ text: string; error?: string }>('label-selectors').filter(({ error }) => error === undefined))(
+    'changes the keys of $text and nothing else',
+    ({ text }) => {
+      const before = parseLabelSelector(text);
+      const after = parseLabelSelector(withLabelKeys(text, spelled));
+      if (!before.ok) throw new Error(before.message);
+      const requirements = before.selector.requirements.map((one) => ({ ...one, key: spelled(one.key) }));
+      expect(after).toEqual({ ok: true, selector: { requirements } });
+      expect(withLabelKeys(text, (key) => key)).toBe(text);
+    },
+  );
+
+  it('leaves signs, spaces and the order of the values as they were written', () => {
+    const text = 'in in (b, in,a) ,!x, y , z==1,release != 2,n>3';
+    expect(withLabelKeys(text, spelled)).toBe('in.z in (b, in,a) ,!x.z, y.z , z.z==1,release.z != 2,n.z>3');
   });
 });

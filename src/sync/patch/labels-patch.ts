@@ -1,7 +1,7 @@
 // Labels patches: the value at the path selects by labels, so its keys must be spelled as they stand on the host, and a
 // plain map must select this tenant's objects only. Pure.
 import { isRecord } from '../../object/json.ts';
-import { type LabelRequirement, labelSelectorText, parseLabelSelector } from '../../object/label-selector.ts';
+import { parseLabelSelector, withLabelKeys } from '../../object/label-selector.ts';
 import type { KeyRules } from '../keys.ts';
 import { markerLabel, namespaceLabel } from '../words.ts';
 import { shownPlace } from './excerpt.ts';
@@ -51,10 +51,7 @@ function translateSelector(selector: Record<string, unknown>, options: LabelsPat
 function translateText(text: string, options: LabelsPatchOptions): LabelsResult {
   const parsed = parseLabelSelector(text);
   if (!parsed.ok) return { kind: 'wrong', message: `not a label selector: ${withoutQuotes(parsed.message)}` };
-  const requirements = parsed.selector.requirements.map(
-    (required): LabelRequirement => ({ ...required, key: hostKey(required.key, options) }),
-  );
-  return { kind: 'ok', value: labelSelectorText({ requirements }) };
+  return { kind: 'ok', value: withLabelKeys(text, (key) => hostKey(key, options)) };
 }
 
 function hostKey(key: string, { rules }: LabelsPatchOptions): string {
