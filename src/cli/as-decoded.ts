@@ -1,5 +1,6 @@
-// An object as an API server has it once it has decoded what somebody wrote: null is no value, and a text that says nothing
-// stands only where the field can hold one. What is rendered from a file is then what the daemon would render. Pure.
+// An object as an API server has it once it has decoded what somebody wrote: null is no value, neither is a list or map of
+// nothing, and a text that says nothing stands only where the field can hold one. What is rendered from a file is then what the daemon would render. Pure.
+import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 
 /** Fields of an Endpoints that are left out when they are empty; nodeName and appProtocol can be empty. */
@@ -14,9 +15,10 @@ export function asDecoded(object: KubeObject): KubeObject {
   return {
     ...decoded,
     metadata: decodeMetadata(metadata as Record<string, unknown>),
-    ...(!isNull(subsets) && {
-      subsets: withoutNothing(subsets, (value, key) => isNull(value) || (value === '' && emptyIsNothing.has(key))),
-    }),
+    ...(!isNull(subsets) &&
+      !(Array.isArray(subsets) && subsets.length === 0) && {
+        subsets: withoutNothing(subsets, (value, key) => isNull(value) || (value === '' && emptyIsNothing.has(key))),
+      }),
   };
 }
 
@@ -24,13 +26,18 @@ export function asDecoded(object: KubeObject): KubeObject {
 function decodeMetadata({ labels, annotations, ...rest }: Record<string, unknown>): KubeObject['metadata'] {
   return {
     ...(withoutNothing(rest, isNull) as KubeObject['metadata']),
-    ...(!isNull(labels) && { labels: labels as Record<string, string> }),
-    ...(!isNull(annotations) && { annotations: annotations as Record<string, string> }),
+    ...(!isNull(labels) && !isEmptyMap(labels) && { labels: labels as Record<string, string> }),
+    ...(!isNull(annotations) && !isEmptyMap(annotations) && { annotations: annotations as Record<string, string> }),
   };
 }
 
 function isNull(value: unknown): boolean {
   return value === null || value === undefined;
+}
+
+/** Only of the right kind: of a wrong one it is said where shapes are judged. */
+function isEmptyMap(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
 }
 
 function withoutNothing(value: unknown, isNothing: (value: unknown, key: string) => boolean): unknown {

@@ -13,7 +13,8 @@ export class MemoryCluster {
 
   put(resource: string, object: KubeObject): KubeObject {
     const { namespace = '', name = '' } = object.metadata;
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#revision) } };
+    const metadata = withoutEmptyMaps(object.metadata);
+    const stored = { ...object, metadata: { ...metadata, resourceVersion: String(++this.#revision) } };
     this.#of(resource).set(keyOf(namespace, name), stored);
     return stored;
   }
@@ -79,4 +80,13 @@ export class MemoryCluster {
     this.#resources.set(resource, known);
     return known;
   }
+}
+
+/** An API server stores a map that lost its last key as none. */
+function withoutEmptyMaps({ labels, annotations, ...rest }: KubeObject['metadata']): KubeObject['metadata'] {
+  return {
+    ...rest,
+    ...(labels && Object.keys(labels).length > 0 && { labels }),
+    ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
+  };
 }

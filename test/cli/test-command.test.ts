@@ -83,6 +83,21 @@ describe('hostward test', () => {
     expect(other.out).toContain('says.txt: expected to be said: patch 1 failed\n');
   });
 
+  it.each(['', ', labels: {}, annotations: {}'])(
+    'takes a map without keys for none, as an API server does: "%s"',
+    async (nothing) => {
+      const host = '{kind: Endpoints, metadata: {name: a-x-n-x-my-vcluster, namespace: vcluster-my-vcluster, labels: {';
+      const files = {
+        '/home/c/config.yaml': config,
+        '/home/c/virtual.yaml': virtual('x'),
+        '/home/c/back/host.yaml': `${host}}}}`,
+        '/home/c/back/virtual.yaml': `{kind: Endpoints, apiVersion: v1, metadata: {name: a, namespace: n${nothing}}, subsets: []}`,
+      };
+      const { out } = await test(files, 'c');
+      expect(out).not.toContain('back/virtual.yaml differs');
+    },
+  );
+
   it('reports what cannot be run as a failed case, and goes on', async () => {
     const files = {
       '/home/c/broken/config.yaml': 'sync: {toHost: {endpoints: {patches: [{path: "a[", expression: value}]}}}\n',
