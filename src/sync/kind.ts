@@ -4,7 +4,7 @@ import type { Item } from '../cluster/window.ts';
 import type { ResourceRef } from '../cluster/writer.ts';
 import type { Key, KubeObject, OwnerReference } from '../object/object.ts';
 import { annotatedKeyOf } from './ownership.ts';
-import type { Placement } from './placement.ts';
+import type { Place, Placement } from './placement.ts';
 
 export interface VirtualItem extends Item {
   creationTimestamp: string;
@@ -40,6 +40,13 @@ export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: strin
 /** What a kind carries besides metadata, e.g. `{ subsets }`. */
 export type Payload = Record<string, unknown>;
 
+/** An object that a payload refers to, on both sides. */
+export interface Renamed {
+  kind: string;
+  virtual: Place;
+  host: Place;
+}
+
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
@@ -51,6 +58,8 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
   /** The host payload by the virtual side alone, before patches. */
   translate(virtual: V, placement: Placement): Payload;
+  /** What translate() has renamed in the payload, so that a patch can know it by the tenant's name. */
+  renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
   /** A valid payload that a patch made, as the API server will store it. */
   asStored(payload: Payload): Payload;

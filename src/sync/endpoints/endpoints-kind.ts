@@ -16,6 +16,7 @@ import {
   isSameEndpoints,
   isSameSubsets,
   normalizeSubsets,
+  renamedPods,
   storedSubsets,
   translateSubsets,
 } from './subsets.ts';
@@ -34,6 +35,7 @@ export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
       : { ...eligibility, sentence: ineligibleSentences[eligibility.reason] };
   },
   translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
+  renamedBy: (virtual, placement) => renamedPods(virtual.subsets, placement.placeOfObject),
   payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
   asStored: (payload) => ({ subsets: storedSubsets(subsetsOf(payload)) }),
   payloadChange(desired, host, { ignoreOrder }) {

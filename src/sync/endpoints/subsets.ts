@@ -1,5 +1,6 @@
 // The payload of an Endpoints: how subsets look on the host, and when two of them say the same. Pure.
 import { equalJson } from '../../object/json.ts';
+import type { Renamed } from '../kind.ts';
 import type { Place } from '../placement.ts';
 import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } from './items.ts';
 
@@ -31,6 +32,21 @@ function translatePodReference(
     ...(place.name !== '' && { name: place.name }),
     ...(place.namespace !== '' && { namespace: place.namespace }),
   };
+}
+
+/** The Pods that translateSubsets renames. */
+export function* renamedPods(
+  subsets: readonly EndpointSubset[] | undefined,
+  placeOfPod: (pod: Place) => Place | undefined,
+): Generator<Renamed> {
+  for (const { addresses, notReadyAddresses } of subsets ?? []) {
+    for (const { targetRef } of [...(addresses ?? []), ...(notReadyAddresses ?? [])]) {
+      if (targetRef?.kind !== 'Pod') continue;
+      const virtual = { name: targetRef.name ?? '', namespace: targetRef.namespace ?? '' };
+      const host = placeOfPod(virtual);
+      if (host !== undefined) yield { kind: 'Pod', virtual, host };
+    }
+  }
 }
 
 /** As the API server stores them: no empty lists, no subset without an address, the default protocol spelled out. */

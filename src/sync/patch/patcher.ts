@@ -202,10 +202,12 @@ export class Patcher {
     pass: Pass,
   ): Failed | undefined {
     const before = pass.trace && structuredClone(matches.values);
+    const { kind, placement } = pass.translation;
     const written = referencesForward(reference, matches, {
       namespace: pass.virtual.namespace,
-      placement: pass.translation.placement,
+      placement,
       resolver: this.#options.references,
+      ...(isBelowPayload(patch) && { renamed: kind.renamedBy(pass.virtual, placement) }),
     });
     if (written.kind === 'wrong') {
       const { at, message } = written;
@@ -290,6 +292,12 @@ interface WrongResult {
   place: Place;
   message: string;
   references: readonly FoundReference[];
+}
+
+/** What a path can hold that translating the object has renamed already. */
+function isBelowPayload({ path: { segments } }: CompiledPatch): boolean {
+  const [first] = segments;
+  return first?.kind === 'every' || (first !== undefined && first.key !== 'metadata');
 }
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {

@@ -2,6 +2,7 @@
 // Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
 import type { CompiledPath, JsonMap, Matches } from '../../expression/path.ts';
 import { isRecord } from '../../object/json.ts';
+import type { Renamed } from '../kind.ts';
 import type { Place, Placement } from '../placement.ts';
 import {
   namedKinds,
@@ -101,23 +102,28 @@ export interface ForwardReferences {
   namespace: string;
   placement: Placement;
   resolver: ReferenceResolver;
+  /** What stands at the path under its host name before any patch: translating that once more would name nothing. */
+  renamed?: Iterable<Renamed>;
 }
 
 /** Writes host names over virtual ones. Nothing is written when one of the references is wrong. */
 export function referencesForward(
   compiled: CompiledReference,
   matches: Matches,
-  { namespace, placement, resolver }: ForwardReferences,
+  { namespace, placement, resolver, renamed = [] }: ForwardReferences,
 ): { kind: 'ok'; changes: number; found: FoundReference[] } | Wrong {
   const writes: { cell: Cell; text: string }[] = [];
   const found: FoundReference[] = [];
+  const tenants = tenantNames(renamed);
   for (let at = 0; at < matches.values.length; at++) {
     const read = readReference(compiled, matches, at);
     if (read.kind === 'wrong') return { ...read, at };
     if (read.kind === 'none') continue;
     const { spelled } = read;
     for (const cell of spelled.names) {
-      const reference = { kind: spelled.kind, namespace: spelled.namespace?.text ?? namespace, name: cell.text };
+      const written = { namespace: spelled.namespace?.text, name: cell.text };
+      const named = tenants.get(idOf(spelled.kind, written)) ?? written;
+      const reference = { kind: spelled.kind, namespace: named.namespace || namespace, name: named.name };
       const resolution = resolver.toHost(reference, placement);
       // Left as it is, the name of a tenant's namespace would mean one of the host's.
       if (resolution === undefined)
@@ -128,6 +134,20 @@ export function referencesForward(
     }
   }
   return { kind: 'ok', changes: write(writes), found };
+}
+
+/** The tenant's name by the host's, with and without the namespace beside it. */
+function tenantNames(renamed: Iterable<Renamed>): Map<string, Place> {
+  const names = new Map<string, Place>();
+  for (const { kind, host, virtual } of renamed) {
+    names.set(idOf(kind, host), virtual);
+    names.set(idOf(kind, { name: host.name }), virtual);
+  }
+  return names;
+}
+
+function idOf(kind: string, { namespace = '', name }: { namespace?: string | undefined; name: string }): string {
+  return `${kind} ${namespace}/${name}`;
 }
 
 function write(writes: readonly { cell: Cell; text: string }[]): number {

@@ -120,6 +120,58 @@ describe('names of a reference', () => {
   });
 });
 
+describe('a reference to a Pod behind an address, which stands there under its host name already', () => {
+  const pods = [
+    { ip: '10.0.0.1', targetRef: { kind: 'Pod', name: 'p', namespace: 'default' } },
+    { ip: '10.0.0.2', targetRef: { kind: 'Pod', name: 'q', namespace: 'other' } },
+    { ip: '10.0.0.3', targetRef: { kind: 'Pod', name: 'r' } },
+  ];
+  const refsOf = (object: KubeObject | undefined) => {
+    const [subset] = (object?.['subsets'] ?? []) as { addresses: { targetRef?: object }[] }[];
+    return subset?.addresses.map(({ targetRef }) => targetRef);
+  };
+  const refs = (w: PaperWorld) => refsOf(w.copy('web'));
+  const run = (patch: ReturnType<typeof refer>, options: Partial<PaperOptions> = {}) =>
+    start({ ...options, patches: [patch] }, (one) => {
+      putPair(one, 'web');
+      const web = one.virtual.get('endpoints', 'default', 'web') as KubeObject;
+      one.virtual.put('endpoints', { ...web, subsets: [{ addresses: pods, ports: [{ port: 80 }] }] });
+    });
+
+  it('is translated from the name that the tenant knows, not once more', async () => {
+    const path = 'subsets[*].addresses[*].targetRef';
+    const w = await run(refer(path, { kind: 'Pod', namePath: 'name', namespacePath: 'namespace' }));
+    expect(refs(w)).toEqual([
+      { kind: 'Pod', name: nameOf('p'), namespace: 'vcluster-vc' },
+      { kind: 'Pod', name: nameOf('q', 'other'), namespace: 'vcluster-vc' },
+      { kind: 'Pod', name: nameOf('r') },
+    ]);
+  });
+
+  it('keeps its name in a mapped namespace', async () => {
+    const path = 'subsets[*].addresses[*].targetRef';
+    const reference = refer(path, { kind: 'Pod', namePath: 'name', namespacePath: 'namespace' });
+    const hostNamespaceOf = (namespace: string) => (namespace === '' ? undefined : `host-${namespace}`);
+    const w = await run(reference, { mapping: { hostNamespaceOf, mappingsOnly: true } });
+    expect(refsOf(w.host.get('endpoints', 'host-default', 'web'))?.slice(0, 2)).toEqual([
+      { kind: 'Pod', name: 'p', namespace: 'host-default' },
+      { kind: 'Pod', name: 'q', namespace: 'host-other' },
+    ]);
+  });
+
+  it('also where the path is that of the name, and through a wildcard', async () => {
+    for (const path of ['subsets[*].addresses[*].targetRef.name', '[*][*].addresses[*].targetRef.name']) {
+      const w = await run(refer(path, { kind: 'Pod' }));
+      expect(refs(w)).toEqual([
+        { kind: 'Pod', name: nameOf('p'), namespace: 'vcluster-vc' },
+        { kind: 'Pod', name: nameOf('q', 'other'), namespace: 'vcluster-vc' },
+        { kind: 'Pod', name: nameOf('r') },
+      ]);
+      await w.stop();
+    }
+  });
+});
+
 describe('references in both directions', () => {
   it('a name goes out generated and comes back as the tenant knows it', async () => {
     const w = await start({ patches: [inK] }, (one) => {
