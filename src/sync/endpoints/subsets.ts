@@ -77,7 +77,11 @@ export function storedSubsets(subsets: readonly EndpointSubset[]): EndpointSubse
 }
 
 function storedAddress(address: EndpointAddress): EndpointAddress {
-  const { targetRef } = address;
+  const { targetRef, hostname } = address;
+  if (hostname === '') {
+    const { hostname: _, ...kept } = address;
+    return storedAddress(kept);
+  }
   if (targetRef === undefined || !Object.values(targetRef).includes('')) return address;
   const kept = Object.entries(targetRef).filter(([, value]) => value !== '');
   return { ...address, targetRef: Object.fromEntries(kept) };

@@ -3,7 +3,12 @@
 import { parseAddress } from '../../object/ip.ts';
 import { isRecord } from '../../object/json.ts';
 import { annotationBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
-import { dnsLabelProblems, labelKeyProblems, labelValueProblems } from '../../object/qualified-name.ts';
+import {
+  dnsLabelProblems,
+  dnsSubdomainProblems,
+  labelKeyProblems,
+  labelValueProblems,
+} from '../../object/qualified-name.ts';
 import type { Payload } from '../kind.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { shapeOf } from './view.ts';
@@ -118,10 +123,13 @@ function problemOfAddress(address: unknown, place: Place): ResultProblem | undef
   if (typeof ip !== 'string') return at([...place, 'ip'], `must be a string, got ${shapeOf(ip)}`);
   const parsed = plainV4.test(ip) ? undefined : parseAddress(ip);
   if (parsed?.kind === 'invalid') return at([...place, 'ip'], `must be an IP address, but ${parsed.reason}`);
-  if (hostname !== undefined && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
+  const isUnnamed = hostname === undefined || hostname === '';
+  if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
     return at([...place, 'hostname'], 'must be a DNS label');
   if (nodeName !== undefined && typeof nodeName !== 'string')
     return at([...place, 'nodeName'], `must be a string, got ${shapeOf(nodeName)}`);
+  if (nodeName !== undefined && dnsSubdomainProblems(nodeName).length > 0)
+    return at([...place, 'nodeName'], 'must be a DNS subdomain, or left out');
   if (targetRef !== undefined && !isTextMap(targetRef))
     return at([...place, 'targetRef'], 'must be an object of strings');
   const ofReference = targetRef && problemOfFields(targetRef, fields.targetRef, [...place, 'targetRef']);
@@ -143,6 +151,9 @@ function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: 
     return at([...place, 'name'], 'must be a DNS label');
   if (appProtocol !== undefined && typeof appProtocol !== 'string')
     return at([...place, 'appProtocol'], 'must be a string');
+  // The rule of label keys, says the API server.
+  if (appProtocol !== undefined && labelKeyProblems(appProtocol).length > 0)
+    return at([...place, 'appProtocol'], 'must be a name, with a DNS subdomain and "/" before it if any, or left out');
   return problemOfFields(port, fields.port, place);
 }
 

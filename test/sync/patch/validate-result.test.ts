@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { storedSubsets } from '../../../src/sync/endpoints/subsets.ts';
 import { problemOfKeyCount, problemOfResult } from '../../../src/sync/patch/validate-result.ts';
 
 const problem = (labels: [string, string][], annotations: [string, string][] = []) =>
@@ -41,6 +42,18 @@ describe('a result that is no valid object', () => {
 
   it.each([
     [[{ ports: [{ port: 80, appProtocol: 5 }] }], 'subsets[0].ports[0].appProtocol must be a string'],
+    [
+      [{ ports: [{ port: 80, appProtocol: 'a b' }] }],
+      'subsets[0].ports[0].appProtocol must be a name, with a DNS subdomain and "/" before it if any, or left out',
+    ],
+    [
+      [{ addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '' }] }],
+      'subsets[0].addresses[0].nodeName must be a DNS subdomain, or left out',
+    ],
+    [
+      [{ addresses: [{ ip: '10.0.0.1', nodeName: 'Node_1' }] }],
+      'subsets[0].addresses[0].nodeName must be a DNS subdomain, or left out',
+    ],
     [[{ addresses: [{ ip: '10.0.0.1' }, 5] }], 'subsets[0].addresses[1] must be an object, got a number'],
     [[{ ports: {} }], 'subsets[0].ports must be an array, got an object'],
     [[{ ports: [{ port: 80 }, { port: 81 }] }], 'subsets[0].ports[0].name is required beside other ports'],
@@ -50,6 +63,14 @@ describe('a result that is no valid object', () => {
     ],
   ])('is told with the place in its subsets: %j', (subsets, message) => {
     expect(problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets } })?.message).toBe(message);
+  });
+
+  it('is none where the API server takes it: an empty hostname is none, a name may have a domain', () => {
+    const addresses = [{ ip: '10.0.0.1', hostname: '', nodeName: 'node-1.example.com' }];
+    const subsets = [{ addresses, ports: [{ port: 80, appProtocol: 'kubernetes.io/h2c' }] }];
+    const result = { labels: new Map(), annotations: new Map(), payload: { subsets } };
+    expect(problemOfResult(result)).toBeUndefined();
+    expect(storedSubsets(subsets)[0]?.addresses).toEqual([{ ip: '10.0.0.1', nodeName: 'node-1.example.com' }]);
   });
 
   it('is one whose addresses the API server would not take, however close they come', () => {
