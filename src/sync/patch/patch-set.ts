@@ -72,17 +72,10 @@ function compilePatch(
 ): CompiledPatch | undefined {
   const before = faults.length;
   const path = compilePath(entry.path, { index, field: 'path', faults });
-  const why = path && whyProtected(path.segments, fieldsOfKind);
-  if (why !== undefined) {
-    const fix = 'patch labels, annotations or the fields of the object itself';
-    faults.push({
-      index,
-      field: 'path',
-      line: 1,
-      column: 1,
-      message: `path "${entry.path}" cannot be patched: ${why}`,
-      fix,
-    });
+  const refused = path && whyProtected(path.segments, fieldsOfKind);
+  if (refused !== undefined) {
+    const message = `path "${entry.path}" cannot be patched: ${refused.why}`;
+    faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
   }
   const forward = compileText(entry.expression, { index, field: 'expression', faults });
   const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
