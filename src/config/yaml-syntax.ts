@@ -74,6 +74,9 @@ interface SyntaxError {
 function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault[] {
   const byLine = new Map<number | undefined, Fault>();
   for (const error of errors) {
+    // Every other line of it is no YAML either.
+    const ofTemplate = templateFault(source, error);
+    if (ofTemplate !== undefined) return [...byLine.values(), ofTemplate];
     const of = syntaxFault(source, error);
     // What stands behind a value that ended too early is no mistake of its own.
     if (byLine.size > 0 && error.message.includes('in YAML stream')) continue;
@@ -82,6 +85,17 @@ function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault
     if (byLine.size >= maxSyntaxFaults || isOpenQuote(error) || error.code === tooDeep) break;
   }
   return [...byLine.values()];
+}
+
+/** A line that stands between {{ and }} alone, or holds a value that does, is for a program that makes YAML of it. */
+const templateLine = /^[^#"'{]*(?=\{\{)/;
+
+function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault | undefined {
+  const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
+  const before = templateLine.exec(source.text.slice(lineStart).split('\n', 1)[0] ?? '');
+  if (before === null) return undefined;
+  const at = source.positionAt(lineStart + before[0].length);
+  return fault({ code: 'CONFIG_YAML', at, found: 'a template', wanted: 'YAML', fix: 'render it first' });
 }
 
 function syntaxFault(source: SourceText, error: SyntaxError): Fault {
