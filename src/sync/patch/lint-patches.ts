@@ -5,6 +5,7 @@ import { type ExpressionWarning, shown } from '../../expression/expression-fault
 import { lintExpression } from '../../expression/lint.ts';
 import { pathText, type Segment, segmentsText } from '../../expression/path-grammar.ts';
 import { overlaps } from '../../expression/path-overlap.ts';
+import { labelKeyProblems } from '../../object/qualified-name.ts';
 import type { KeyRules } from '../keys.ts';
 import { reach } from './endpoints-shape.ts';
 import type { CompiledPatch } from './patch-set.ts';
@@ -63,7 +64,8 @@ function fixOf(reached: { at: number; parent: string; fields: string[] }, segmen
   if (reached.parent === 'object') return `the fields are ${reached.fields.join(', ')}`;
   const [root, map, ...rest] = segments.map((segment) => (segment.kind === 'key' ? segment.key : '*'));
   // The key of an annotation has dots, and dots go a level down.
-  if (root === 'metadata') return `write metadata.${map}["${rest.join('.')}"] if that is one key`;
+  if (root === 'metadata' && !rest.includes('*'))
+    return `write metadata.${map}["${rest.join('.')}"] if that is one key`;
   return 'end the path there';
 }
 
@@ -72,6 +74,12 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   const [root, map, key] = patch.path.segments;
   if (root?.kind !== 'key' || root.key !== 'metadata' || map?.kind !== 'key' || key?.kind !== 'key') return [];
   if (map.key !== 'labels' && map.key !== 'annotations') return [];
+  const [problem] = labelKeyProblems(map.key === 'labels' ? key.key : key.key.toLowerCase());
+  if (problem !== undefined) {
+    const found = `${JSON.stringify(key.key)}, which no ${map.key === 'labels' ? 'label' : 'annotation'} can be called`;
+    const fix = 'write a domain and "/" if there is one, then at most 63 letters, digits, "-", "_" and "."';
+    return [atPath(patch, { rule: 'no-such-key', found, wanted: 'a path that an Endpoints can have', fix })];
+  }
   const keys = rules[map.key];
   // Patches see the host's spelling, also of what goes back.
   const virtualKey = keys.toVirtual(key.key);
