@@ -162,7 +162,7 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: Number.POSITIVE_INFINITY,
     summary: 'Check what patches make of virtual and host objects against what is expected',
     details: [
-      'Every folder with a config.yaml is a case: virtual.yaml holds Endpoints, and Services where they matter, host.yaml the expected host objects. host-before.yaml is the host copy before the change, if there is one. A folder back/ has host.yaml, edited as somebody on the host would, and virtual.yaml, what the virtual objects must become. says.txt holds what must be said of objects that are not written. Folders without config.yaml are searched.',
+      'Every folder with a config.yaml is a case: virtual.yaml holds Endpoints, and Services where they matter, host.yaml the expected host objects. host-before.yaml is the host copy before the change, if there is one. A folder back/ has host.yaml, edited as somebody on the host would, and virtual.yaml, what the virtual objects must become. says.txt, here and in back/, holds what must be said of objects that are not written. Folders without config.yaml are searched.',
       'Names that config.yaml does not give are my-vcluster and vcluster-my-vcluster. Exit code 1 on a difference.',
     ],
     options: [

@@ -83,6 +83,20 @@ describe('hostward test', () => {
     expect(other.out).toContain('says.txt: expected to be said: patch 1 failed\n');
   });
 
+  it('wants a reverse expression that fails to be expected too, in back/', async () => {
+    const files = {
+      '/home/c/config.yaml': config.replace('value.slice(2)', 'value.no.way'),
+      '/home/c/virtual.yaml': virtual('x'),
+      '/home/c/back/host.yaml':
+        '{kind: Endpoints, metadata: {name: a-x-n-x-my-vcluster, namespace: vcluster-my-vcluster, labels: {app: h-y}}}',
+    };
+    expect((await test(files, 'c')).out).toContain('a patch failed, and there is no back/says.txt that expects it:');
+    const { files: written } = await test(files, 'c', '--update');
+    const after = Object.fromEntries([...written].map(([path, { text }]) => [path, text]));
+    expect(after['/home/c/back/says.txt']).toContain('patch 0 failed at "metadata.labels.app"');
+    expect((await test(after, 'c')).code).toBe(0);
+  });
+
   it.each(['', ', labels: {}, annotations: {}'])(
     'takes a map without keys for none, as an API server does: "%s"',
     async (nothing) => {
