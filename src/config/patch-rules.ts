@@ -62,6 +62,9 @@ export function checkPatches(
   return { patches, mistaken, faults };
 }
 
+/** YAML takes the quotes of "" for its own, and null for a key without a value: whoever writes one means something. */
+const blankFix = `write one; the expression "null", in quotes, takes the field away, and '""' empties it`;
+
 function modesOf(raw: RawPatch): string[] {
   const modes: string[] = [];
   if (raw.expression || raw.reverseExpression) modes.push(raw.expression ? 'expression' : 'reverseExpression');
@@ -75,7 +78,7 @@ function modeFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fault[] 
   if (modes.length === 1) return [];
   const wanted = 'one of expression (with or without reverseExpression), reference, labels';
   const found = modes.length === 0 ? 'none' : modes.join(' and ');
-  const fix = modes.length === 0 ? '' : 'make it an entry for each';
+  const fix = modes.length === 0 ? blankFix : 'make it an entry for each';
   return [fault({ code: 'CONFIG_PATCH_MODE', at: positionOfNode(node), path: showPath(path), found, wanted, fix })];
 }
 

@@ -82,6 +82,7 @@ export const globalConstants = ['undefined', 'NaN', 'Infinity'];
 /** Names that Hostward adds: what the expression works on, and its own functions. */
 export const inputs = ['value', 'valueExists', 'context'];
 export const ownFunctions = ['atob', 'btoa', 'virtualToHostDNS'];
+export const contextMembers = ['vcluster', 'hostObject', 'virtualObject', 'path'];
 
 export const freeNames: ReadonlySet<string> = new Set([
   ...keptStatics.keys(),

@@ -2,6 +2,7 @@
 // warning never keeps a configuration from loading.
 import type { AnyNode, MemberExpression } from 'acorn';
 import { nearestKey } from '../object/nearest-key.ts';
+import { contextMembers } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
@@ -65,14 +66,14 @@ function lintNode(node: AnyNode, source: string): Found[] {
   return [];
 }
 
-const contextMembers: ReadonlyMap<string, readonly string[]> = new Map([
-  ['context', ['vcluster', 'hostObject', 'virtualObject', 'path']],
+const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
+  ['context', contextMembers],
   ['context.vcluster', ['name', 'namespace', 'config']],
 ]);
 
 /** A member that context does not have is undefined for ever; nobody writes one on purpose. */
 function lintMember(node: MemberExpression, owner: string): Found[] {
-  const members = contextMembers.get(owner.replaceAll('?.', '.'));
+  const members = knownMembers.get(owner.replaceAll('?.', '.'));
   const key = writtenKey(node);
   if (members === undefined || key === undefined || members.includes(key)) return [];
   const near = nearestKey(key, members);

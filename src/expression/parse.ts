@@ -64,7 +64,14 @@ function explain(source: string, thrown: unknown): Parsed {
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
   const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
   const message = said === 'Unexpected token' ? unexpected : `${said.toLowerCase()} at ${found}`;
-  return fault(source, at, `not an expression: ${message}`, 'write one JavaScript expression');
+  return fault(source, at, `not an expression: ${message}`, fixAt(source, at));
+}
+
+/** Word processors put these in, and other languages do without the backticks. */
+function fixAt(source: string, at: number): string {
+  if (/[‘’“”„«»]/.test(source.charAt(at))) return 'write plain quotes: " or \'';
+  if (/\$\{/.test(source) && !source.includes('`')) return `write the text between backticks: \`${shown(source)}\``;
+  return 'write one JavaScript expression';
 }
 
 /** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */
@@ -92,6 +99,9 @@ function rewriteOf(source: string, program: Program): string {
 }
 
 function empty(source: string): Parsed {
+  // In YAML, ">" makes one line of all, and the comment then reaches to the end.
+  if (source.trim() !== '')
+    return fault(source, 0, 'expression is empty but for a comment', 'write /* … */, or "|" where YAML has ">" before it');
   return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
 }
 

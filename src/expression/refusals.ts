@@ -1,6 +1,6 @@
 // The words for what expressions cannot use: what it is, why not, and what to write instead.
 import { nearestKey } from '../object/nearest-key.ts';
-import { globalConstants, inputs, keptStatics, ownFunctions } from './builtins.ts';
+import { contextMembers, globalConstants, inputs, keptStatics, ownFunctions } from './builtins.ts';
 import { shown } from './expression-fault.ts';
 
 /** Node types, and kinds of node, that are refused with words of their own. */
@@ -66,7 +66,11 @@ export function unavailable(name: string, source: string): readonly [message: st
     (known) => known.toLowerCase() === name.toLowerCase(),
   );
   if (wrongCase !== undefined) return [`"${name}" is not defined`, `write ${wrongCase}`];
-  const near = name.length < shortestName ? undefined : nearestKey(name, offered);
+  const near = contextMembers.includes(name)
+    ? `context.${name}`
+    : name.length < shortestName
+      ? undefined
+      : nearestKey(name, offered);
   const text = source.trim();
   const isBareText = /^[\w.\-/: ]+$/.test(text) && !/\b(value|context|valueExists)\b/.test(text);
   const quoted = isBareText ? text : name;
