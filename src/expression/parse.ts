@@ -101,7 +101,7 @@ function rewriteOf(source: string, program: Program): string {
 function empty(source: string): Parsed {
   // In YAML, ">" makes one line of all, and the comment then reaches to the end.
   if (source.trim() !== '')
-    return fault(source, 0, 'expression is empty but for a comment', 'write /* … */, or "|" where YAML has ">" before it');
+    return fault(source, 0, 'expression is empty but for a comment', 'write /* … */, or "|" where YAML has ">"');
   return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
 }
 
