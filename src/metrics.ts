@@ -1,6 +1,6 @@
 // The registry that every room hangs its series on. A room declares its series in its own metrics.ts, as a function of
 // this registry, and touches every label value it knows at start, so that "never happened" reads 0 and not "absent".
-import { Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 
 export type Metrics = Registry;
 
@@ -22,6 +22,39 @@ export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadS
   const gauge =
     known instanceof ReadGauge ? known : new ReadGauge({ name, help, labelNames: Object.keys(labels), metrics });
   gauge.series.set(JSON.stringify(labels), { labels, read });
+}
+
+export interface Tally {
+  add(value: string, count: number): void;
+}
+
+/** A counter by one label, for what is counted many times with every object: summed up here, and told when it is scraped. */
+export function openTally(metrics: Metrics, options: { name: string; help: string; label: string }): Tally {
+  const known = metrics.getSingleMetric(options.name);
+  return known instanceof TallyCounter ? known : new TallyCounter({ ...options, metrics });
+}
+
+class TallyCounter extends Counter implements Tally {
+  readonly #pending: Map<string, number>;
+
+  constructor({ name, help, label, metrics }: { name: string; help: string; label: string; metrics: Metrics }) {
+    const pending = new Map<string, number>();
+    super({
+      name,
+      help,
+      labelNames: [label],
+      registers: [metrics],
+      collect() {
+        for (const [value, count] of pending) this.inc({ [label]: value }, count);
+        pending.clear();
+      },
+    });
+    this.#pending = pending;
+  }
+
+  add(value: string, count: number): void {
+    this.#pending.set(value, (this.#pending.get(value) ?? 0) + count);
+  }
 }
 
 class ReadGauge extends Gauge {

@@ -1,12 +1,15 @@
 // onError: keepLast. Remembers which parts of a draft a failed patch leaves as they are on the host: single labels and
 // annotations, or the whole payload for any path below it. Pure.
 import type { Matches } from '../../expression/path.ts';
+import type { Draft } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
-import type { HostItem } from '../kind.ts';
+import type { HostItem, SyncedKind } from '../kind.ts';
+import type { Part } from './dirty.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
 type MapName = 'labels' | 'annotations';
+type Parts = Pick<Draft, Part>;
 
 export class Kept {
   readonly #keys = { labels: new Set<string>(), annotations: new Set<string>() };
@@ -27,8 +30,16 @@ export class Kept {
     }
   }
 
-  /** The patched map with the host's values where they are to stay. */
-  overlay(name: MapName, patched: Map<string, string>, host: HostItem | undefined): Map<string, string> {
+  /** What patches made, with what the host holds where that is to stay. */
+  overlay(patched: Parts, host: HostItem | undefined, kind: SyncedKind): Parts {
+    return {
+      labels: this.#overlay('labels', patched.labels, host),
+      annotations: this.#overlay('annotations', patched.annotations, host),
+      payload: this.keepsPayload && host ? kind.payloadOf(host) : patched.payload,
+    };
+  }
+
+  #overlay(name: MapName, patched: Parts[MapName], host: HostItem | undefined): Parts[MapName] {
     const kept = this.#keys[name];
     const isWhole = this.#whole.has(name);
     if (!isWhole && kept.size === 0) return patched;

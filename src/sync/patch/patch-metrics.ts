@@ -1,6 +1,6 @@
 // What is counted per patch, at zero from the start for every patch of the configuration.
 import { Counter } from 'prom-client';
-import type { Metrics } from '../../metrics.ts';
+import { type Metrics, openTally } from '../../metrics.ts';
 
 export interface PatchCounts {
   evaluated(patch: number, values: number): void;
@@ -24,11 +24,11 @@ export function createPatchCounts(registry: Metrics | undefined, patches: readon
   return {
     evaluated(patch, values) {
       total(patch).values += values;
-      series?.values.inc({ patch: String(patch) }, values);
+      series?.values.add(String(patch), values);
     },
     changed(patch, changes) {
       total(patch).changes += changes;
-      series?.changes.inc({ patch: String(patch) }, changes);
+      series?.changes.add(String(patch), changes);
     },
     failed(patch, kind) {
       total(patch).failures++;
@@ -46,16 +46,24 @@ function createSeries(registry: Metrics, patches: readonly number[]) {
     (registry.getSingleMetric(name) as Counter<T> | undefined) ??
     new Counter({ name, help, labelNames, registers: [registry] });
   const series = {
-    values: find('hostward_patch_values_total', 'Values that a patch was applied to', ['patch']),
-    changes: find('hostward_patch_changes_total', 'Values that a patch changed', ['patch']),
+    values: openTally(registry, {
+      name: 'hostward_patch_values_total',
+      help: 'Values that a patch was applied to',
+      label: 'patch',
+    }),
+    changes: openTally(registry, {
+      name: 'hostward_patch_changes_total',
+      help: 'Values that a patch changed',
+      label: 'patch',
+    }),
     failures: find('hostward_patch_failures_total', 'Failures of a patch by class', ['patch', 'class']),
     restored: find('hostward_patch_protected_keys_restored_total', 'Protected keys that a patch tried to change', []),
   };
   if (patches.length > 0) series.failures.inc({ patch: allPatches, class: 'type' }, 0);
   for (const index of patches) {
     const patch = String(index);
-    series.values.inc({ patch }, 0);
-    series.changes.inc({ patch }, 0);
+    series.values.add(patch, 0);
+    series.changes.add(patch, 0);
     for (const kind of failureKinds) series.failures.inc({ patch, class: kind }, 0);
   }
   return series;

@@ -12,6 +12,7 @@ import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
 import { culpritOf } from './culprit.ts';
+import { type Part, partsOf } from './dirty.ts';
 import { type Place, shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
@@ -35,24 +36,26 @@ export type Patched =
 export class Patcher {
   readonly set: PatchSet;
   readonly #options: PatcherOptions;
-  /** What drafts became that hang on nothing else: one that is looked at again, after an edit on the host say, is the same. */
-  readonly #made = new WeakMap<Draft, Made>();
-  readonly #isOfDraftAlone: boolean;
+  /** Patches that change something forward, by the call of the sandbox that they share. */
+  readonly #runs: readonly (readonly CompiledPatch[])[];
+  readonly #partsOf: ReadonlyMap<CompiledPatch, readonly Part[]>;
+  readonly #seesHost: boolean;
+  readonly #seesVirtual: boolean;
 
   constructor(options: PatcherOptions) {
+    const { patches } = options.set;
     this.set = options.set;
     this.#options = options;
-    this.#isOfDraftAlone = options.trace === undefined && options.set.patches.every(isOfDraftAlone);
+    this.#runs = runsOf(
+      patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels),
+      options,
+    );
+    this.#partsOf = new Map(patches.map((patch) => [patch, partsOf(patch)]));
+    this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
+    this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
   }
 
   async forward(input: ForwardInput): Promise<Patched> {
-    const made = this.#made.get(input.draft);
-    if (made !== undefined)
-      return {
-        kind: 'patched',
-        draft: this.#draftOf({ ...made, ...input }, made.result),
-        references: [],
-      };
     const givenUp = new Map<CompiledPatch, string>();
     for (;;) {
       const tried = await this.#try(input, givenUp);
@@ -72,27 +75,23 @@ export class Patcher {
     // What the first try made is what there is to explain, and then which of it did not stand.
     const trace = givenUp.size === 0 ? this.#options.trace : undefined;
     const fresh = { view, kept: new Kept(), wholeOwners, references: [], writes: [], lapse: undefined };
-    const pass: Pass = { ...input, ...fresh, givenUp, trace };
-    const { references } = pass;
-    const going = this.set.patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
-    for (const run of runsOf(going, this.#options)) {
+    const pass: Pass = { ...input, ...fresh, dirty: new Set(), givenUp, trace };
+    const { references, dirty } = pass;
+    for (const run of this.#runs) {
       const failed = await this.#runForward(run, pass);
       if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
     }
     const wrong = ({ place, message }: ResultProblem): WrongResult => {
       return { kind: 'wrong', culprit: culpritOf(pass.writes, view, place), message, place, references };
     };
-    const read = readView(view, this.#options.payloadFields);
+    const read = readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
     if (read.kind === 'wrong') return wrong(read);
-    this.#options.counts.restored(read.restored);
-    const labels = pass.kept.overlay('labels', read.labels, input.host);
-    const annotations = pass.kept.overlay('annotations', read.annotations, input.host);
-    const payload = pass.kept.keepsPayload && input.host ? translation.kind.payloadOf(input.host) : read.payload;
-    const problem = problemOfResult({ labels, annotations, payload });
+    if (read.restored > 0) this.#options.counts.restored(read.restored);
+    const kept = pass.kept.overlay(read, input.host, translation.kind);
+    const problem = problemOfResult(kept, draft);
     if (problem !== undefined) return wrong(problem);
-    const result = { labels, annotations, payload: translation.kind.asStored(payload) };
-    // A patch that failed may go through the next time.
-    if (this.#isOfDraftAlone && pass.lapse === undefined) this.#made.set(draft, { wholeOwners, result });
+    const { payload } = kept;
+    const result = { ...kept, payload: payload === draft.payload ? payload : translation.kind.asStored(payload) };
     return { kind: 'patched', draft: this.#draftOf(pass, result), references, lapse: pass.lapse };
   }
 
@@ -122,8 +121,8 @@ export class Patcher {
     if (groups.length === 0) return undefined;
     const results = await this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      hostObject: hostObjectOf(pass.host, pass.translation.kind),
-      virtualObject: virtualObjectOf(pass.virtual, pass.translation.kind),
+      hostObject: this.#seesHost ? hostObjectOf(pass.host, pass.translation.kind) : null,
+      virtualObject: this.#seesVirtual ? virtualObjectOf(pass.virtual, pass.translation.kind) : null,
       groups,
     });
     for (const [at, { patch, matches, isWhole }] of asked.entries()) {
@@ -152,7 +151,7 @@ export class Patcher {
     if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
     pass.writes.push({ patch, matches, values, before });
     if ('restored' in written) this.#options.counts.restored(Number(written.restored));
-    this.#options.counts.changed(patch.index, written.changes);
+    this.#changed(patch, written.changes, pass);
     if (before !== undefined) noteWholeOwners(patch, before, pass);
     return undefined;
   }
@@ -190,7 +189,7 @@ export class Patcher {
     }
     traceResults(patch, { matches, values }, pass.trace);
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    this.#options.counts.changed(patch.index, changesOf(matches, values));
+    this.#changed(patch, changesOf(matches, values), pass);
     writeResults(matches, values);
     pass.writes.push({ patch, matches, values, before: undefined });
     return undefined;
@@ -214,7 +213,7 @@ export class Patcher {
       return this.#fallBack(faultOf(patch, matches, message, at), pass);
     }
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    this.#options.counts.changed(patch.index, written.changes);
+    this.#changed(patch, written.changes, pass);
     pass.references.push(...written.found);
     pass.writes.push({ patch, matches, values: undefined, before: undefined });
     if (before !== undefined) {
@@ -228,7 +227,12 @@ export class Patcher {
     return undefined;
   }
 
-  #draftOf(pass: ForwardInput & Pick<Pass, 'wholeOwners'>, result: Made['result']): Draft {
+  #changed(patch: CompiledPatch, changes: number, { dirty }: Pass): void {
+    this.#options.counts.changed(patch.index, changes);
+    if (changes > 0) for (const part of this.#partsOf.get(patch) ?? []) dirty.add(part);
+  }
+
+  #draftOf(pass: Pass, result: Pick<Draft, Part>): Draft {
     const { draft, translation, wholeOwners } = pass;
     const { set } = this;
     const ownerOf = (map: 'labels' | 'annotations', virtualKey: string): KeyOwner => {
@@ -236,7 +240,7 @@ export class Patcher {
       return set.ownerOf(map, hostKey) ?? wholeOwners[map].get(hostKey) ?? 'shared';
     };
     const touched = (map: 'labels' | 'annotations'): Set<string> => {
-      const hostKeys = changedKeys(draft[map], result[map]);
+      const hostKeys = result[map] === draft[map] ? new Set<string>() : changedKeys(draft[map], result[map]);
       for (const key of set.ownedOf(map, draft[map].keys())) hostKeys.add(key);
       for (const key of set.ownedOf(map, Object.keys(pass.host?.[map] ?? {}))) hostKeys.add(key);
       return new Set([...hostKeys].flatMap((key) => translation[map].toVirtual(key) ?? []));
@@ -275,15 +279,8 @@ export class Patcher {
   }
 }
 
-/** What patches made of a draft, apart from what the host object has to say about it. */
-interface Made {
-  wholeOwners: Pass['wholeOwners'];
-  result: { labels: Map<string, string>; annotations: Map<string, string>; payload: Draft['payload'] };
-}
-
-/** Names that other objects have on the host come and go, and the host object is another one after each write. */
-function isOfDraftAlone({ forward, reference }: CompiledPatch): boolean {
-  return reference === undefined && (forward === undefined || useOf(forward.context, 'hostObject') === undefined);
+function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
+  return forward !== undefined && useOf(forward.context, object) !== undefined;
 }
 
 interface WrongResult {

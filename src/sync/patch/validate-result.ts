@@ -9,7 +9,8 @@ import {
   labelKeyProblems,
   labelValueProblems,
 } from '../../object/qualified-name.ts';
-import type { Payload } from '../kind.ts';
+import type { Draft } from '../draft.ts';
+import type { Part } from './dirty.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { shapeOf } from './view.ts';
 
@@ -37,15 +38,16 @@ const plainV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 const protocols = ['TCP', 'UDP', 'SCTP'];
 
-/** The first thing that is wrong; undefined when nothing is. */
-export function problemOfResult(result: {
-  labels: ReadonlyMap<string, string>;
-  annotations: ReadonlyMap<string, string>;
-  payload: Payload;
-}): ResultProblem | undefined {
-  const problem = problemOfLabels(result.labels) ?? problemOfAnnotations(result.annotations);
+/** The first thing that is wrong; undefined when nothing is. What is the draft's own was right already. */
+export function problemOfResult(
+  { labels, annotations, payload }: Pick<Draft, Part>,
+  draft?: Draft,
+): ResultProblem | undefined {
+  const problem =
+    (labels === draft?.labels ? undefined : problemOfLabels(labels)) ??
+    (annotations === draft?.annotations ? undefined : problemOfAnnotations(annotations));
   if (problem !== undefined) return problem;
-  return problemOfSubsets(result.payload['subsets'] ?? []);
+  return payload === draft?.payload ? undefined : problemOfSubsets(payload['subsets'] ?? []);
 }
 
 /** Of results for maps and whole objects, asked before anything else is done with them: a count costs little, a look a lot. */

@@ -1,7 +1,9 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
 import { copyJson, isRecord, type JsonObject } from '../../object/json.ts';
+import type { Draft } from '../draft.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
+import type { Part } from './dirty.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
@@ -28,9 +30,7 @@ export function viewOf(
   };
 }
 
-export type ReadBack =
-  | { kind: 'ok'; labels: Map<string, string>; annotations: Map<string, string>; payload: Payload; restored: number }
-  | Misread;
+export type ReadBack = ({ kind: 'ok'; restored: number } & Pick<Draft, Part>) | Misread;
 
 interface Misread {
   kind: 'wrong';
@@ -38,31 +38,53 @@ interface Misread {
   message: string;
 }
 
-/** What patches made of a view; protected keys among the results are dropped and counted. */
-export function readView(view: PatchView, payloadFields: readonly string[]): ReadBack {
+/**
+ * What patches made of a view; protected keys among the results are dropped and counted. What they left alone is what it was
+ * in the draft.
+ */
+export function readView(
+  view: PatchView,
+  { payloadFields, dirty, draft }: { payloadFields: readonly string[]; dirty: ReadonlySet<Part>; draft: Draft },
+): ReadBack {
   const { metadata } = view;
   if (!isRecord(metadata))
     return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
-  const labels = readMap(metadata.labels, 'labels', isProtectedLabel);
-  const annotations = readMap(metadata.annotations, 'annotations', isProtectedAnnotation);
+  const labels = dirty.has('labels') ? readMap(metadata.labels, 'labels', isProtectedLabel) : asIn(draft.labels);
   if (labels.kind === 'wrong') return labels;
+  const annotations = dirty.has('annotations')
+    ? readMap(metadata.annotations, 'annotations', isProtectedAnnotation)
+    : asIn(draft.annotations);
   if (annotations.kind === 'wrong') return annotations;
-  const payload: Payload = {};
-  for (const field of payloadFields) payload[field] = view[field] ?? [];
   return {
     kind: 'ok',
     labels: labels.entries,
     annotations: annotations.entries,
-    payload,
+    payload: dirty.has('payload') ? payloadIn(view, payloadFields) : draft.payload,
     restored: labels.restored + annotations.restored,
   };
+}
+
+function payloadIn(view: PatchView, fields: readonly string[]): Payload {
+  const payload: Payload = {};
+  for (const field of fields) payload[field] = view[field] ?? [];
+  return payload;
+}
+
+interface Texts {
+  kind: 'ok';
+  entries: ReadonlyMap<string, string>;
+  restored: number;
+}
+
+function asIn(entries: Texts['entries']): Texts {
+  return { kind: 'ok', entries, restored: 0 };
 }
 
 function readMap(
   value: unknown,
   map: 'labels' | 'annotations',
   isProtected: (key: string) => boolean,
-): { kind: 'ok'; entries: Map<string, string>; restored: number } | Misread {
+): Texts | Misread {
   const entries = new Map<string, string>();
   if (value === undefined || value === null) return { kind: 'ok', entries, restored: 0 };
   const wrong = (path: string, found: unknown, wanted: string): Misread => ({

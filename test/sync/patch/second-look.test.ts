@@ -17,7 +17,7 @@ const place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
 const hostWith = (labels: Record<string, string>) =>
   projectHostEndpoints({ metadata: { ...place, uid: 'h-1', resourceVersion: '5', labels } });
 
-/** Two looks at one draft, as a pass takes them, the second with the host as the write left it. */
+/** Two looks at one draft, the second with a host that somebody has edited. */
 async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string, string>) {
   opened = openTestPatcher([entry(fields)]);
   const { patcher, counts } = opened;
@@ -29,13 +29,12 @@ async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string
   return { first, second, values: counts.totals()[0]?.values, draft };
 }
 
-describe('the second look of a pass', () => {
-  it('takes what the first one made, and leaves the draft alone', async () => {
-    const { first, second, values, draft } = await twoLooks(
+describe('a second look at one draft', () => {
+  it('makes the same of it, and leaves the draft alone', async () => {
+    const { first, second, draft } = await twoLooks(
       { path: 'metadata.labels["team"]', expression: 'value + "-x"' },
       {},
     );
-    expect(values).toBe(1);
     for (const look of [first, second])
       expect(look.kind === 'patched' && [...look.draft.labels]).toEqual([['team', 'a-x']]);
     expect([...draft.labels]).toEqual([['team', 'a']]);
