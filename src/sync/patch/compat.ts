@@ -15,10 +15,12 @@ type Note = Omit<CompatNote, 'index'>;
 
 export function compatNotes(patches: readonly CompiledPatch[]): CompatNote[] {
   return patches.flatMap((patch) =>
-    [...pathNotes(patch), ...directionNotes(patch), ...expressionNotes(patch), ...modeNotes(patch)].map((note) => ({
-      index: patch.index,
-      ...note,
-    })),
+    [
+      ...pathNotes(patch),
+      ...directionNotes(patch, otherHalf(patch, patches)),
+      ...expressionNotes(patch),
+      ...modeNotes(patch),
+    ].map((note) => ({ index: patch.index, ...note })),
   );
 }
 
@@ -49,9 +51,28 @@ function pathNotes({ path, entry }: CompiledPatch): Note[] {
   return notes;
 }
 
-function directionNotes({ path, entry }: CompiledPatch): Note[] {
+/** The entry that has the other direction of the same place. */
+function otherHalf(patch: CompiledPatch, patches: readonly CompiledPatch[]): CompiledPatch | undefined {
+  const lacks = patch.forward === undefined ? 'forward' : 'back';
+  return patches.find((one) => one.path.canonical === patch.path.canonical && one[lacks] !== undefined);
+}
+
+function directionNotes({ index, path, entry }: CompiledPatch, half: CompiledPatch | undefined): Note[] {
   const isPayload = path.segments[0]?.kind === 'key' && path.segments[0].key !== 'metadata';
   if (isPayload) return [];
+  const isOneWay = (entry.expression === undefined) !== (entry.reverseExpression === undefined);
+  if (isOneWay && half !== undefined) {
+    if (half.index > index) return [];
+    const isSameText = half.entry.path === entry.path;
+    return [
+      {
+        field: 'path',
+        rule: 'two-halves',
+        hostward: 'takes the two directions of a place from two entries',
+        vcluster: isSameText ? 'refuses a path that stands there twice' : 'drops the field in both directions',
+      },
+    ];
+  }
   if (entry.expression !== undefined && entry.reverseExpression === undefined)
     return [
       {
@@ -95,6 +116,8 @@ function textNotes(
   if (/\b(null|undefined)\b/.test(expression.source) && last !== undefined) {
     const isDotted = last.kind === 'key' && last.key.includes('.') && path.text.endsWith(']');
     const isElement = last.kind === 'every' || /^\d+$/.test(last.key);
+    const isInMap =
+      path.segments.length === 3 && path.segments[0]?.kind === 'key' && path.segments[0].key === 'metadata';
     if (isDotted)
       notes.push({
         field,
@@ -102,7 +125,14 @@ function textNotes(
         hostward: 'deletes the key for null and undefined',
         vcluster: 'keeps the old value of a key with dots',
       });
-    else if (isElement)
+    else if (isInMap && (last.kind === 'every' || !path.text.endsWith(']')))
+      notes.push({
+        field,
+        rule: 'delete-value',
+        hostward: 'deletes the key for null and undefined',
+        vcluster: 'deletes it on update, and writes an empty text on create',
+      });
+    else if (isElement && !isInMap)
       notes.push({
         field,
         rule: 'delete-element',
