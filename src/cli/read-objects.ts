@@ -47,11 +47,10 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
     return;
   }
   const metadata = value['metadata'];
-  if (!isRecord(metadata) || typeof metadata['name'] !== 'string' || metadata['name'] === '') {
-    throw new CommandFault(
-      exitCodes.input,
-      `${origin}: expected metadata.name in every object, found a ${kind} without it`,
-    );
+  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  if (typeof name !== 'string' || name === '') {
+    const what = name ? `${JSON.stringify(name)} in ${kind}; put it in quotes` : `${kind} without it`;
+    throw new CommandFault(exitCodes.input, `${origin}: expected metadata.name in every object, found ${what}`);
   }
   found.push({ object: asDecoded(value as KubeObject), origin });
 }

@@ -72,7 +72,11 @@ function renderPlain(
 /** What an API server would refuse at the door is refused here, and so is an input with nothing to render. */
 function checkInput(read: readonly ReadObject[], wanted: string): KubeObject[] {
   const endpoints = read.filter(({ object }) => object.kind === 'Endpoints');
-  if (endpoints.length === 0) throw new CommandFault(exitCodes.input, `wanted ${wanted}, found none in the input`);
+  if (endpoints.length === 0) {
+    const kinds = [...new Set(read.map(({ object }) => object.kind))].join(', ');
+    const found = kinds === '' ? 'nothing' : `only ${kinds}`;
+    throw new CommandFault(exitCodes.input, `wanted ${wanted}, found ${found} in the input`);
+  }
   const faults = endpoints.flatMap(({ object, origin }) =>
     shapeFaults(object).map((fault) => `${origin}: Endpoints "${object.metadata.name}": ${fault}`),
   );

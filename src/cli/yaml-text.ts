@@ -1,8 +1,11 @@
 // YAML out and in, as kubectl writes and reads it.
-import { CORE_SCHEMA, dump, loadAll, YAMLException } from 'js-yaml';
+import { CORE_SCHEMA, dump, loadAll, mergeTag, YAMLException } from 'js-yaml';
 
 /** Far deeper than any object, far below the stack. */
 const depthLimit = 64;
+/** kubectl knows merge keys, which YAML 1.2 has dropped. */
+const schema = CORE_SCHEMA.withTags(mergeTag);
+
 /** People alias a label map or two; bombs alias thousands. */
 const aliasLimit = 100;
 
@@ -24,7 +27,7 @@ export function parseDocuments(text: string): ParsedDocuments {
     }
   }
   try {
-    const documents = loadAll(text, { schema: CORE_SCHEMA, maxDepth: depthLimit, maxAliases: aliasLimit });
+    const documents = loadAll(text, { schema, maxDepth: depthLimit, maxAliases: aliasLimit });
     return {
       kind: 'documents',
       documents: documents.filter((document) => document !== null && document !== undefined),

@@ -37,10 +37,21 @@ describe('readObjects()', () => {
     ['broken JSON with its place', '{"kind": "Endpoints",\n"metadata": {]}', 'standard input:2:'],
     ['a scalar', 'hello', 'expected a Kubernetes object, found "hello"'],
     ['an object without kind', 'metadata: {name: a}', 'without a kind'],
-    ['an object without name', 'kind: Endpoints\nmetadata: {}', 'found a Endpoints without it'],
+    [
+      'an object without name',
+      'kind: Endpoints\nmetadata: {}',
+      'metadata.name in every object, found Endpoints without it',
+    ],
+    ['a name that is a number', 'kind: Endpoints\nmetadata: {name: 5}', 'found 5 in Endpoints; put it in quotes'],
     ['a list', '- a', 'found a list'],
   ])('refuses %s', async (_, text, expected) => {
     await expect(read(text)).rejects.toThrow(expected);
+  });
+
+  it('merges maps as kubectl does, what stands there winning', async () => {
+    const text = 'kind: A\nmetadata: &m {name: a, labels: &l {x: "1", y: "2"}}\nother: {<<: [*l, *m], y: "3"}\n';
+    const [read] = await readObjects(scene({ stdin: text }).context, ['-']);
+    expect(read?.object['other']).toEqual({ x: '1', y: '3', name: 'a', labels: { x: '1', y: '2' } });
   });
 
   it('refuses an alias bomb', async () => {
