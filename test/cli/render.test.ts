@@ -154,7 +154,12 @@ describe('hostward render', () => {
   });
 
   it.each<[string, string | object, number, string]>([
-    ['no Endpoints', { kind: 'Service', metadata: { name: 'a' } }, 1, 'wanted Endpoints to render, found only Service in the input'],
+    [
+      'no Endpoints',
+      { kind: 'Service', metadata: { name: 'a' } },
+      1,
+      'wanted Endpoints to render, found only Service in the input',
+    ],
     [
       'an annotation that is a number',
       endpoints('a', { metadata: { name: 'a', annotations: { x: 1 } } }),
