@@ -124,7 +124,7 @@ interface Values {
     maxWritesPerSecond?: number;
   } & Pick<
     Settings,
-    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
+    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'sandbox' | 'listen' | 'logLevel'
   >;
 }
 
@@ -209,6 +209,7 @@ function settingsOf(from: {
     leaderElection: hostward.leaderElection,
     maxWritesPerSecond: hostward.maxWritesPerSecond,
     references: hostward.references,
+    sandbox: hostward.sandbox,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
     vcluster: vclusterView(root),

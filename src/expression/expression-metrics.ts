@@ -7,6 +7,7 @@ import type { EvaluationErrorKind } from './evaluation-error.ts';
 export interface ExpressionMetrics {
   evaluated(outcome: 'value' | EvaluationErrorKind, count: number): void;
   remembered(count: number): void;
+  shortcut(count: number): void;
   started(reason: StartReason): void;
 }
 
@@ -26,6 +27,11 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
     help: 'Values whose result was known without running the expression',
     registers,
   });
+  const shortcuts = new Counter({
+    name: 'hostward_expression_shortcuts_total',
+    help: 'Values whose result was worked out without the sandbox, by expressions of the simplest kind',
+    registers,
+  });
   const starts = new Counter({
     name: 'hostward_sandbox_starts_total',
     help: 'Starts of the sandbox process, by what came before',
@@ -38,6 +44,7 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
   return {
     evaluated: (outcome, count) => evaluations.inc({ outcome }, count),
     remembered: (count) => remembered.inc(count),
+    shortcut: (count) => shortcuts.inc(count),
     started: (reason) => starts.inc({ reason }),
   };
 }

@@ -26,6 +26,7 @@ describe('Settings', () => {
       leaderElection: 'auto',
       maxWritesPerSecond: undefined,
       references: { naming: 'generated' },
+      sandbox: 'needed',
       listen: '127.0.0.1:9440',
       logLevel: 'info',
       vcluster: vclusterDefaults,

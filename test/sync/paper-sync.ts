@@ -88,7 +88,10 @@ export class PaperWorld {
 
   #openPatcher(patches: readonly PatchEntry[]): OpenedPatcher {
     const { openSandbox } = this.options;
-    return openTestPatcher(patches, undefined, { clock: this.clock, ...(openSandbox && { openSandbox }) });
+    return openTestPatcher(patches, undefined, {
+      clock: this.clock,
+      ...(openSandbox && { openSandbox, sandbox: 'always' }),
+    });
   }
 
   async stop(): Promise<void> {

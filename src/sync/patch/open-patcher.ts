@@ -7,6 +7,7 @@ import { createEvaluator } from '../../expression/evaluator.ts';
 import type { ExpressionMetrics } from '../../expression/expression-metrics.ts';
 import type { SandboxSetup } from '../../expression/harness.ts';
 import type { Sandbox } from '../../expression/sandbox.ts';
+import { withShortcuts } from '../../expression/with-shortcuts.ts';
 import type { Metrics } from '../../metrics.ts';
 import { ReferenceNames, type ReferenceResolver } from '../references/names.ts';
 import { hostDnsSource } from './host-dns.ts';
@@ -19,7 +20,8 @@ import { Patcher } from './patcher.ts';
 export const patchableFields: readonly string[] = ['subsets'];
 
 export interface OpenPatcherOptions {
-  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
+  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> &
+    Partial<Pick<Settings, 'references' | 'sandbox'>>;
   /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
   references?: ReferenceResolver;
   set: PatchSet;
@@ -42,14 +44,19 @@ export interface OpenedPatcher {
 
 export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   const { settings, set, mappings, clock } = options;
-  const evaluator = createEvaluator({
-    expressions: set.expressions,
-    vcluster: { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster },
+  const vcluster = { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster };
+  const { expressions } = set;
+  const metrics = options.expressionMetrics && { metrics: options.expressionMetrics };
+  const sandboxed = createEvaluator({
+    expressions,
+    vcluster,
     functions: sandboxFunctions(settings, mappings),
     openSandbox: options.openSandbox,
     clock,
-    ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
+    ...metrics,
   });
+  const evaluator =
+    settings.sandbox === 'always' ? sandboxed : withShortcuts(sandboxed, { expressions, vcluster, ...metrics });
   const counts = createPatchCounts(
     options.metrics,
     set.patches.map((patch) => patch.index),

@@ -8,6 +8,11 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
   return { onMissing: 'skip', onError: 'fail', ...fields };
 }
 
+export type TestPatcherOptions = Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> & {
+  /** For tests of what the sandbox does. */
+  sandbox?: 'needed' | 'always';
+};
+
 /** A patcher with the same harness as the daemon's, inside this process. */
 export function openTestPatcher(
   entries: readonly PatchEntry[],
@@ -15,7 +20,8 @@ export function openTestPatcher(
   {
     openSandbox = (setup) => new InProcessSandbox(setup),
     clock = new VirtualClock(),
-  }: Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> = {},
+    sandbox = 'needed',
+  }: TestPatcherOptions = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
@@ -27,6 +33,7 @@ export function openTestPatcher(
       virtualClusterName: 'vc',
       hostNamespace: 'vcluster-vc',
       vcluster: { sync: { toHost: { endpoints: { enabled: true } } } },
+      sandbox,
     },
     set: compiled.set,
     mappings: undefined,

@@ -1,0 +1,61 @@
+// The text methods of the simplest expressions: those whose work is in proportion to a short text. Parameters of any other
+// type than the usual one, and "$" in a replacement, are the sandbox's. Pure.
+import { shortcutLimits } from './limits.ts';
+import { ifShort, isShortText, type Unknown, unknown } from './shortcut-operators.ts';
+
+export interface TextMethod {
+  fewest: number;
+  most: number;
+  /** A list only from split, to take an element or the length of. */
+  apply(text: string, parameters: readonly unknown[]): string | number | boolean | readonly string[] | Unknown;
+}
+
+export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
+  ['toLowerCase', ofText((text) => ifShort(text.toLowerCase()))],
+  ['toUpperCase', ofText((text) => ifShort(text.toUpperCase()))],
+  ['trim', ofText((text) => text.trim())],
+  ['trimStart', ofText((text) => text.trimStart())],
+  ['trimEnd', ofText((text) => text.trimEnd())],
+  ['startsWith', withText((text, wanted) => text.startsWith(wanted))],
+  ['endsWith', withText((text, wanted) => text.endsWith(wanted))],
+  ['includes', withText((text, wanted) => text.includes(wanted))],
+  ['indexOf', withText((text, wanted) => text.indexOf(wanted))],
+  ['lastIndexOf', withText((text, wanted) => text.lastIndexOf(wanted))],
+  ['split', withText((text, separator) => text.split(separator))],
+  ['slice', withPlaces((text, from, to) => text.slice(from, to))],
+  ['substring', withPlaces((text, from, to) => text.substring(from, to))],
+  ['replace', withTexts((text, wanted, instead) => text.replace(wanted, instead))],
+  ['replaceAll', withTexts((text, wanted, instead) => text.replaceAll(wanted, instead))],
+]);
+
+type Result = ReturnType<TextMethod['apply']>;
+
+function isSearchable(text: string, wanted: unknown): wanted is string {
+  return typeof wanted === 'string' && text.length * wanted.length <= shortcutLimits.search;
+}
+
+function ofText(apply: (text: string) => Result): TextMethod {
+  return { fewest: 0, most: 0, apply };
+}
+
+function withText(apply: (text: string, wanted: string) => Result): TextMethod {
+  return {
+    fewest: 1,
+    most: 1,
+    apply: (text, [wanted]) => (isSearchable(text, wanted) ? apply(text, wanted) : unknown),
+  };
+}
+
+function withPlaces(apply: (text: string, from: number, to: number | undefined) => Result): TextMethod {
+  const run: TextMethod['apply'] = (text, [from, to]) =>
+    typeof from === 'number' && (typeof to === 'number' || to === undefined) ? apply(text, from, to) : unknown;
+  return { fewest: 1, most: 2, apply: run };
+}
+
+function withTexts(apply: (text: string, wanted: string, instead: string) => string): TextMethod {
+  const run: TextMethod['apply'] = (text, [wanted, instead]) =>
+    isSearchable(text, wanted) && isShortText(instead) && !instead.includes('$')
+      ? ifShort(apply(text, wanted, instead))
+      : unknown;
+  return { fewest: 2, most: 2, apply: run };
+}

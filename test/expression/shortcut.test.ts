@@ -1,0 +1,266 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compileExpression } from '../../src/expression/compile.ts';
+import type { EvaluationRequest, Evaluator, ValueGroup } from '../../src/expression/evaluator.ts';
+import { shortcutLimits } from '../../src/expression/limits.ts';
+import { shortcutOf } from '../../src/expression/shortcut.ts';
+import { unknown } from '../../src/expression/shortcut-operators.ts';
+import { withShortcuts } from '../../src/expression/with-shortcuts.ts';
+import { compiled, evaluator, fixture } from './bed.ts';
+
+interface Row {
+  expression: string;
+  value?: unknown;
+  valueExists?: boolean;
+  context?: Record<string, unknown>;
+  /** Left out: it is the sandbox's to answer. */
+  result?: unknown;
+}
+
+const { answered, asked, refused } = fixture<{ answered: Row[]; asked: Row[]; refused: string[] }>('shortcuts.json');
+const vcluster = { name: 'vc', namespace: 'vcluster-vc', config: { region: 'eu', count: 3 } };
+const context = {
+  vcluster,
+  hostObject: null,
+  virtualObject: { metadata: { name: 'web', labels: { app: 'a', 'x.y/z': '' } }, list: [1, 'two', null] },
+  path: 'metadata.labels.app',
+};
+
+/** Nobody asks it; what reaches it is noted. */
+function forbidden(reached: ValueGroup[] = []): Evaluator {
+  return {
+    start: async () => {},
+    stop: async () => {},
+    evaluate: async ({ groups }: EvaluationRequest) => {
+      reached.push(...groups);
+      return groups.map(({ values }) => ({ results: values, errors: [] }));
+    },
+    quarantined: 0,
+  };
+}
+
+function answer(row: Row): unknown {
+  const shortcut = shortcutOf(compiled(row.expression));
+  if (shortcut === undefined) return 'none of the simplest';
+  const { value = null, valueExists = true } = row;
+  return shortcut.answer({ value, valueExists, context: { ...context, ...row.context } });
+}
+
+/** A template with the value in it, which a linter would take for a forgotten one. */
+const template = (before: string): string => ['`', before, '$', '{value}`'].join('');
+
+describe('a shortcut', () => {
+  it.each(answered.map((row) => [row.expression, row.value, row] as const))('knows %s of %j', (_, __, row) => {
+    expect(answer(row)).toEqual(row.result);
+  });
+
+  it.each(asked.map((row) => [row.expression, row.value, row] as const))(
+    'leaves %s of %j to the sandbox',
+    (_, __, row) => {
+      expect(answer(row)).toBe(unknown);
+    },
+  );
+
+  it.each(refused)('is not made for %s', (source) => {
+    expect(shortcutOf(compiled(source))).toBeUndefined();
+  });
+
+  it('is not made for an expression of many parts', () => {
+    const parts = (count: number): string => Array.from({ length: count }, () => 'value').join(' || ');
+    expect(shortcutOf(compiled(parts(shortcutLimits.steps / 2)))).toBeDefined();
+    expect(shortcutOf(compiled(parts(shortcutLimits.steps)))).toBeUndefined();
+  });
+
+  it('knows nothing of texts that are longer than its limit, whole or in between', () => {
+    const long = 'x'.repeat(shortcutLimits.text + 1);
+    const short = 'x'.repeat(shortcutLimits.text);
+    for (const expression of ['value + ""', 'value === "a"', 'value.trim()', 'value.replaceAll("x", "")', template('')])
+      expect(answer({ expression, value: long })).toBe(unknown);
+    for (const expression of [
+      '(value + "y").slice(1)',
+      'value.replaceAll("x", "xy")',
+      template('y'),
+      'value.includes(value)',
+    ])
+      expect(answer({ expression, value: short })).toBe(unknown);
+    expect(answer({ expression: 'value', value: long })).toBe(long);
+  });
+});
+
+describe('withShortcuts()', () => {
+  const open = (sources: readonly string[], inner: Evaluator) => {
+    const expressions = sources.map(compiled);
+    return { expressions, on: withShortcuts(inner, { expressions, vcluster }) };
+  };
+
+  it('asks the sandbox for the groups that it does not know, and for nothing else', async () => {
+    const reached: ValueGroup[] = [];
+    const { expressions, on } = open(
+      ['"t-" + value', 'value.split("").reverse().join("")', 'value.trim()'],
+      forbidden(reached),
+    );
+    const groups = expressions.map((expression, at) => ({ expression, values: at === 2 ? [' a ', 7] : ['a', 'b'] }));
+    const results = await on.evaluate({ hostObject: null, virtualObject: null, groups });
+    expect(results.map((group) => group.results)).toEqual([
+      ['t-a', 't-b'],
+      ['a', 'b'],
+      [' a ', 7],
+    ]);
+    expect(reached).toEqual([groups[1], groups[2]]);
+  });
+
+  it('asks the sandbox when there are so many values that the daemon would stand still', async () => {
+    const reached: ValueGroup[] = [];
+    const { expressions, on } = open(['"t-" + value', 'value'], forbidden(reached));
+    const values = Array.from({ length: shortcutLimits.room }, (_, at) => `v${at}`);
+    const groups = expressions.map((expression) => ({ expression, values }));
+    await on.evaluate({ hostObject: null, virtualObject: null, groups });
+    expect(reached).toEqual([groups[0]]);
+  });
+
+  it('shows what the sandbox would: paths, values that do not exist, and a configuration without what JSON cannot hold', async () => {
+    const expressions = ['context.path', 'valueExists ? value : "made"', 'context.vcluster.config.ratio ?? "none"'].map(
+      compiled,
+    );
+    const on = withShortcuts(forbidden(), { expressions, vcluster: { config: { ratio: Number.NaN } } });
+    const values = ['a', null];
+    const groups = expressions.map((expression) => ({
+      expression,
+      values,
+      missing: new Set([1]),
+      paths: ['p.0', 'p.1'],
+    }));
+    const results = await on.evaluate({ hostObject: null, virtualObject: null, groups });
+    expect(results.map((group) => group.results)).toEqual([
+      ['p.0', 'p.1'],
+      ['a', 'made'],
+      ['none', 'none'],
+    ]);
+  });
+});
+
+/** Random expressions of the kinds that shortcuts know, and of some that they nearly know. */
+const { expression: anyExpression } = fc.letrec<{ expression: string }>((tie) => {
+  const part = tie('expression');
+  const text = fc.constantFrom('""', '"a"', '"10."', '" b "', '"Ä"', '"\\ud800"', '"$&"', '"."', '"length"', '"0"');
+  const number = fc.constantFrom('0', '1', '-1', '2', '0.5', '8080', '1e309', '(0/0)');
+  const method = fc.constantFrom('trim', 'toUpperCase', 'toLowerCase', 'trimStart', 'trimEnd', 'toString', 'at');
+  const search = fc.constantFrom('startsWith', 'endsWith', 'includes', 'indexOf', 'lastIndexOf', 'split', 'concat');
+  const key = fc.constantFrom(
+    '.length',
+    '[0]',
+    '["a"]',
+    '.a',
+    '.b?.c',
+    '[1]',
+    '?.a',
+    '["hasOwnProperty"]',
+    '[-1]',
+    '["01"]',
+  );
+  const operator = fc.constantFrom(
+    '+',
+    '-',
+    '*',
+    '/',
+    '%',
+    '===',
+    '!==',
+    '==',
+    '!=',
+    '<',
+    '<=',
+    '>',
+    '>=',
+    '&&',
+    '||',
+    '**',
+    'in',
+  );
+  const leaf = fc.oneof(
+    fc.constantFrom('value', 'value', 'value', 'valueExists', 'undefined', 'null', 'true', 'NaN'),
+    fc.constantFrom('context.vcluster.name', 'context.virtualObject.metadata.labels["x.y/z"]', 'context.hostObject'),
+    fc.constantFrom('context.virtualObject.list[1]', 'context.virtualObject?.missing?.more', 'context.path'),
+    text,
+    number,
+  );
+  return {
+    expression: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      leaf,
+      fc.tuple(part, operator, part).map(([a, sign, b]) => `(${a} ${sign} ${b})`),
+      fc.tuple(part, part).map(([a, b]) => `((${a}) ?? (${b}))`),
+      fc.tuple(part, part, part).map(([a, b, c]) => `(${a} ? ${b} : ${c})`),
+      fc.tuple(fc.constantFrom('!', '-', 'typeof ', '+'), part).map(([sign, a]) => `(${sign} ${a})`),
+      fc.tuple(part, key).map(([a, member]) => `(${a})${member}`),
+      fc.tuple(part, fc.constantFrom('.', '?.'), method).map(([a, dot, name]) => `(${a})${dot}${name}()`),
+      fc.tuple(part, fc.constantFrom('.', '?.'), search, part).map(([a, dot, name, b]) => `(${a})${dot}${name}(${b})`),
+      fc
+        .tuple(part, fc.constantFrom('slice', 'substring'), part, part)
+        .map(([a, name, b, c]) => `(${a}).${name}(${b}, ${c})`),
+      fc.tuple(part, part).map(([a, b]) => `(${a}).slice(${b})`),
+      fc
+        .tuple(part, fc.constantFrom('replace', 'replaceAll'), part, part)
+        .map(([a, name, b, c]) => `(${a}).${name}(${b}, ${c})`),
+      fc.tuple(part, part).map(([a, b]) => `\`<\${${a}}|\${${b}}>\``),
+    ),
+  };
+});
+
+const anyValue = fc.oneof(
+  fc.constantFrom<unknown>('10.0.0.1', 'web', ' Web ', '', 'a.b.c', 'ÄÖß', '\ud83d\ude00', '\ud800', 'x'.repeat(600)),
+  fc.constantFrom<unknown>(null, true, false, 0, 1, -1, 8080, 0.1, 1e21),
+  fc.constantFrom<unknown>({ a: 'x', b: { c: 1 } }, ['p', 'q'], [], {}, { a: null }, { length: 'own' }),
+);
+
+describe('shortcuts and the sandbox', () => {
+  const values = fc.sample(anyValue, { numRuns: 24, seed: 7 }).map((value) => structuredClone(value));
+
+  /** Each value by itself, so that one that is not known does not hide the others. */
+  async function compare(sources: readonly string[], ofValues: readonly unknown[]): Promise<number> {
+    const expressions = sources.flatMap((source) => {
+      const result = compileExpression(source);
+      return result.kind === 'ok' && shortcutOf(result.expression) !== undefined ? [result.expression] : [];
+    });
+    if (expressions.length === 0) return 0;
+    const sandbox = await evaluator({ expressions, vcluster, memo: { entries: 0 } });
+    let known = 0;
+    for (const expression of expressions) {
+      const shortcut = shortcutOf(expression);
+      const paths = ofValues.map(() => context.path);
+      const group = { expression, values: structuredClone(ofValues), paths };
+      const { hostObject, virtualObject } = context;
+      const [told] = await sandbox.evaluate({ hostObject, virtualObject, groups: [group] });
+      for (const [at, value] of ofValues.entries()) {
+        const found = shortcut?.answer({ value, valueExists: true, context });
+        if (found === unknown) continue;
+        known++;
+        const failed = told?.errors.find((error) => error.at === at);
+        const wanted = { source: expression.source, value, result: told?.results[at] ?? null, error: undefined };
+        expect({ source: expression.source, value, result: found, error: failed?.error.message }).toEqual(wanted);
+      }
+    }
+    return known;
+  }
+
+  it('agree on every expression of the cases, the hostile and the documented ones', async () => {
+    const of = (name: string) =>
+      fixture<{ expression?: string; reverseExpression?: string }[]>(name).flatMap((row) => [
+        row.expression,
+        row.reverseExpression,
+      ]);
+    const sources = ['evaluations.json', 'vcluster-examples.json', 'hostile.json']
+      .flatMap(of)
+      .filter((one) => one !== undefined);
+    expect(await compare(sources, values)).toBeGreaterThan(500);
+  });
+
+  it('agree on thousands of random ones', async () => {
+    const runs = Number(process.env['HOSTWARD_SHORTCUT_RUNS'] ?? 3_000);
+    const seed = Number(process.env['HOSTWARD_SHORTCUT_SEED'] ?? 20_261_121);
+    const sources = fc.sample(anyExpression, { numRuns: runs, seed });
+    let known = 0;
+    for (let at = 0; at < sources.length; at += 500) known += await compare(sources.slice(at, at + 500), values);
+    expect(known).toBeGreaterThan(runs * 3);
+  }, 600_000);
+});
