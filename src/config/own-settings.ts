@@ -76,17 +76,46 @@ const onlyKnown = "vCluster's own keys in a file that vCluster reads";
 /** Of the values that vCluster had before 0.20, and near one that we read. */
 const formerSections = new Set(['syncer']);
 
-/** What is read below toHost stood right under sync in the values of vCluster before 0.20. */
+/** Where people put what is read below sync.toHost; right under sync it stood before vCluster 0.20. */
+const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
+  ...['endpoints', 'namespaces'].flatMap((key) => [
+    { path: ['sync', key], wanted: `sync.toHost.${key}`, where: 'right under sync', fix: 'move it below toHost' },
+    {
+      path: ['sync', 'fromHost', key],
+      wanted: `sync.toHost.${key}`,
+      where: 'under fromHost',
+      fix: 'move it below toHost',
+    },
+  ]),
+  { path: ['toHost'], wanted: 'sync.toHost', where: 'at the top', fix: 'move it below sync' },
+  { path: ['endpoints'], wanted: 'sync.toHost.endpoints', where: 'at the top', fix: 'move it below sync and toHost' },
+];
+
 function misplacedWarnings(root: MapNode): Fault[] {
-  const sync = find(root, ['sync']);
   const warnings: Fault[] = [];
-  for (const key of ['endpoints', 'namespaces']) {
-    const entry = sync?.kind === 'map' ? sync.entries.get(key) : undefined;
-    if (entry === undefined) continue;
+  const warn = (entry: MapEntry, path: SettingsPath, parts: { found: string; wanted: string; fix: string }) => {
     const at = entry.key.source.positionAt(entry.key.start);
-    const parts = { found: 'it right under sync, where nothing reads it', wanted: `sync.toHost.${key}` };
-    const fix = 'move it below toHost';
-    warnings.push(warning({ code: 'CONFIG_MISPLACED_KEY', at, path: `sync.${key}`, ...parts, fix }));
+    warnings.push(warning({ code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path), ...parts }));
+  };
+  for (const { path, wanted, where, fix } of misplaced) {
+    const parent = find(root, path.slice(0, -1));
+    const entry = parent?.kind === 'map' ? parent.entries.get(path.at(-1) as string) : undefined;
+    if (entry !== undefined) warn(entry, path, { found: `it ${where}, where nothing reads it`, wanted, fix });
+  }
+  for (const [key, entry] of root.entries) {
+    if (/^(?:sync|hostward|global)\./.test(key)) {
+      const fix = `write ${key.split('.').join(': {')}: …${'}'.repeat(key.split('.').length - 1)}`;
+      warn(entry, [key], { found: `${JSON.stringify(key)}, which is one key`, wanted: 'maps inside each other', fix });
+    }
+    // The values of a chart that has vCluster's in it.
+    const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
+    if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
+    const found = `them below ${JSON.stringify(key)}, where nothing reads them`;
+    warn(entry, [key], {
+      found,
+      wanted: 'settings at the top',
+      fix: `give what stands below ${key} as a file of its own`,
+    });
   }
   return warnings;
 }
@@ -103,7 +132,8 @@ function manifestWarnings(root: MapNode): Fault[] {
 
 /** Keys and files that would pass unread, though something was meant by them. */
 export function unreadWarnings(root: MapNode): Fault[] {
-  return [...misspeltWarnings(root), ...misplacedWarnings(root), ...manifestWarnings(root)];
+  const ofManifest = manifestWarnings(root);
+  return ofManifest.length > 0 ? ofManifest : [...misspeltWarnings(root), ...misplacedWarnings(root)];
 }
 
 /** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
