@@ -1,8 +1,8 @@
 // What is allowed and still most likely not what was meant: the mistakes that people really make in patch expressions. A
 // warning never keeps a configuration from loading.
-import type { AnyNode, MemberExpression } from 'acorn';
+import type { AnyNode, CallExpression, MemberExpression } from 'acorn';
 import { nearestKey } from '../object/nearest-key.ts';
-import { contextMembers } from './builtins.ts';
+import { contextMembers, keptMethods } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
@@ -54,6 +54,7 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
 function lintNode(node: AnyNode, source: string): Found[] {
   const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
   if (node.type === 'MemberExpression') return lintMember(node, textOf(node.object));
+  if (node.type === 'CallExpression') return lintCall(node);
   if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
     const message = '"in" asks for an index of the array, not for an element';
     const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
@@ -79,6 +80,31 @@ function lintMember(node: MemberExpression, owner: string): Found[] {
   const near = nearestKey(key, members);
   const fix = near === undefined ? `it has ${members.join(', ')}` : `write ${near}`;
   return [{ rule: 'context-member', at: node.property.start, message: `${owner} has no member "${key}"`, fix }];
+}
+
+const methods: ReadonlySet<string> = new Set([...keptMethods.values()].flat());
+
+/** Data has the methods of JavaScript and no others; the call throws for every value. */
+function lintCall({ callee }: CallExpression): Found[] {
+  const called = callee.type === 'ChainExpression' ? callee.expression : callee;
+  if (called.type !== 'MemberExpression') return [];
+  const key = writtenKey(called);
+  if (key === undefined || methods.has(key) || !isOfData(called)) return [];
+  const near = nearestKey(key, methods);
+  const fix = near === undefined ? 'use a method of texts, numbers, arrays or objects' : `write ${near}()`;
+  return [{ rule: 'no-such-method', at: called.property.start, message: `no value has a method "${key}"`, fix }];
+}
+
+/** Whether a chain of members and calls begins with what the expression is given. */
+function isOfData(node: AnyNode): boolean {
+  let at = node;
+  while (at.type !== 'Identifier') {
+    if (at.type === 'MemberExpression') at = at.object;
+    else if (at.type === 'ChainExpression') at = at.expression;
+    else if (at.type === 'CallExpression') at = at.callee;
+    else return false;
+  }
+  return at.name === 'value' || at.name === 'context';
 }
 
 function lintMissing(expression: CompiledExpression, nodes: readonly AnyNode[], site: ExpressionSite): Found[] {
