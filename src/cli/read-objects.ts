@@ -24,7 +24,23 @@ export async function readObjects(context: Context, paths: readonly string[]): P
     }
     for (const document of parsed.documents) gather(document, origin, found);
   }
+  refuseTwins(found);
   return found;
+}
+
+/** No cluster holds two objects of one name, and which of them was meant nobody can tell. */
+function refuseTwins(found: readonly ReadObject[]): void {
+  const origins = new Map<string, string>();
+  for (const { object, origin } of found) {
+    const { namespace = '', name } = object.metadata;
+    const shown = `${object.kind} "${namespace === '' ? name : `${namespace}/${name}`}"`;
+    const first = origins.get(shown);
+    if (first !== undefined) {
+      const where = first === origin ? '' : ` (the first in ${first})`;
+      throw new CommandFault(exitCodes.input, `${origin}: expected each object once, found ${shown} twice${where}`);
+    }
+    origins.set(shown, origin);
+  }
 }
 
 function gather(value: unknown, origin: string, found: ReadObject[]): void {

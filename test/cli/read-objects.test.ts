@@ -44,6 +44,11 @@ describe('readObjects()', () => {
     ],
     ['a name that is a number', 'kind: Endpoints\nmetadata: {name: 5}', 'found 5 in Endpoints; put it in quotes'],
     ['a list', '- a', 'found a list'],
+    [
+      'an object that is there twice',
+      'kind: A\nmetadata: {name: a, namespace: n}\n---\nkind: A\nmetadata: {name: a, namespace: n}\n',
+      'standard input: expected each object once, found A "n/a" twice',
+    ],
   ])('refuses %s', async (_, text, expected) => {
     await expect(read(text)).rejects.toThrow(expected);
   });
