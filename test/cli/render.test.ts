@@ -80,7 +80,7 @@ describe('hostward render', () => {
       'an object that is controlled by another',
       [
         endpoints('b', {
-          metadata: { name: 'a', namespace: 'shop', labels: { 'vcluster.loft.sh/controlled-by': 'x' } },
+          metadata: { name: 'b', namespace: 'shop', labels: { 'vcluster.loft.sh/controlled-by': 'x' } },
         }),
       ],
       /controlled-by/,
