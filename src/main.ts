@@ -122,6 +122,8 @@ const context: Context = {
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   process.exit(fault.code === 'EPIPE' ? exitCodes.fine : exitCodes.environment);
 });
+// What is said beside the result may go unread; the exit code is the command's all the same.
+process.stderr.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (thrown: unknown) => {
     process.exit(sayFault(context, thrown, wantsVerbose(argv, context.environment)));

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +86,15 @@ describe('the launcher', () => {
     let text = '';
     for await (const chunk of stdout) text += chunk;
     expect(JSON.parse(text).items).toHaveLength(3000);
+  });
+
+  it('ends with the code of the command when nobody reads what is said beside its result', async () => {
+    const config = join(folder, 'faulty.yaml');
+    writeFileSync(config, 'hostward: {a: 1, b: 2, c: 3}');
+    const child = spawn(process.execPath, [launcher, 'render', '-c', config, '-f', '-']);
+    child.stderr.destroy();
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(1);
   });
 
   it('takes the daemon with it when it is killed outright on a Node that cannot be replaced', async () => {
