@@ -136,9 +136,16 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
 type Visit = (container: JsonMap | unknown[], key: string | number, value: unknown, sink: Sink) => void;
 
 const take: Visit = (container, key, value, sink) => {
-  sink.parents.push(container);
-  sink.keys.push(key);
-  sink.values.push(value);
+  if (sink.values.length === 0) {
+    // Most paths match once, and a list that grows by a push makes room for seventeen.
+    sink.parents = [container];
+    sink.keys = [key];
+    sink.values = [value];
+  } else {
+    sink.parents.push(container);
+    sink.keys.push(key);
+    sink.values.push(value);
+  }
   if (sink.paths !== undefined && sink.trail !== undefined) {
     sink.trail.push(key);
     sink.paths.push(pathText(sink.trail));

@@ -31,9 +31,7 @@ export function createPatching(
         return { ...facts, patchFailure: patched.failure };
       }
       // What is published is judged, not what the tenant wrote.
-      const { payload } = patched.draft;
-      const isAsJudged = payload === draft.payload;
-      const refusals = isAsJudged ? facts.refusals : policy.refusals(translation.kind.addressesOf(payload));
+      const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
       if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
       const after: Facts = {
         ...facts,

@@ -44,7 +44,8 @@ export interface Circumstances {
 interface Wanted {
   rules: Rules;
   draft: Draft;
-  refusals: readonly AddressRefusal[];
+  /** Undefined until somebody asks. */
+  refusals: readonly AddressRefusal[] | undefined;
 }
 
 export class World {
@@ -179,7 +180,8 @@ export class World {
       strays: this.#straysOf(key, place),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
-      refusals: wanted?.refusals ?? [],
+      // With patches it is what they make that is judged, when they have run.
+      refusals: wanted === undefined || this.#rules.patcher !== undefined ? [] : this.#refusalsOf(wanted),
     };
   }
 
@@ -187,12 +189,16 @@ export class World {
   #wantedOf(virtual: VirtualItem, place: Place): Wanted {
     const known = this.#wanted.get(virtual);
     if (known?.rules === this.#rules) return known;
-    const { translation, policy } = this.#rules;
-    const draft = draftHost(virtual, place, translation);
-    const refusals = policy.refusals(translation.kind.addressesOf(draft.payload));
-    const wanted = { rules: this.#rules, draft, refusals };
+    const draft = draftHost(virtual, place, this.#rules.translation);
+    const wanted = { rules: this.#rules, draft, refusals: undefined };
     this.#wanted.set(virtual, wanted);
     return wanted;
+  }
+
+  #refusalsOf(wanted: Wanted): readonly AddressRefusal[] {
+    const { policy, translation } = wanted.rules;
+    wanted.refusals ??= policy.refusals(translation.kind.addressesOf(wanted.draft.payload));
+    return wanted.refusals;
   }
 
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
@@ -207,7 +213,7 @@ export class World {
         translation.kind.judge(key, { virtual, service, isPlaced: true }).kind !== 'eligible'
       )
         return [];
-      if (this.#isRefused.get(key) ?? this.#wantedOf(virtual, place).refusals.length > 0) return [];
+      if (this.#isRefused.get(key) ?? this.#refusalsOf(this.#wantedOf(virtual, place)).length > 0) return [];
       return [{ key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid }];
     });
     const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, translation.placement);

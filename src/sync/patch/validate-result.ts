@@ -2,7 +2,7 @@
 // result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
 import { parseAddress } from '../../object/ip.ts';
 import { isRecord } from '../../object/json.ts';
-import { annotationBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
+import { entryBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
 import {
   dnsLabelProblems,
   dnsSubdomainProblems,
@@ -95,94 +95,109 @@ function problemOfAnnotations(annotations: ReadonlyMap<string, string>): ResultP
 
 function problemOfSize(map: string, texts: ReadonlyMap<string, string>, maxBytes: number): ResultProblem | undefined {
   if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, got ${texts.size}`);
-  const bytes = annotationBytes(Object.fromEntries(texts));
+  const bytes = entryBytes(texts);
   return bytes <= maxBytes ? undefined : inMetadata(map, `must have at most ${maxBytes} bytes, got ${bytes}`);
 }
 
+/** A problem somewhere below what was looked at; the way to it is put together on the way back, when there is one. */
+interface Below {
+  place: Place;
+  said: string;
+}
+
 function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
-  return problemOfList(subsets, ['subsets'], (subset, place) => {
-    if (!isRecord(subset)) return at(place, `must be an object, got ${shapeOf(subset)}`);
-    const unknown = problemOfFields(subset, fields.subset, place);
-    if (unknown !== undefined) return unknown;
-    const ports = subset['ports'] ?? [];
-    const needsName = Array.isArray(ports) && ports.length > 1;
-    return (
-      problemOfAddresses(subset['addresses'], [...place, 'addresses']) ??
-      problemOfAddresses(subset['notReadyAddresses'], [...place, 'notReadyAddresses']) ??
-      problemOfList(ports, [...place, 'ports'], (port, of) => problemOfPort(port, of, { needsName }))
-    );
-  });
+  const found = problemOfList(subsets, problemOfSubset);
+  if (found === undefined) return undefined;
+  const place = ['subsets', ...found.place];
+  const text = place
+    .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
+    .join('');
+  return { place, message: `${text} ${found.said}` };
 }
 
-function problemOfAddresses(addresses: unknown, place: Place): ResultProblem | undefined {
-  if (addresses === undefined || addresses === null) return undefined;
-  return problemOfList(addresses, place, problemOfAddress);
+function problemOfSubset(subset: unknown): Below | undefined {
+  if (!isRecord(subset)) return here(`must be an object, got ${shapeOf(subset)}`);
+  const { addresses, notReadyAddresses } = subset;
+  const ports = subset['ports'] ?? [];
+  const needsName = Array.isArray(ports) && ports.length > 1;
+  return (
+    problemOfFields(subset, fields.subset) ??
+    under('addresses', problemOfAddresses(addresses)) ??
+    under('notReadyAddresses', problemOfAddresses(notReadyAddresses)) ??
+    under(
+      'ports',
+      problemOfList(ports, (port) => problemOfPort(port, needsName)),
+    )
+  );
 }
 
-function problemOfAddress(address: unknown, place: Place): ResultProblem | undefined {
-  if (!isRecord(address)) return at(place, `must be an object, got ${shapeOf(address)}`);
+function problemOfAddresses(addresses: unknown): Below | undefined {
+  return addresses === undefined || addresses === null ? undefined : problemOfList(addresses, problemOfAddress);
+}
+
+function problemOfAddress(address: unknown): Below | undefined {
+  if (!isRecord(address)) return here(`must be an object, got ${shapeOf(address)}`);
   const { ip, hostname, nodeName, targetRef } = address;
-  if (typeof ip !== 'string') return at([...place, 'ip'], `must be a string, got ${shapeOf(ip)}`);
+  if (typeof ip !== 'string') return at('ip', `must be a string, got ${shapeOf(ip)}`);
   const parsed = plainV4.test(ip) ? undefined : parseAddress(ip);
-  if (parsed?.kind === 'invalid') return at([...place, 'ip'], `must be an IP address, but ${parsed.reason}`);
+  if (parsed?.kind === 'invalid') return at('ip', `must be an IP address, but ${parsed.reason}`);
   const isUnnamed = hostname === undefined || hostname === '';
   if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
-    return at([...place, 'hostname'], 'must be a DNS label');
+    return at('hostname', 'must be a DNS label');
   if (nodeName !== undefined && typeof nodeName !== 'string')
-    return at([...place, 'nodeName'], `must be a string, got ${shapeOf(nodeName)}`);
+    return at('nodeName', `must be a string, got ${shapeOf(nodeName)}`);
   if (nodeName !== undefined && dnsSubdomainProblems(nodeName).length > 0)
-    return at([...place, 'nodeName'], 'must be a DNS subdomain, or left out');
-  if (targetRef !== undefined && !isTextMap(targetRef))
-    return at([...place, 'targetRef'], 'must be an object of strings');
-  const ofReference = targetRef && problemOfFields(targetRef, fields.targetRef, [...place, 'targetRef']);
-  return ofReference ?? problemOfFields(address, fields.address, place);
+    return at('nodeName', 'must be a DNS subdomain, or left out');
+  if (targetRef !== undefined && !isTextMap(targetRef)) return at('targetRef', 'must be an object of strings');
+  const ofReference = targetRef && under('targetRef', problemOfFields(targetRef, fields.targetRef));
+  return ofReference ?? problemOfFields(address, fields.address);
 }
 
-function problemOfPort(port: unknown, place: Place, { needsName }: { needsName: boolean }): ResultProblem | undefined {
-  if (!isRecord(port)) return at(place, `must be an object, got ${shapeOf(port)}`);
+function problemOfPort(port: unknown, needsName: boolean): Below | undefined {
+  if (!isRecord(port)) return here(`must be an object, got ${shapeOf(port)}`);
   const { port: number, protocol, name, appProtocol } = port;
   if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
     const got = typeof number === 'number' ? number : shapeOf(number);
-    return at([...place, 'port'], `must be a whole number from 1 to 65535, got ${got}`);
+    return at('port', `must be a whole number from 1 to 65535, got ${got}`);
   }
   if (protocol !== undefined && !protocols.includes(protocol as string))
-    return at([...place, 'protocol'], 'must be TCP, UDP or SCTP');
+    return at('protocol', 'must be TCP, UDP or SCTP');
   const isUnnamed = name === undefined || name === '';
-  if (isUnnamed && needsName) return at([...place, 'name'], 'is required beside other ports');
+  if (isUnnamed && needsName) return at('name', 'is required beside other ports');
   if (!isUnnamed && (typeof name !== 'string' || dnsLabelProblems(name).length > 0))
-    return at([...place, 'name'], 'must be a DNS label');
-  if (appProtocol !== undefined && typeof appProtocol !== 'string')
-    return at([...place, 'appProtocol'], 'must be a string');
+    return at('name', 'must be a DNS label');
+  if (appProtocol !== undefined && typeof appProtocol !== 'string') return at('appProtocol', 'must be a string');
   // The rule of label keys, says the API server.
   if (appProtocol !== undefined && labelKeyProblems(appProtocol).length > 0)
-    return at([...place, 'appProtocol'], 'must be a name, with a DNS subdomain and "/" before it if any, or left out');
-  return problemOfFields(port, fields.port, place);
+    return at('appProtocol', 'must be a name, with a DNS subdomain and "/" before it if any, or left out');
+  return problemOfFields(port, fields.port);
 }
 
-function problemOfList(
-  list: unknown,
-  place: Place,
-  judge: (item: unknown, place: Place) => ResultProblem | undefined,
-): ResultProblem | undefined {
-  if (!Array.isArray(list)) return at(place, `must be an array, got ${shapeOf(list)}`);
-  for (const [index, item] of list.entries()) {
-    const problem = judge(item, [...place, index]);
-    if (problem !== undefined) return problem;
+function problemOfList(list: unknown, judge: (item: unknown) => Below | undefined): Below | undefined {
+  if (!Array.isArray(list)) return here(`must be an array, got ${shapeOf(list)}`);
+  for (let index = 0; index < list.length; index++) {
+    const problem = judge(list[index]);
+    if (problem !== undefined) return under(index, problem);
   }
   return undefined;
 }
 
-function at(place: Place, problem: string): ResultProblem {
-  const text = place
-    .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
-    .join('');
-  return { place, message: `${text} ${problem}` };
+function here(said: string): Below {
+  return { place: [], said };
+}
+
+function at(key: string, said: string): Below {
+  return { place: [key], said };
+}
+
+function under(key: string | number, problem: Below | undefined): Below | undefined {
+  return problem && { ...problem, place: [key, ...problem.place] };
 }
 
 /** The API server drops them without a word, and what it stores would never be what is wanted. */
-function problemOfFields(value: object, known: ReadonlySet<string>, place: Place): ResultProblem | undefined {
+function problemOfFields(value: object, known: ReadonlySet<string>): Below | undefined {
   for (const key in value)
-    if (!known.has(key)) return at(place, `has a field "${shownKey(key)}", which Endpoints do not know`);
+    if (!known.has(key)) return here(`has a field "${shownKey(key)}", which Endpoints do not know`);
   return undefined;
 }
 

@@ -145,8 +145,8 @@ function withoutOurs(annotations: Record<string, string>): Record<string, string
 /** Keys whose value differs between two maps of texts. */
 export function changedKeys(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Set<string> {
   const changed = new Set<string>();
-  for (const key of new Set([...before.keys(), ...after.keys()]))
-    if (before.get(key) !== after.get(key)) changed.add(key);
+  for (const [key, value] of after) if (before.get(key) !== value) changed.add(key);
+  for (const key of before.keys()) if (!after.has(key)) changed.add(key);
   return changed;
 }
 
