@@ -5,6 +5,9 @@ import { formatFault } from '../config/fault.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { unifiedDiff } from '../object/line-diff.ts';
 import type { KubeObject } from '../object/object.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import type { EndpointSubset } from '../sync/endpoints/items.ts';
+import { normalizeSubsets } from '../sync/endpoints/subsets.ts';
 import type { OpenedPatcher } from '../sync/patch/open-patcher.ts';
 import { withoutBookkeeping } from '../sync/render.ts';
 import { shapeFaults } from './check-shape.ts';
@@ -110,10 +113,11 @@ async function objectsIn({ context, folder }: Run, name: string): Promise<KubeOb
 }
 
 async function compareObjects(run: Run, name: string, { objects }: OfflineRender): Promise<void> {
-  const found = textOf(objects.map(({ after }) => after.object));
-  const expected = run.names.has(name) ? textOf(await objectsIn(run, name)) : '';
+  const results = objects.map(({ after }) => after.object);
+  const found = textOf(results.map(withDefaults));
+  const expected = run.names.has(name) ? textOf((await objectsIn(run, name)).map(withDefaults)) : '';
   if (found === expected) return;
-  if (run.isUpdate) return update(run, name, found);
+  if (run.isUpdate) return update(run, name, textOf(results));
   const what = run.names.has(name) ? `${name} differs` : `${name} is missing; --update writes it`;
   const diff = unifiedDiff({ name: `${name}, expected`, text: expected }, { name: 'found', text: found });
   run.result.problems.push({ what, text: `${what}\n${diff}` });
@@ -142,6 +146,18 @@ async function update(run: Run, name: string, text: string): Promise<void> {
   const head = name.endsWith('.yaml') ? (/^(#.*\n)*/.exec(before)?.[0] ?? '') : '';
   await run.context.files.write(path, head + text);
   run.result.updated.push(name);
+}
+
+/** What an API server adds on its own need not be spelled out in what is expected. */
+function withDefaults(object: KubeObject): KubeObject {
+  if (object.kind !== endpointsKind.kind) return object;
+  const { subsets, ...rest } = object;
+  const stored = normalizeSubsets(subsets as EndpointSubset[] | undefined);
+  return {
+    ...rest,
+    apiVersion: object.apiVersion ?? endpointsKind.apiVersion,
+    ...(stored.length > 0 && { subsets: stored }),
+  };
 }
 
 function textOf(objects: readonly KubeObject[]): string {

@@ -83,6 +83,21 @@ describe('hostward test', () => {
     expect(other.out).toContain('says.txt: expected to be said: patch 1 failed\n');
   });
 
+  it('does not want spelled out what an API server adds: the protocol of a port, and no empty lists', async () => {
+    const subsets = (port: string) => `subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 80${port}}]}]`;
+    const files = {
+      '/home/c/config.yaml': 'hostward: {}\n',
+      '/home/c/virtual.yaml': `{kind: Endpoints, metadata: {name: a, namespace: n}, ${subsets('')}}`,
+    };
+    const { files: written } = await test(files, 'c', '--update');
+    const after = Object.fromEntries([...written].map(([path, { text }]) => [path, text]));
+    const host = after['/home/c/host.yaml'] as string;
+    expect(host).toContain('    protocol: TCP\n');
+    const short = host.replace('    protocol: TCP\n', '').concat('  notReadyAddresses: []\n');
+    expect((await test({ ...after, '/home/c/host.yaml': short }, 'c')).code).toBe(0);
+    expect((await test({ ...after, '/home/c/host.yaml': host.replace('TCP', 'UDP') }, 'c')).code).toBe(1);
+  });
+
   it('wants a reverse expression that fails to be expected too, in back/', async () => {
     const files = {
       '/home/c/config.yaml': config.replace('value.slice(2)', 'value.no.way'),
