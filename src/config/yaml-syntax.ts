@@ -58,9 +58,24 @@ const syntaxFixes: Record<string, string> = {
   TAB_AS_INDENT: 'indent with spaces',
   BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or mend the indentation',
   BAD_SCALAR_START: 'put the value in quotes',
-  MULTILINE_IMPLICIT_KEY: 'mend the indentation',
+  MULTILINE_IMPLICIT_KEY: 'put ":" behind the key, or mend the indentation',
+  BAD_DQ_ESCAPE: 'put the text between single quotes, where a backslash is a backslash, or write two',
   UNEXPECTED_TOKEN: 'put the whole value in quotes, or mend the indentation',
 };
+
+/** Where the code alone does not tell; the first that fits. */
+const fixesByWords: readonly [words: RegExp, fix: string][] = [
+  [/end with a \]/, 'close the "[" with "]", or mend the indentation'],
+  [/end with a \}/, 'close the "{" with "}", or mend the indentation'],
+  [/without - indicator/, 'indent the key as the others of its entry'],
+  [/block sequence may not be/, 'begin every entry with "- ", all of them at one indentation'],
+];
+
+function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError): string {
+  const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
+  if (/^[ ]*-\w+:/.test(source.text.slice(lineStart))) return 'put a blank behind "-"';
+  return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
+}
 
 /** The parser recurses, and says so with the words of its engine. */
 const tooDeep = 'RESOURCE_EXHAUSTION';
@@ -112,7 +127,7 @@ function syntaxFault(source: SourceText, error: SyntaxError): Fault {
   if (error.code === tooDeep)
     return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'nesting that is too deep', wanted: 'YAML' });
   const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
-  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: syntaxFixes[error.code] ?? '' });
+  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: fixOf(source, error) });
 }
 
 function isOpenQuote({ code, message }: SyntaxError): boolean {

@@ -64,12 +64,14 @@ function explain(source: string, thrown: unknown): Parsed {
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
   const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
   const message = said === 'Unexpected token' ? unexpected : `${said.toLowerCase()} at ${found}`;
-  return fault(source, at, `not an expression: ${message}`, fixAt(source, at));
+  return fault(source, at, `not an expression: ${message}`, fixAt(source, at, said));
 }
 
 /** Word processors put these in, and other languages do without the backticks. */
-function fixAt(source: string, at: number): string {
+function fixAt(source: string, at: number, said: string): string {
   if (/[‘’“”„«»]/.test(source.charAt(at))) return 'write plain quotes: " or \'';
+  if (/^Unterminated (?:string|template)/.test(said))
+    return 'close the quote; where YAML took " #" for a comment, put the whole in quotes';
   if (/\$\{/.test(source) && !source.includes('`')) return `write the text between backticks: \`${shown(source)}\``;
   return 'write one JavaScript expression';
 }
