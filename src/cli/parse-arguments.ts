@@ -73,7 +73,19 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       },
     );
   }
+  refuseSharedInput(given);
   return { kind: 'command', command, options: new Options(optionsOf(command), given, operands) };
+}
+
+/** Whoever comes second would get what was meant for the first. */
+function refuseSharedInput(given: ReadonlyMap<string, readonly string[]>): void {
+  const askers = ['config', 'file', 'host-object'].flatMap((name) =>
+    (given.get(name) ?? []).filter((value) => value === '-').map(() => `--${name} -`),
+  );
+  if (given.has('stdin')) askers.push('--stdin');
+  if (askers.length < 2) return;
+  const hint = 'put one of them into a file';
+  throw usageFault(`standard input can be read once, found ${askers.join(' and ')}`, { hint });
 }
 
 export function optionsOf(command: CommandSpec): readonly OptionSpec[] {

@@ -58,6 +58,8 @@ describe('parseCommandLine()', () => {
     [['run', '--dry-run=yes'], '--dry-run is a switch and takes no value, found "yes"', ''],
     [['check', 'file.yaml'], 'takes no operands, found "file.yaml"', ''],
     [['status', 'a/b', 'c/d'], 'takes at most 1 operand, found "c/d"', ''],
+    [['render', '-c', '-', '-f', '-'], 'can be read once, found --config - and --file -', 'into a file'],
+    [['eval', 'value', '-f', '-', '--stdin'], 'can be read once, found --file - and --stdin', 'into a file'],
     [['--config', 'x', 'check'], 'expected a command first', 'put options after the command'],
     [['--nonsense'], 'expected a command, found the option "--nonsense"', ''],
   ])('refuses %j with a sentence', (argv, message, hint) => {
