@@ -73,15 +73,18 @@ export const sandboxLimits = {
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;
 
-/** What is answered without the sandbox, in the daemon's own turn of its loop: all of an object takes a few milliseconds at worst. */
+/** What is answered without the sandbox, in the daemon's own turns of its loop: a few milliseconds of each at worst. */
 export const shortcutLimits = {
   /** Parts of an expression. */
   steps: 64,
   /** Characters of every text that is looked into or made; names have 253, label values 63. */
   text: 512,
-  /** Parts of an expression times values, for one object. Where there are more values, one request for all of them costs little each. */
+  /**
+   * Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. Where one
+   * patch alone has more values, one request for all of them costs little each.
+   */
   room: 4_096,
-  /** Product of the lengths in a search. */
+  /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */
   search: 16_384,
 } as const;
 

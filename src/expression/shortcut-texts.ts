@@ -1,7 +1,7 @@
 // The text methods of the simplest expressions: those whose work is in proportion to a short text. Parameters of any other
 // type than the usual one, and "$" in a replacement, are the sandbox's. Pure.
 import { shortcutLimits } from './limits.ts';
-import { ifShort, isShortText, type Unknown, unknown } from './shortcut-operators.ts';
+import { ifShort, type Unknown, unknown } from './shortcut-operators.ts';
 
 export interface TextMethod {
   fewest: number;
@@ -30,6 +30,7 @@ export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, Text
 
 type Result = ReturnType<TextMethod['apply']>;
 
+/** In the time, and where each character is replaced by the other text, in what comes of it. */
 function isSearchable(text: string, wanted: unknown): wanted is string {
   return typeof wanted === 'string' && text.length * wanted.length <= shortcutLimits.search;
 }
@@ -54,7 +55,7 @@ function withPlaces(apply: (text: string, from: number, to: number | undefined) 
 
 function withTexts(apply: (text: string, wanted: string, instead: string) => string): TextMethod {
   const run: TextMethod['apply'] = (text, [wanted, instead]) =>
-    isSearchable(text, wanted) && isShortText(instead) && !instead.includes('$')
+    isSearchable(text, wanted) && isSearchable(text, instead) && !instead.includes('$')
       ? ifShort(apply(text, wanted, instead))
       : unknown;
   return { fewest: 2, most: 2, apply: run };

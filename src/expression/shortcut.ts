@@ -23,7 +23,7 @@ import { type TextMethod, textMethods } from './shortcut-texts.ts';
 /** What a chain comes to whose optional link met null or undefined. */
 const cut = Symbol('cut');
 
-/** What the expression can see, as in the sandbox; members of context that it does not name may be missing. */
+/** What the expression can see: data as JSON gives it. Of context it may be more than the sandbox gets, of what it names never. */
 export interface Sight {
   value: unknown;
   valueExists: boolean;
@@ -48,16 +48,16 @@ export function shortcutOf({ tree }: Pick<CompiledExpression, 'tree'>): Shortcut
 
 function resultOf(found: unknown, value: unknown): Plain | Unknown {
   if (found === undefined || found === null) return null;
-  // What does not change is not sent back either, whatever it is; zeros tell their signs.
-  if (Object.is(found, value) && typeof found !== 'object') return found as Plain;
+  // What does not change is not sent back either, however long it is.
+  if (found === value && typeof found !== 'object') return value as Plain;
   switch (typeof found) {
     case 'boolean':
       return found;
     case 'number':
-      // What JSON cannot hold is a fault, and it holds no negative zero.
-      return Number.isFinite(found) && !Object.is(found, -0) ? found : unknown;
+      return isCarried(found) ? found : unknown;
     case 'string':
-      return found.isWellFormed() ? found : unknown;
+      // The sandbox has a limit for what is new, and a look through a long text takes time.
+      return isShortText(found) && found.isWellFormed() ? found : unknown;
     default:
       return unknown;
   }
@@ -70,7 +70,8 @@ class Compiler {
     if (++this.steps > shortcutLimits.steps) return undefined;
     switch (node.type) {
       case 'Literal':
-        return literal(node.value);
+        // A pattern that this process cannot read has null for its value.
+        return node.regex === undefined ? literal(node.value) : undefined;
       case 'Identifier':
         return identifier(node.name);
       case 'TemplateLiteral':
@@ -205,7 +206,7 @@ function literal(value: unknown): Step | undefined {
 function identifier(name: string): Step | undefined {
   switch (name) {
     case 'value':
-      return ({ value }) => value;
+      return ({ value }) => asCarried(value);
     case 'valueExists':
       return ({ valueExists }) => valueExists;
     case 'undefined':
@@ -224,11 +225,20 @@ function read(object: unknown, key: string, optional: boolean): unknown {
   if (object === unknown || object === cut) return object;
   if (object === undefined || object === null) return optional ? cut : unknown;
   if (typeof object === 'string' || Array.isArray(object)) {
-    if (Object.hasOwn(object as object, key)) return (object as unknown as Record<string, unknown>)[key];
+    if (Object.hasOwn(object as object, key)) return asCarried((object as unknown as Record<string, unknown>)[key]);
     return arrayIndex.test(key) ? undefined : unknown;
   }
   if (!isRecord(object) || key in Object.prototype) return unknown;
-  return Object.hasOwn(object, key) ? object[key] : undefined;
+  return Object.hasOwn(object, key) ? asCarried(object[key]) : undefined;
+}
+
+/** JSON can be read to a negative zero, but holds none: the sandbox is sent another number, or null. */
+function asCarried(found: unknown): unknown {
+  return typeof found === 'number' && !isCarried(found) ? unknown : found;
+}
+
+function isCarried(found: number): boolean {
+  return Number.isFinite(found) && !Object.is(found, -0);
 }
 
 const arrayIndex = /^(?:0|[1-9]\d{0,8})$/;

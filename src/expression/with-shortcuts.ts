@@ -23,6 +23,9 @@ class ShortcutEvaluator implements Evaluator {
   readonly #shortcuts = new Map<CompiledExpression, Shortcut>();
   readonly #vcluster: unknown;
   readonly #metrics: ShortcutOptions['metrics'];
+  /** What is left of the share of this turn of the loop. */
+  #room: number = shortcutLimits.room;
+  #turn: Promise<void> | undefined;
 
   constructor(inner: Evaluator, { expressions, vcluster, metrics }: ShortcutOptions) {
     this.#inner = inner;
@@ -49,23 +52,46 @@ class ShortcutEvaluator implements Evaluator {
 
   async evaluate(request: EvaluationRequest): Promise<GroupResult[]> {
     const { hostObject, virtualObject, groups } = request;
-    const context = { vcluster: this.#vcluster, hostObject, virtualObject, path: '' };
-    let room: number = shortcutLimits.room;
+    const context = {
+      vcluster: this.#vcluster,
+      hostObject: hostObject ?? null,
+      virtualObject: virtualObject ?? null,
+      path: '',
+    };
     const open: ValueGroup[] = [];
-    const known = groups.map((group) => {
+    const known: (unknown[] | undefined)[] = [];
+    let count = 0;
+    for (const group of groups) {
       const shortcut = this.#shortcuts.get(group.expression);
       const cost = (shortcut?.steps ?? 0) * group.values.length;
-      const results = shortcut === undefined || cost > room ? undefined : answersOf(shortcut, group, context);
+      const isAsked = shortcut === undefined || cost > shortcutLimits.room;
+      if (!isAsked) {
+        while (cost > this.#room) await this.#nextTurn();
+        this.#room -= cost;
+      }
+      const results = isAsked ? undefined : answersOf(shortcut, group, context);
       if (results === undefined) open.push(group);
-      else room -= cost;
-      return results;
-    });
-    this.#metrics?.shortcut(known.reduce((count, results) => count + (results?.length ?? 0), 0));
+      else count += results.length;
+      known.push(results);
+    }
+    this.#metrics?.shortcut(count);
     const asked = open.length > 0 ? await this.#inner.evaluate({ ...request, groups: open }) : [];
     let next = 0;
     return known.map((results) =>
       results === undefined ? (asked[next++] as GroupResult) : { results, errors: noErrors },
     );
+  }
+
+  /** Nothing here waits for anybody else: without this, objects upon objects and patches upon patches would be one long turn. */
+  #nextTurn(): Promise<void> {
+    this.#turn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#room = shortcutLimits.room;
+        this.#turn = undefined;
+        resolve();
+      });
+    });
+    return this.#turn;
   }
 }
 
@@ -82,7 +108,7 @@ function answersOf(
     const result = shortcut.answer({
       value: values[at],
       valueExists: missing?.has(at) !== true,
-      context: paths === undefined ? context : { ...context, path: paths[at] },
+      context: paths === undefined ? context : { ...context, path: paths[at] ?? '' },
     });
     if (result === unknown) return undefined;
     results.push(result);

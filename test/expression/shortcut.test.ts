@@ -1,6 +1,7 @@
+import { parseExpressionAt } from 'acorn';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileExpression } from '../../src/expression/compile.ts';
+import { type CompiledExpression, compileExpression } from '../../src/expression/compile.ts';
 import type { EvaluationRequest, Evaluator, ValueGroup } from '../../src/expression/evaluator.ts';
 import { shortcutLimits } from '../../src/expression/limits.ts';
 import { shortcutOf } from '../../src/expression/shortcut.ts';
@@ -71,6 +72,11 @@ describe('a shortcut', () => {
     expect(shortcutOf(compiled(parts(shortcutLimits.steps)))).toBeUndefined();
   });
 
+  it('is not made for a pattern that the parser could not make a value of', () => {
+    const tree = parseExpressionAt('/a/', 0, { ecmaVersion: 2022 });
+    expect(shortcutOf({ tree: { ...tree, value: null } as typeof tree })).toBeUndefined();
+  });
+
   it('knows nothing of texts that are longer than its limit, whole or in between', () => {
     const long = 'x'.repeat(shortcutLimits.text + 1);
     const short = 'x'.repeat(shortcutLimits.text);
@@ -81,9 +87,13 @@ describe('a shortcut', () => {
       'value.replaceAll("x", "xy")',
       template('y'),
       'value.includes(value)',
+      'value.replaceAll("y", value)',
     ])
       expect(answer({ expression, value: short })).toBe(unknown);
+    expect(answer({ expression: 'value.a', value: { a: short } })).toBe(short);
+    expect(answer({ expression: 'value.a', value: { a: long } })).toBe(unknown);
     expect(answer({ expression: 'value', value: long })).toBe(long);
+    expect(answer({ expression: 'value.length', value: long })).toBe(long.length);
   });
 });
 
@@ -118,6 +128,29 @@ describe('withShortcuts()', () => {
     expect(reached).toEqual([groups[0]]);
   });
 
+  it.each([
+    ['knows', 'last'],
+    ['knows but for the last', 7],
+  ] as const)('gives the loop a turn after each share of what it %s', async (_, last) => {
+    const { expressions, on } = open(['value.trim()'], forbidden());
+    const [expression] = expressions as [CompiledExpression];
+    const steps = shortcutOf(expression)?.steps ?? 0;
+    const values: unknown[] = Array.from({ length: shortcutLimits.room / steps }, () => 'a');
+    values.splice(-1, 1, last);
+    const requests = 4;
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const ask = () => on.evaluate({ hostObject: null, virtualObject: null, groups: [{ expression, values }] });
+    await Promise.all(Array.from({ length: requests }, ask));
+    isOver = true;
+    expect(turns).toBeGreaterThanOrEqual(requests - 1);
+  });
+
   it('shows what the sandbox would: paths, values that do not exist, and a configuration without what JSON cannot hold', async () => {
     const expressions = ['context.path', 'valueExists ? value : "made"', 'context.vcluster.config.ratio ?? "none"'].map(
       compiled,
@@ -136,6 +169,14 @@ describe('withShortcuts()', () => {
       ['a', 'made'],
       ['none', 'none'],
     ]);
+  });
+
+  it('shows what the sandbox would of objects and paths that nobody gave', async () => {
+    const expressions = ['context.hostObject === null', 'context.virtualObject === null', 'context.path'].map(compiled);
+    const on = withShortcuts(forbidden(), { expressions, vcluster });
+    const groups = expressions.map((expression) => ({ expression, values: ['a'], paths: [] }));
+    const results = await on.evaluate({ hostObject: undefined, virtualObject: undefined, groups });
+    expect(results.map((group) => group.results)).toEqual([[true], [true], ['']]);
   });
 });
 
@@ -243,7 +284,17 @@ describe('shortcuts and the sandbox', () => {
     return known;
   }
 
-  it('agree on every expression of the cases, the hostile and the documented ones', async () => {
+  it('agree on the cases', async () => {
+    const rows = answered.map((row) => ({ ...row, expression: compiled(row.expression) }));
+    const sandbox = await evaluator({ expressions: rows.map(({ expression }) => expression), vcluster });
+    const groups = rows.map(({ expression, value = null, valueExists = true }) => {
+      return { expression, values: [value], missing: new Set(valueExists ? [] : [0]), paths: [context.path] };
+    });
+    const told = await sandbox.evaluate({ ...context, groups });
+    expect(told.map(({ results, errors }) => [...results, ...errors])).toEqual(rows.map(({ result }) => [result]));
+  });
+
+  it('agree on every expression of other cases, the hostile and the documented ones', async () => {
     const of = (name: string) =>
       fixture<{ expression?: string; reverseExpression?: string }[]>(name).flatMap((row) => [
         row.expression,
