@@ -79,7 +79,8 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
   if (line.kind === 'tooLong') return failed('size', `the request is longer than ${lineLimit} characters`);
   let said: unknown;
   try {
-    said = JSON.parse(line.text);
+    // Shells of Windows put a byte order mark before the first line.
+    said = JSON.parse(line.text.replace(/^\uFEFF/, ''));
   } catch {
     return failed('syntax', 'the request is not JSON');
   }
@@ -88,11 +89,16 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
   if (typeof expression !== 'string') return failed('type', 'wanted the expression as a text');
   if (typeof path !== 'string') return failed('type', 'wanted the path as a text');
   const { hostObject, valueExists, value = Object.hasOwn(said, 'value') ? null : defaults.value } = said;
+  for (const [name, one] of Object.entries({ object, hostObject })) {
+    if (one !== undefined && one !== null && !isRecord(one)) return failed('type', `wanted ${name} as a JSON object`);
+  }
+  if (valueExists !== undefined && typeof valueExists !== 'boolean')
+    return failed('type', 'wanted valueExists as true or false');
   return {
     expression,
     path,
     value,
-    valueExists: typeof valueExists === 'boolean' ? valueExists : undefined,
+    valueExists,
     object: isRecord(object) ? object : defaults.object,
     hostObject: isRecord(hostObject) ? hostObject : defaults.hostObject,
     isBack: said['back'] === true || defaults.isBack,

@@ -143,6 +143,18 @@ describe('hostward eval --stdin', () => {
     ]);
   });
 
+  it('--stdin reads past a byte order mark, and says what is of the wrong kind', async () => {
+    const wrong = [{ object: [] }, { hostObject: 'x' }, { valueExists: 'yes' }];
+    const first = '\uFEFF{"expression": "value", "value": 1}';
+    const { answers: found } = await answers([first, ...wrong.map((one) => ({ expression: 'value', ...one }))]);
+    expect(found).toEqual([
+      { value: 1 },
+      { error: { kind: 'type', message: 'wanted object as a JSON object' } },
+      { error: { kind: 'type', message: 'wanted hostObject as a JSON object' } },
+      { error: { kind: 'type', message: 'wanted valueExists as true or false' } },
+    ]);
+  });
+
   it('tells null, undefined and nothing apart as the daemon does', async () => {
     const { answers: found } = await answers([
       { expression: 'undefined' },
