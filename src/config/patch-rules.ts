@@ -1,6 +1,7 @@
 // What makes a patch entry whole beyond its types: one mode, a direction for each path only once, references to kinds
 // whose names we can translate. Paths and expressions are compiled elsewhere.
 
+import { nearestKey } from '../object/nearest-key.ts';
 import { positionOfNode } from './check.ts';
 import { type Fault, fault, quoted } from './fault.ts';
 import type { PatchEntry } from './settings.ts';
@@ -92,15 +93,18 @@ function referenceFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fau
     faults.push(fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: shown, found, wanted, fix }));
   };
   if (reference.kind !== undefined && !referenceKinds.includes(reference.kind))
-    refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind));
+    refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind), didYouMean(reference.kind));
   if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
     refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
-  const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter(
-    (key) => reference[key] !== undefined,
-  );
-  if (needing.length > 0 && reference.namePath === undefined)
+  const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
+  if (needing.length > 0 && !reference.namePath)
     refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
   return faults;
+}
+
+function didYouMean(kind: string): string {
+  const near = nearestKey(kind, referenceKinds);
+  return near === undefined ? '' : `did you mean ${near}?`;
 }
 
 function directionsOf(entry: PatchEntry): string[] {
@@ -139,7 +143,9 @@ function entryOf(raw: RawPatch, path: string): PatchEntry {
   if (raw.labels !== undefined) entry.labels = {};
   if (raw.reference?.apiVersion !== undefined && raw.reference.kind !== undefined) {
     const { apiVersion, kind, ...paths } = raw.reference;
-    entry.reference = { apiVersion, kind, ...paths };
+    // An empty path is one that was left out, as vCluster has it.
+    const given = Object.entries(paths).filter(([, path]) => path !== '');
+    entry.reference = { apiVersion, kind, ...Object.fromEntries(given) };
   }
   return entry;
 }

@@ -70,7 +70,11 @@ describe('Settings', () => {
   it('keep patches in their order with defaults, and without what was not given', () => {
     const list = [
       { path: 5, expression: true },
-      { path: 'b', reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'name' }, onError: 'keepLast' },
+      {
+        path: 'b',
+        reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'name', kindPath: '' },
+        onError: 'keepLast',
+      },
       { path: 'c', labels: {}, onMissing: 'create' },
     ];
     const expected: PatchEntry[] = [
