@@ -1,8 +1,8 @@
 // Answers the simplest expressions without the sandbox: comparisons, conditions, concatenations and a few text methods on
 // short texts and numbers, which is most of what people write. In: the inspected tree. Out: a function that gives the result,
 // or says that it does not know. It knows only where no limit, no error and no object can come into it; everything else,
-// every fault included, is the sandbox's to answer. There are no loops here, no calls of anything that a value or an
-// expression could choose, and no way from a value to anything but its own data. Pure.
+// every fault included, is the sandbox's to answer. Each part runs once at most, nothing is called that a value or an
+// expression could choose, and no way leads from a value to anything but its own data. Pure.
 import type { AnyNode, CallExpression, Expression, MemberExpression, TemplateLiteral } from 'acorn';
 import { isRecord } from '../object/json.ts';
 import type { CompiledExpression } from './compile.ts';

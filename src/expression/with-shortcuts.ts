@@ -64,12 +64,13 @@ class ShortcutEvaluator implements Evaluator {
     for (const group of groups) {
       const shortcut = this.#shortcuts.get(group.expression);
       const cost = (shortcut?.steps ?? 0) * group.values.length;
-      const isAsked = shortcut === undefined || cost > shortcutLimits.room;
-      if (!isAsked) {
+      let results: unknown[] | undefined;
+      if (shortcut !== undefined && cost <= shortcutLimits.room) {
         while (cost > this.#room) await this.#nextTurn();
+        // Also where it turns out not to be known.
         this.#room -= cost;
+        results = answersOf(shortcut, group, context);
       }
-      const results = isAsked ? undefined : answersOf(shortcut, group, context);
       if (results === undefined) open.push(group);
       else count += results.length;
       known.push(results);

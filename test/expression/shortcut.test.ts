@@ -66,6 +66,10 @@ describe('a shortcut', () => {
     expect(shortcutOf(compiled(source))).toBeUndefined();
   });
 
+  it('finds nothing that is not a member of its own', () => {
+    expect(answer({ expression: 'value.a', value: Object.create({ a: 'inherited' }) })).toBeNull();
+  });
+
   it('is not made for an expression of many parts', () => {
     const parts = (count: number): string => Array.from({ length: count }, () => 'value').join(' || ');
     expect(shortcutOf(compiled(parts(shortcutLimits.steps / 2)))).toBeDefined();
@@ -79,7 +83,7 @@ describe('a shortcut', () => {
 
   it('knows nothing of texts that are longer than its limit, whole or in between', () => {
     const long = 'x'.repeat(shortcutLimits.text + 1);
-    const short = 'x'.repeat(shortcutLimits.text);
+    const short = `${'x'.repeat(shortcutLimits.text - 2)}ßİ`;
     for (const expression of ['value + ""', 'value === "a"', 'value.trim()', 'value.replaceAll("x", "")', template('')])
       expect(answer({ expression, value: long })).toBe(unknown);
     for (const expression of [
@@ -88,6 +92,11 @@ describe('a shortcut', () => {
       template('y'),
       'value.includes(value)',
       'value.replaceAll("y", value)',
+      '(value + "y").length',
+      `(${template('y')}).length`,
+      'value.replaceAll("x", "xy").length',
+      'value.toUpperCase().length',
+      'value.toLowerCase().length',
     ])
       expect(answer({ expression, value: short })).toBe(unknown);
     expect(answer({ expression: 'value.a', value: { a: short } })).toBe(short);
@@ -169,6 +178,25 @@ describe('withShortcuts()', () => {
       ['a', 'made'],
       ['none', 'none'],
     ]);
+  });
+
+  it('counts what it answered, and leaves everything else to the evaluator behind it', async () => {
+    const calls: (string | number)[] = [];
+    const inner: Evaluator = {
+      ...forbidden(),
+      start: async () => void calls.push('start'),
+      stop: async () => void calls.push('stop'),
+      quarantined: 3,
+    };
+    const expressions = ['value.trim()', '"t-" + value'].map(compiled);
+    const metrics = { shortcut: (count: number) => void calls.push(count) };
+    const on = withShortcuts(inner, { expressions, vcluster, metrics });
+    await on.start();
+    const groups = expressions.map((expression) => ({ expression, values: ['a', 7] }));
+    await on.evaluate({ hostObject: null, virtualObject: null, groups });
+    await on.stop();
+    expect(calls).toEqual(['start', 2, 'stop']);
+    expect(on.quarantined).toBe(3);
   });
 
   it('shows what the sandbox would of objects and paths that nobody gave', async () => {
