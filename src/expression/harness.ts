@@ -46,7 +46,7 @@ export function harnessSource({ traces = false } = {}): string {
     realmFunctions,
     realmHardening,
     realmRun,
-    'return { offer, begin, add, run };',
+    'return { offer, begin, take, run };',
   ];
   return `(function () { 'use strict';\n${constants.join('\n')}\n${parts.join('\n')}\n})()`;
 }

@@ -23,6 +23,9 @@ interface Living {
  */
 const buildMs = 30_000;
 
+/** V8's compiled form of our own code, by its text: what the next isolate of this process need not compile again. */
+export type CompiledHarnesses = Map<string, IsolatedVm.ExternalCopy<ArrayBuffer>>;
+
 /** Two milliseconds each. */
 const warmUpTurns = 3;
 
@@ -30,13 +33,20 @@ export class HardenedIsolate {
   readonly #ivm: typeof IsolatedVm;
   readonly #setup: SandboxSetup;
   readonly #onCatastrophe: (message: string) => void;
+  readonly #harnesses: CompiledHarnesses;
   #living: Living | undefined;
 
   /** home: a file or folder from which isolated-vm can be found. */
-  constructor(options: { setup: SandboxSetup; home: string; onCatastrophe: (message: string) => void }) {
+  constructor(options: {
+    setup: SandboxSetup;
+    home: string;
+    harnesses: CompiledHarnesses;
+    onCatastrophe: (message: string) => void;
+  }) {
     this.#ivm = createRequire(options.home)('isolated-vm');
     this.#setup = options.setup;
     this.#onCatastrophe = options.onCatastrophe;
+    this.#harnesses = options.harnesses;
   }
 
   start(): void {
@@ -92,9 +102,9 @@ export class HardenedIsolate {
       onCatastrophicError: this.#onCatastrophe,
     });
     const context = isolate.createContextSync();
-    const evaluate = (source: string, filename: string) =>
-      isolate.compileScriptSync(source, { filename }).runSync(context, { reference: true, timeout: buildMs });
-    const harness = evaluate(setup.harness, 'harness');
+    const finish = (script: IsolatedVm.Script) => script.runSync(context, { reference: true, timeout: buildMs });
+    const evaluate = (source: string, filename: string) => finish(isolate.compileScriptSync(source, { filename }));
+    const harness = finish(this.#compiledHarness(isolate));
     const part = (name: string) => harness.getSync(name, { reference: true });
     const offer = part('offer');
     for (const [name, source] of setup.functions) {
@@ -102,19 +112,44 @@ export class HardenedIsolate {
       offer.applySync(undefined, [name, factory.derefInto()]);
     }
     part('begin').applySync(undefined, [setup.vcluster], { timeout: buildMs });
-    const add = part('add');
-    const closureOf = (code: string, filename: string) => {
-      try {
-        // On a line of its own, so that a column in a trace is an offset into the code.
-        return evaluate(`'use strict';((value,valueExists,context)=>(\n${code}\n))`, filename);
-      } catch {
-        // What acorn took for JavaScript and V8 does not: that expression fails, and no other one.
-        return evaluate("'use strict';(() => { throw new SyntaxError('V8 cannot read the expression') })", filename);
-      }
-    };
-    for (const [index, code] of setup.expressions.entries()) {
-      add.applySync(undefined, [closureOf(code, `expression-${index}`).derefInto()]);
-    }
+    const listed = (codes: readonly string[]) => evaluate(listOf(codes), 'expressions');
+    const expressions = attempt(() => listed(setup.expressions)) ?? listed(readable(isolate, setup.expressions));
+    part('take').applySync(undefined, [expressions.derefInto(), setup.expressions.length]);
     return { isolate, run: part('run'), calls: 0 };
+  }
+
+  #compiledHarness(isolate: IsolatedVm.Isolate): IsolatedVm.Script {
+    const { harness } = this.#setup;
+    const cachedData = this.#harnesses.get(harness);
+    const script: IsolatedVm.Script & IsolatedVm.CachedDataResult = isolate.compileScriptSync(harness, {
+      filename: 'harness',
+      ...(cachedData ? { cachedData } : { produceCachedData: true }),
+    });
+    if (script.cachedData !== undefined) this.#harnesses.set(harness, script.cachedData);
+    return script;
+  }
+}
+
+/** Each in a function of its own; the code of each begins a line, so that a column in a trace is an offset into it. */
+function listOf(expressions: readonly string[]): string {
+  const functions = expressions.map((code) => `((value,valueExists,context)=>(\n${code}\n)),`);
+  return `'use strict';[${functions.join('')}]`;
+}
+
+/** What acorn took for JavaScript and V8 does not: that expression fails, and no other one. */
+const unreadable = "(() => { throw new SyntaxError('V8 cannot read the expression') })()";
+
+function readable(isolate: IsolatedVm.Isolate, expressions: readonly string[]): readonly string[] {
+  return expressions.map((code) => {
+    const script = attempt(() => isolate.compileScriptSync(listOf([code])));
+    return script === undefined ? unreadable : code;
+  });
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
   }
 }

@@ -91,13 +91,14 @@ const messageOf = (thrown) => {
   return typeof message === 'string' && message !== '' ? textSlice(message, 0, limits.message) : 'threw an object without a message';
 };
 
-// Code of expressions stands in the second line of a script of its own; the offset into it, and -1 where it is not known.
+// The code of every expression begins a line, which ends with the head of the next one; the offset into it, and -1 where it is
+// not known.
 const placeOfThrow = (thrown, index) => {
   if (tracedFrames === 0 || typeof thrown !== 'object' || thrown === null) return -1;
   try {
     const { stack } = thrown;
     if (typeof stack !== 'string') return -1;
-    const name = 'expression-' + index + ':2:';
+    const name = 'expressions:' + (2 * index + 2) + ':';
     let at = textIndexOf(stack, name, textIndexOf(stack, '\\n    at '));
     if (at < 0) return -1;
     at += name.length;
@@ -188,7 +189,8 @@ const begin = (text) => {
   vcluster = freezeData(parseJson(text));
   harden();
 };
-const add = (f) => {
-  functions[functions.length] = freeze(f);
+const take = (list, count) => {
+  if (!isArray(list) || list.length !== count) throw new AnyFault('the list of expressions is not what was sent');
+  for (let at = 0; at < count; at++) functions[at] = freeze(list[at]);
 };
 `;

@@ -4,7 +4,7 @@
 import type { Duplex } from 'node:stream';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
-import { HardenedIsolate } from './isolate.ts';
+import { type CompiledHarnesses, HardenedIsolate } from './isolate.ts';
 
 export interface SandboxProcessOptions {
   channel: Duplex;
@@ -23,13 +23,14 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
   const reader = new FrameReader();
   const outbox = new Outbox(options);
+  const harnesses: CompiledHarnesses = new Map();
   let isolate: HardenedIsolate | undefined;
   const handle = (frame: Frame): Frame => {
     if (frame.kind === 'setup') {
       const setup: SandboxSetup = JSON.parse(frame.text);
       const isFirst = isolate === undefined;
       isolate?.stop();
-      isolate = new HardenedIsolate({ setup, home: options.home, onCatastrophe: options.die });
+      isolate = new HardenedIsolate({ setup, home: options.home, harnesses, onCatastrophe: options.die });
       if (isFirst) isolate.warmUp();
       isolate.start();
       return { id: frame.id, kind: 'ready', text: '' };

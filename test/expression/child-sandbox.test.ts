@@ -48,7 +48,7 @@ async function until(holds: () => boolean): Promise<void> {
 const hanging = {
   ...setup,
   expressions: [],
-  harness: `({ offer() {}, begin() {}, add() {},
+  harness: `({ offer() {}, begin() {}, take() {},
     run: (text) => [text === 'hang' ? String([].indexOf.call({ length: 2 ** 53 - 1 }, 1)) : text] })`,
 };
 

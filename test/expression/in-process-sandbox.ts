@@ -11,7 +11,7 @@ export class InProcessSandbox implements Sandbox {
     const onCatastrophe = (message: string) => {
       throw new Error(`run an isolate: wanted it to live, got a catastrophic error: "${message}"`);
     };
-    this.#isolate = new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+    this.#isolate = new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
   }
 
   async start(): Promise<void> {

@@ -19,7 +19,7 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
   const onCatastrophe = (message: string) => {
     throw new Error(message);
   };
-  return new HardenedIsolate({ setup, home: import.meta.url, onCatastrophe });
+  return new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
 }
 
 /** One run, and how long it took without the building of the realm. */
@@ -222,6 +222,21 @@ describe('the realm', () => {
 
   it('keeps an expression that V8 cannot read to itself', () => {
     expect(raw('for')).toBe('threw: V8 cannot read the expression');
+    const isolate = open('', { expressions: ['value + 1', 'for', 'value + 3'] });
+    const outcome = isolate.run(JSON.stringify([[0, 1, 2].map((index) => [index, ['v'], 0, 0]), null, null]));
+    isolate.stop();
+    const unread = [0, 'threw', 'V8 cannot read the expression', -1];
+    const answers = [
+      [0, ['v1'], []],
+      [[], [], [unread]],
+      [0, ['v3'], []],
+    ];
+    expect(outcome).toEqual({ kind: 'answer', text: JSON.stringify(answers) });
+  });
+
+  it('does not start when the code of one expression would be two functions', () => {
+    const isolate = open('', { expressions: ['1)), ((value) => (2', 'value'] });
+    expect(() => isolate.start()).toThrow('the list of expressions is not what was sent');
   });
 
   it('does not let one function source see the tools of another', () => {
