@@ -166,6 +166,17 @@ describe('hostward render, with patches', () => {
     ]);
   });
 
+  it('--explain shows of a whole object what its expression saw: no uid where nobody has applied it yet', async () => {
+    const expression = '(value.metadata.labels.had = Object.keys(context.virtualObject.metadata).join("."), value)';
+    const entry = { path: '', expression };
+    const config = JSON.stringify({ sync: { toHost: { endpoints: { enabled: true, patches: [entry] } } } });
+    const { object } = await json(endpoints({}, '10.0.0.1'), { config, more: ['--explain'] });
+    const [{ before, after }] = object.explain[0].matches;
+    expect(before.metadata).toMatchObject({ name: 'web-x-shop-x-vc', namespace: 'vcluster-vc' });
+    expect(after.metadata.labels).toEqual({ ...before.metadata.labels, had: 'name.namespace' });
+    expect({ ...after, metadata: before.metadata }).toEqual(before);
+  });
+
   it('wants host objects that are copies of the virtual ones', async () => {
     const host = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'other', namespace: 'vcluster-vc' } };
     const { code, err } = await render(endpoints({}, '10.0.0.1'), { host });

@@ -146,7 +146,8 @@ export class Patcher {
     const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
     if (tooMany !== undefined) return this.#fallBack(faultOf(patch, matches, tooMany), pass);
     const before = isOfMap ? mapsOf(pass.view) : undefined;
-    traceResults(patch, { matches, values }, pass.trace);
+    const asked = isWhole && pass.trace !== undefined ? { ...matches, values: [wholeOf(pass.view, pass)] } : matches;
+    traceResults(patch, { matches: asked, values }, pass.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
     if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
     pass.writes.push({ patch, matches, values, before });

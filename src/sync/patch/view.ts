@@ -129,8 +129,9 @@ export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object 
     metadata: {
       name: virtual.name,
       namespace: virtual.namespace,
-      uid: virtual.uid,
-      creationTimestamp: virtual.creationTimestamp,
+      // A file that nobody has applied yet has neither.
+      ...(virtual.uid !== '' && { uid: virtual.uid }),
+      ...(virtual.creationTimestamp !== '' && { creationTimestamp: virtual.creationTimestamp }),
       ...(virtual.labels && { labels: virtual.labels }),
       ...(virtual.annotations && { annotations: withoutOurs(virtual.annotations) }),
     },
