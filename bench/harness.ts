@@ -284,6 +284,15 @@ export class DaemonProcess {
     return { rssMb: of('VmRSS'), peakMb: of('VmHWM') };
   }
 
+  /** Holds it still, to let work pile up. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   async stop(): Promise<void> {
     await end(this.#child);
   }

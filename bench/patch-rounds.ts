@@ -1,6 +1,5 @@
-// What patches cost end to end: the same drain without a patch, with one and with ten, in turns (A B C C B A), each round
-// held against the plain one of its own turn. What counts is the second drain under a configuration: the first one writes
-// down for every object that its patches are others now, which happens once and not with every change.
+// What patches cost end to end: the same changes without a patch, with one and with ten, in turns (A B C C B A), each round
+// held against the plain one of its own turn.
 import type { DaemonRound } from './drain-rounds.ts';
 import type { Report } from './report.ts';
 import { median } from './statistics.ts';
@@ -39,30 +38,37 @@ export interface PatchRounds {
   patched: Map<number, DaemonRound[]>;
 }
 
+export interface PatchRun {
+  /** The first drain under a configuration: it also writes down, once for every object, that its patches are others now. */
+  moved: DaemonRound;
+  took: DaemonRound;
+}
+
 export async function patchRounds(options: {
   rounds: number;
   changeVirtual(variant: number): Promise<void>;
-  drain(patches: number): Promise<DaemonRound>;
+  /** `change` changes every virtual object. */
+  run(patches: number, change: () => Promise<void>): Promise<PatchRun>;
 }): Promise<PatchRounds> {
   const rounds: PatchRounds = { plain: [], patched: new Map(patchCounts.map((count) => [count, []])) };
   let variant = 100;
+  const change = (): Promise<void> => {
+    variant += 2;
+    return options.changeVirtual(variant);
+  };
   for (let round = 0; round < options.rounds; round++) {
     const order = round % 2 === 0 ? [0, ...patchCounts] : [...patchCounts.toReversed(), 0];
     for (const count of order) {
-      const drain = async (): Promise<DaemonRound> => {
-        variant += 2;
-        await options.changeVirtual(variant);
-        return options.drain(count);
-      };
-      const moved = await drain();
-      const took = await drain();
+      const { moved, took } = await options.run(count, change);
       (rounds.patched.get(count) ?? rounds.plain).push(took);
-      process.stdout.write(
-        `  round ${round + 1}, ${count} patches: ${took.perSecond.toFixed(0)}/s, ${took.cpuMs.toFixed(0)} ms of the daemon (${moved.perSecond.toFixed(0)}/s right after the change of configuration)\n`,
-      );
+      process.stdout.write(`  round ${round + 1}, ${count} patches: ${shown(took)}; at first ${shown(moved)}\n`);
     }
   }
   return rounds;
+}
+
+function shown({ perSecond, cpuMs }: DaemonRound): string {
+  return `${perSecond.toFixed(0)}/s, ${cpuMs.toFixed(0)} ms of the daemon`;
 }
 
 /** The median of what is left of the plain rate of the same turn. */
@@ -72,10 +78,10 @@ function shareOfPlain({ plain, patched }: PatchRounds, count: number): number {
   );
 }
 
-export function reportShares(report: Report, rounds: PatchRounds): void {
+export function reportShares(report: Report, what: string, rounds: PatchRounds): void {
   report.details['patches'] = { plain: rounds.plain, patched: [...rounds.patched] };
   for (const count of patchCounts) {
-    const name = `drain with ${count === 1 ? 'one patch' : `${count} patches`} / without`;
+    const name = `${what} with ${count === 1 ? 'one patch' : `${count} patches`} / without`;
     report.add({ name, value: shareOfPlain(rounds, count), unit: '', wanted: { atLeast: 0.9 } });
   }
 }

@@ -127,9 +127,15 @@ async function patchedDrains(options: DaemonOptions, virtual: ApiClient): Promis
   const rounds = await patchRounds({
     rounds: Number(values.pairs),
     changeVirtual: (variant) => changeAll(virtual, keys, variant),
-    drain: (count) => drainOnce({ ...options, patches: patchEntries(count) }),
+    run: async (count, change) => {
+      const drain = async (): Promise<DaemonRound> => {
+        await change();
+        return drainOnce({ ...options, patches: patchEntries(count) });
+      };
+      return { moved: await drain(), took: await drain() };
+    },
   });
-  reportShares(report, rounds);
+  reportShares(report, 'drain', rounds);
 }
 
 /** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */
