@@ -3,6 +3,7 @@
 import type { ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
+import { isRecord } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';
 import { labelValueProblems } from '../../object/qualified-name.ts';
 import type { Translation } from '../draft.ts';
@@ -46,11 +47,13 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
   }
   const values: BackValues = { labels: new Map(), annotations: new Map() };
   for (const map of ['labels', 'annotations'] as const) {
+    const made = madeOf(view, map);
     for (const [key, raw] of input.raw[map]) {
       const spelled = translation[map].toHost(key) ?? key;
-      const found = (view.metadata[map] as Record<string, unknown>)[spelled];
+      const found = made !== undefined && Object.hasOwn(made, spelled) ? made[spelled] : undefined;
       if (raw === null) values[map].set(key, null);
       else if (pass.withheld[map].has(spelled)) values[map].set(key, entriesOf(virtual[map]).get(key) ?? null);
+      else if (made === undefined) return { kind: 'failed', failure: wrongResult(map, spelled, { going }) };
       else if (found === undefined || found === null) values[map].set(key, null);
       else if (typeof found !== 'string') return { kind: 'failed', failure: wrongResult(map, spelled, { going }) };
       else {
@@ -61,6 +64,13 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
     }
   }
   return { kind: 'reversed', values };
+}
+
+/** What a map has become, which without it holds no key; undefined when something else stands in its place. */
+function madeOf({ metadata }: { metadata?: unknown }, map: MapName): Record<string, unknown> | undefined {
+  const made = isRecord(metadata) ? metadata[map] : metadata;
+  if (made === undefined || made === null) return {};
+  return isRecord(made) ? made : undefined;
 }
 
 /** Keys that the host spells otherwise are matched by their host spelling here too: one path, one key, both ways. */
@@ -174,7 +184,7 @@ function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass
   const [, map, key] = patch.path.segments;
   const maps: MapName[] = map?.kind === 'key' ? [map.key as MapName] : ['labels', 'annotations'];
   for (const name of maps) {
-    const held = key === undefined ? Object.keys(pass.view.metadata[name] ?? {}) : keys.map(String);
+    const held = key === undefined ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
     for (const one of held) pass.withheld[name].add(one);
   }
 }
