@@ -181,8 +181,10 @@ function referBack(
 
 /** Left out, a reverse expression would let the transformed value through to the tenant: the tenant keeps its own. */
 function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass: BackPass): void {
-  const [, map, key] = patch.path.segments;
-  const maps: MapName[] = map?.kind === 'key' ? [map.key as MapName] : ['labels', 'annotations'];
+  const [top, map, key] = patch.path.segments;
+  // Nothing else than these maps goes back.
+  if (top?.kind === 'key' && top.key !== 'metadata') return;
+  const maps = (['labels', 'annotations'] as const).filter((name) => map?.kind !== 'key' || map.key === name);
   for (const name of maps) {
     const held = key === undefined ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
     for (const one of held) pass.withheld[name].add(one);

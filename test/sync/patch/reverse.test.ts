@@ -10,14 +10,18 @@ afterEach(() => opened?.stop());
 
 const virtual = projectVirtualEndpoints({
   metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels: { team: 'a' } },
-  subsets: [],
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }] }],
 });
 const host = projectHostEndpoints({
   metadata: { namespace: 'vcluster-vc', name: 'web-x-default-x-vc', uid: 'h-1', labels: { team: 'b' } },
 });
 
-async function labelsBack(path: string, reverseExpression: string, key = 'team') {
-  opened = openTestPatcher([entry({ path, reverseExpression })]);
+async function labelsBack(
+  path: string,
+  reverseExpression: string,
+  { key = 'team', onError = 'fail' }: { key?: string; onError?: 'fail' | 'skip' } = {},
+) {
+  opened = openTestPatcher([entry({ path, reverseExpression, onError })]);
   const { patcher } = opened;
   await opened.start();
   const { translation } = createRules(defaultSettings, undefined, patcher);
@@ -41,7 +45,9 @@ describe('reverse expressions of a whole map', () => {
   });
 
   it('find a key in it only where it is its own', async () => {
-    expect(await labelsBack('metadata.labels', '({ team: "x" })', 'constructor')).toEqual([['constructor', null]]);
+    expect(await labelsBack('metadata.labels', '({ team: "x" })', { key: 'constructor' })).toEqual([
+      ['constructor', null],
+    ]);
     await opened?.stop();
     expect(await labelsBack('metadata.labels', '({ team: "x" })')).toEqual([['team', 'x']]);
   });
@@ -50,4 +56,22 @@ describe('reverse expressions of a whole map', () => {
     const expression = path === '' ? '({ metadata: null })' : 'null';
     expect(await labelsBack(path, expression)).toEqual([['team', null]]);
   });
+});
+
+describe('a reverse expression that fails, and may', () => {
+  const thrown = '(() => { throw new Error("no") })()';
+
+  it.each(['metadata.labels', 'metadata.labels.team', 'metadata[*]', '[*]', ''])(
+    'keeps what the host made of the places of "%s" from the tenant',
+    async (path) => {
+      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'a']]);
+    },
+  );
+
+  it.each(['subsets', 'subsets[0].addresses[0].ip', 'metadata.annotations'])(
+    'keeps nothing else back: "%s"',
+    async (path) => {
+      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'b']]);
+    },
+  );
 });
