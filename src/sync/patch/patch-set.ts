@@ -44,8 +44,6 @@ export interface PatchSet {
   digest: string;
   /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
-  /** Those of the keys that have an owner. */
-  ownedOf(map: 'labels' | 'annotations', hostKeys: Iterable<string>): Iterable<string>;
 }
 
 export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
@@ -125,11 +123,6 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
-    *ownedOf(map, hostKeys) {
-      const { named, rest } = owners[map];
-      if (named.size === 0 && rest === undefined) return;
-      for (const key of hostKeys) if (rest !== undefined || named.has(key)) yield key;
-    },
   };
 }
 

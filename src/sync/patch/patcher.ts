@@ -125,7 +125,8 @@ export class Patcher {
       virtualObject: this.#seesVirtual ? virtualObjectOf(pass.virtual, pass.translation.kind) : null,
       groups,
     });
-    for (const [at, { patch, matches, isWhole }] of asked.entries()) {
+    for (let at = 0; at < asked.length; at++) {
+      const { patch, matches, isWhole } = asked[at] as (typeof asked)[0];
       const { results: values, errors } = results[at] as { results: unknown[]; errors: Failed['errors'] };
       const failed = this.#settle(patch, { matches, isWhole, values, errors }, pass);
       if (failed !== undefined) return failed;
@@ -241,10 +242,15 @@ export class Patcher {
       return set.ownerOf(map, hostKey) ?? wholeOwners[map].get(hostKey) ?? 'shared';
     };
     const touched = (map: 'labels' | 'annotations'): Set<string> => {
-      const hostKeys = result[map] === draft[map] ? new Set<string>() : changedKeys(draft[map], result[map]);
-      for (const key of set.ownedOf(map, draft[map].keys())) hostKeys.add(key);
-      for (const key of set.ownedOf(map, Object.keys(pass.host?.[map] ?? {}))) hostKeys.add(key);
-      return new Set([...hostKeys].flatMap((key) => translation[map].toVirtual(key) ?? []));
+      const keys = new Set<string>();
+      const add = (hostKey: string): void => {
+        const key = translation[map].toVirtual(hostKey);
+        if (key !== undefined) keys.add(key);
+      };
+      if (result[map] !== draft[map]) for (const key of changedKeys(draft[map], result[map])) add(key);
+      for (const key of draft[map].keys()) if (set.ownerOf(map, key) !== undefined) add(key);
+      for (const key of Object.keys(pass.host?.[map] ?? {})) if (set.ownerOf(map, key) !== undefined) add(key);
+      return keys;
     };
     return {
       ...draft,
