@@ -79,10 +79,9 @@ export const shortcutLimits = {
   steps: 64,
   /** Characters of every text that is looked into or made; names have 253, label values 63. */
   text: 512,
-  /**
-   * Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. Where one
-   * patch alone has more values, one request for all of them costs little each.
-   */
+  /** Values of one patch: where there are more, one request for all of them, and one memory of them, cost less of each. */
+  values: 32,
+  /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
   room: 4_096,
   /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */
   search: 16_384,

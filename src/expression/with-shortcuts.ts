@@ -65,7 +65,7 @@ class ShortcutEvaluator implements Evaluator {
       const shortcut = this.#shortcuts.get(group.expression);
       const cost = (shortcut?.steps ?? 0) * group.values.length;
       let results: unknown[] | undefined;
-      if (shortcut !== undefined && cost <= shortcutLimits.room) {
+      if (shortcut !== undefined && group.values.length <= shortcutLimits.values) {
         while (cost > this.#room) await this.#nextTurn();
         // Also where it turns out not to be known.
         this.#room -= cost;
