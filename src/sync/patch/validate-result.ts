@@ -44,8 +44,8 @@ export function problemOfResult(
   draft?: Draft,
 ): ResultProblem | undefined {
   const problem =
-    (labels === draft?.labels ? undefined : problemOfLabels(labels)) ??
-    (annotations === draft?.annotations ? undefined : problemOfAnnotations(annotations));
+    (labels === draft?.labels ? undefined : problemOfLabels(labels, draft?.labels)) ??
+    (annotations === draft?.annotations ? undefined : problemOfAnnotations(annotations, draft?.annotations));
   if (problem !== undefined) return problem;
   return payload === draft?.payload ? undefined : problemOfSubsets(payload['subsets'] ?? []);
 }
@@ -66,11 +66,14 @@ function inMetadata(map: string, problem: string): ResultProblem {
   return { place: ['metadata', map], message: `metadata.${map} ${problem}` };
 }
 
+type Texts = ReadonlyMap<string, string>;
+
 /** In words without the value, which may be a secret: what the rules of metadata say would quote it whole. */
-function problemOfLabels(labels: ReadonlyMap<string, string>): ResultProblem | undefined {
+function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem | undefined {
   const tooMuch = problemOfSize('labels', labels, maxLabelBytes);
   if (tooMuch !== undefined) return tooMuch;
   for (const [key, value] of labels) {
+    if (right?.get(key) === value) continue;
     const place = ['metadata', 'labels', key];
     const [ofKey] = labelKeyProblems(key);
     if (ofKey !== undefined)
@@ -81,10 +84,11 @@ function problemOfLabels(labels: ReadonlyMap<string, string>): ResultProblem | u
   return undefined;
 }
 
-function problemOfAnnotations(annotations: ReadonlyMap<string, string>): ResultProblem | undefined {
+function problemOfAnnotations(annotations: Texts, right: Texts | undefined): ResultProblem | undefined {
   const tooMuch = problemOfSize('annotations', annotations, maxAnnotationBytes);
   if (tooMuch !== undefined) return tooMuch;
   for (const key of annotations.keys()) {
+    if (right?.has(key)) continue;
     const [problem] = labelKeyProblems(key.toLowerCase());
     if (problem === undefined) continue;
     const message = `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
@@ -93,7 +97,7 @@ function problemOfAnnotations(annotations: ReadonlyMap<string, string>): ResultP
   return undefined;
 }
 
-function problemOfSize(map: string, texts: ReadonlyMap<string, string>, maxBytes: number): ResultProblem | undefined {
+function problemOfSize(map: string, texts: Texts, maxBytes: number): ResultProblem | undefined {
   if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, got ${texts.size}`);
   const bytes = entryBytes(texts);
   return bytes <= maxBytes ? undefined : inMetadata(map, `must have at most ${maxBytes} bytes, got ${bytes}`);
