@@ -85,6 +85,24 @@ export function readBase(text: string | undefined, agreed: Agreement | undefined
   };
 }
 
+/** Whether both say the same, without the way over their texts. */
+export function isSameBase(one: Base, other: Base): boolean {
+  return (
+    one.patchDigest === other.patchDigest &&
+    haveSameEntries(one.labels, other.labels) &&
+    haveSameEntries(one.annotations, other.annotations)
+  );
+}
+
+function haveSameEntries(one: Base['labels'], other: Base['labels']): boolean {
+  if (one.size !== other.size) return false;
+  for (const [key, { virtual, host, isPatched }] of one) {
+    const entry = other.get(key);
+    if (entry?.virtual !== virtual || entry.host !== host || entry.isPatched !== isPatched) return false;
+  }
+  return true;
+}
+
 export function joinAgreements(before: Agreement | undefined, now: Agreement): Agreement {
   if (before === undefined || before.over !== now.over) return now;
   return {

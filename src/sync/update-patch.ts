@@ -3,7 +3,16 @@
 
 import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { OwnerReference } from '../object/object.ts';
-import { type Agreement, type Base, type BaseEntry, formatBase, hashOf, parseBase, readBase } from './base.ts';
+import {
+  type Agreement,
+  type Base,
+  type BaseEntry,
+  formatBase,
+  hashOf,
+  isSameBase,
+  parseBase,
+  readBase,
+} from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
@@ -75,7 +84,8 @@ export function planUpdate(input: UpdateInput): Update {
   const ownerReferences = repairOwners(host.ownerReferences, input.owner);
   const change: HostChange = { labels, annotations, ownerReferences, payload };
   const flowsBack = merged.labels.back.size + merged.annotations.back.size > 0;
-  setBase(change, host, { labels: merged.labels.base, annotations: merged.annotations.base, ...digest(translation) });
+  const base = { labels: merged.labels.base, annotations: merged.annotations.base, ...digest(translation) };
+  if (merged.held === undefined || !isSameBase(merged.held, base)) setBase(change, host, base);
   return {
     virtual: flowsBack ? { labels: merged.labels.back, annotations: merged.annotations.back } : undefined,
     host: isEmptyChange(change) ? undefined : change,
@@ -114,7 +124,14 @@ export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolea
   return uid !== undefined && uid !== '' && uid !== virtual.uid;
 }
 
-function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerge } {
+interface Merged {
+  labels: KeyMerge;
+  annotations: KeyMerge;
+  /** The base as it stands on the host, where it is known to say all. */
+  held?: Base | undefined;
+}
+
+function mergeBoth(input: UpdateInput): Merged {
   const { host, virtual, draft, translation } = input;
   if (isNewVirtualObject(host, virtual)) {
     const base = baseOf(virtual, draft, translation);
@@ -138,6 +155,7 @@ function mergeBoth(input: UpdateInput): { labels: KeyMerge; annotations: KeyMerg
   const { observe, reversed } = input;
   const { ownerOf } = draft;
   return {
+    held: input.agreed === undefined ? base : undefined,
     labels: mergeKeys({
       ...shared,
       virtual: entriesOf(virtual.labels),
