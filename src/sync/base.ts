@@ -9,6 +9,18 @@ export interface BaseEntry {
   /** The same for the host value after patches. */
   host: string;
   isPatched: boolean;
+  /** The virtual side lacks the key, and patches made it on the host: it goes when they make it no more. */
+  isMade?: true;
+}
+
+/** What both sides hold of a key; `desired` is what patches want the host to hold. */
+export function baseEntry(
+  values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },
+  isPatched: boolean,
+): BaseEntry {
+  const { virtual, host, desired } = values;
+  const isMade = virtual === undefined && host !== undefined && host === desired;
+  return { virtual: hashOf(virtual), host: hashOf(host), isPatched, ...(isMade && { isMade }) };
 }
 
 export interface Base {
@@ -47,7 +59,10 @@ export function hashOf(value: string | undefined): string {
   return digest;
 }
 
-type PackedEntry = string | [string, string] | [string, string, 1];
+const patchedFlag = 1;
+const madeFlag = 2;
+
+type PackedEntry = string | [string, string] | [string, string, typeof patchedFlag | typeof madeFlag];
 
 export function formatBase(base: Base): string {
   return JSON.stringify({
@@ -96,9 +111,10 @@ export function isSameBase(one: Base, other: Base): boolean {
 
 function haveSameEntries(one: Base['labels'], other: Base['labels']): boolean {
   if (one.size !== other.size) return false;
-  for (const [key, { virtual, host, isPatched }] of one) {
+  for (const [key, { virtual, host, isPatched, isMade }] of one) {
     const entry = other.get(key);
-    if (entry?.virtual !== virtual || entry.host !== host || entry.isPatched !== isPatched) return false;
+    if (entry?.virtual !== virtual || entry.host !== host) return false;
+    if (entry.isPatched !== isPatched || entry.isMade !== isMade) return false;
   }
   return true;
 }
@@ -118,7 +134,8 @@ function packEntries(entries: ReadonlyMap<string, BaseEntry>): Record<string, Pa
 }
 
 function packEntry(entry: BaseEntry): PackedEntry {
-  if (entry.isPatched) return [entry.virtual, entry.host, 1];
+  if (entry.isMade) return [entry.virtual, entry.host, madeFlag];
+  if (entry.isPatched) return [entry.virtual, entry.host, patchedFlag];
   return entry.virtual === entry.host ? entry.virtual : [entry.virtual, entry.host];
 }
 
@@ -129,7 +146,8 @@ function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
   for (const [key, value] of Object.entries(packed)) {
     const [virtual, host, flag] = Array.isArray(value) ? value : [value, value, undefined];
     if (typeof virtual !== 'string' || typeof host !== 'string') return undefined;
-    entries.set(key, { virtual, host, isPatched: flag === 1 });
+    const isMade = flag === madeFlag;
+    entries.set(key, { virtual, host, isPatched: isMade || flag === patchedFlag, ...(isMade && { isMade }) });
   }
   return entries;
 }

@@ -3,7 +3,7 @@
 
 import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../object/object.ts';
-import { type Base, type BaseEntry, formatBase, hashOf } from './base.ts';
+import { type Base, type BaseEntry, baseEntry, formatBase } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
@@ -140,7 +140,7 @@ function freshEntries(
   const entries = new Map<string, BaseEntry>();
   for (const key of keys) {
     const hostValue = host.get(rules.toHost(key) as string);
-    entries.set(key, { virtual: hashOf(virtual.get(key)), host: hashOf(hostValue), isPatched: patched.has(key) });
+    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, patched.has(key)));
   }
   return entries;
 }

@@ -6,7 +6,7 @@
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
 //   no                yes            no           virtual wins for a key it has; a key only the host has stays
-import { type BaseEntry, hashOf } from './base.ts';
+import { type BaseEntry, baseEntry, hashOf } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
 export type KeyVerdict = 'same' | 'toHost' | 'toVirtual' | 'bothVirtualWins' | 'hostOnly' | 'reverted';
@@ -93,18 +93,23 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
     if (verdict === 'bothVirtualWins') merge.conflicts++;
     if (verdict === 'reverted') merge.reverted.push(hostKey);
   }
-  if (verdict === 'hostOnly' && base !== undefined) {
-    // Whatever the host does with its own keys is no change of ours to write down.
+  const isInDoubt = remembered !== undefined && isSuspect(key, remembered, input);
+  if (verdict === 'hostOnly' && base !== undefined && !isInDoubt) {
+    // Whatever the host does with its own keys is no change of ours to write down. But what is not to flow back now must
+    // not do so in the next pass either, when the patch set is no longer new.
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
   }
-  const entry = { virtual: hashOf(virtualValue), host: hashOf(finalHostValue), isPatched: input.patched.has(key) };
+  const entry = baseEntry(
+    { virtual: virtualValue, host: finalHostValue, desired: desiredValue },
+    input.patched.has(key),
+  );
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }
 
-/** A key that never flows back needs no memory unless the virtual side has it: then its removal must be noticed. */
+/** A key that never flows back needs no memory unless the virtual side or a patch has it: then its end must be noticed. */
 function belongsInBase(key: string, entry: BaseEntry, rules: KeyRules): boolean {
-  if (entry.virtual !== '') return true;
+  if (entry.virtual !== '' || entry.isMade) return true;
   return entry.host !== '' && rules.flowsBack(key);
 }
 
@@ -148,13 +153,18 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   if (desiredValue === hostValue) return 'same';
-  if (!isHostChanged) {
-    const isHostsOwn = !isVirtualChanged && virtualValue === undefined && desiredValue === undefined;
-    return isHostsOwn ? 'hostOnly' : 'toHost';
-  }
+  const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
+  // The tenant never had it: what patches made goes with them, edited or not.
+  const isLeftover = isOnHostOnly && entry?.isMade === true;
+  if (!isHostChanged) return isOnHostOnly && !isVirtualChanged && !isLeftover ? 'hostOnly' : 'toHost';
   if (isVirtualChanged) return 'bothVirtualWins';
-  const isPatchSuspect = input.isPatchSetNew && (input.patched.has(key) || entry?.isPatched === true);
-  const mayGoBack = owner === 'shared' && input.rules.flowsBack(key) && input.mayFlowBack && !isPatchSuspect;
-  if (mayGoBack) return 'toVirtual';
-  return desiredValue === undefined && virtualValue === undefined ? 'hostOnly' : 'reverted';
+  if (isLeftover) return 'reverted';
+  const isShared = owner === 'shared' && input.rules.flowsBack(key);
+  if (isShared && input.mayFlowBack && !isSuspect(key, entry, input)) return 'toVirtual';
+  return isOnHostOnly ? 'hostOnly' : 'reverted';
+}
+
+/** Whether what stands on the host may be what a patch of another set made of something. */
+function isSuspect(key: string, entry: BaseEntry | undefined, { isPatchSetNew, patched }: KeyMergeInput): boolean {
+  return isPatchSetNew && (patched.has(key) || entry?.isPatched === true);
 }

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/object/object.ts';
+import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
+import { entry } from './paper-patch.ts';
+
+let world: PaperWorld;
+afterEach(() => world.stop());
+
+const keysOf = (object: KubeObject | undefined) =>
+  Object.fromEntries(
+    Object.entries(object?.metadata.annotations ?? {}).filter(([key]) => !/vcluster.loft.sh|hostward.dev/.test(key)),
+  );
+const virtual = () => world.virtual.get('endpoints', 'default', 'web');
+
+const entries = [
+  entry({ path: 'metadata.annotations["made"]', expression: '"by us"', onMissing: 'create' }),
+  entry({ path: 'metadata.annotations', expression: '({...value, made: "by us"})' }),
+  entry({
+    path: '',
+    expression: '(value.metadata.annotations["made"] = "by us", value)',
+  }),
+];
+
+/** The daemon stops, somebody on the host does something, and it starts again without patches. */
+async function playWithoutPatches(patch: PaperOptions, meanwhile: () => void): Promise<void> {
+  world = new PaperWorld(patch);
+  putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  await world.run();
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'v', made: 'by us' });
+  await world.stop();
+  meanwhile();
+  world.options = {};
+  await world.run();
+}
+
+describe.each(entries)('a key that a patch of "$path" made', (one) => {
+  it('goes from the host when the patch goes', async () => {
+    await playWithoutPatches({ patches: [one] }, () => {});
+    expect(keysOf(world.copy('web'))).toEqual({ k: 'v' });
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('goes and never reaches the tenant, also when it was edited on the host meanwhile', async () => {
+    await playWithoutPatches({ patches: [one] }, () =>
+      edit(world.host, world.copy('web'), (draft) => {
+        draft.metadata.annotations = { ...draft.metadata.annotations, made: 'edited', theirs: 'x' };
+      }),
+    );
+    expect(keysOf(world.copy('web'))).toEqual({ k: 'v', theirs: 'x' });
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'v', theirs: 'x' });
+  });
+
+  it('is made once, and goes, also where nothing flows back', async () => {
+    const settings = { backSync: 'none' } as const;
+    world = new PaperWorld({ settings, patches: [one] });
+    putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+    await world.run();
+    await world.clock.advance(1000);
+    await world.restart();
+    expect(world.host.writes).toHaveLength(1);
+    await world.stop();
+    world.options = { settings };
+    await world.run();
+    expect(keysOf(world.copy('web'))).toEqual({ k: 'v' });
+  });
+});
+
+it('a key goes when the patch that made it makes it no more', async () => {
+  const expression =
+    '({...value.metadata.labels}).tier === "a" ? (value.metadata.annotations["made"] = "x", value) : value';
+  world = new PaperWorld({ patches: [entry({ path: '', expression })] });
+  putPair(world, 'web', '10.0.0.1', { labels: { tier: 'a' }, annotations: { k: 'v' } });
+  await world.run();
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'v', made: 'x' });
+  await world.change(() =>
+    edit(world.virtual, virtual(), (draft) => {
+      draft.metadata.labels = { tier: 'b' };
+    }),
+  );
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'v' });
+});
+
+it('what the host wrote for a reverse expression stays there, and does not reach the tenant when that has gone', async () => {
+  const patches = [entry({ path: 'metadata.annotations["made"]', reverseExpression: 'value === "" ? "x" : null' })];
+  world = new PaperWorld({ patches });
+  putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  await world.run();
+  const put = (value: string) =>
+    edit(world.host, world.copy('web'), (draft) => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, made: value };
+    });
+  await world.change(() => put('host-1'));
+  await world.stop();
+  put('host-2');
+  world.options = {};
+  await world.run();
+  await world.change(() => putPair(world, 'web', '10.0.0.2', { annotations: { k: 'w' } }));
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'w', made: 'host-2' });
+  expect(virtual()?.metadata.annotations).toEqual({ k: 'w' });
+});
