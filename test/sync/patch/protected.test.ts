@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../src/expression/path.ts';
 import { patchableFields } from '../../../src/sync/patch/open-patcher.ts';
 import { whyProtected } from '../../../src/sync/patch/protected.ts';
+import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../src/sync/words.ts';
 
 function refused(text: string) {
   const parsed = parsePath(text);
@@ -27,6 +28,41 @@ describe('a path that may not be patched', () => {
       expect(refused(path)?.fix).toBe('patch labels, annotations or the fields of the object itself');
     },
   );
+
+  it.each(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'metadata.uid', 'metadata.resourceVersion'])(
+    '%s is protected',
+    (path) => expect(refused(path)?.why).toBe(`"${path}" is protected`),
+  );
+
+  it('metadata.ownerReferences is protected, and what is in it', () => {
+    expect(refused('metadata.ownerReferences[0].uid')?.why).toBe('"metadata.ownerReferences" is protected');
+  });
+
+  it.each([
+    ...['generateName', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'],
+    ...['finalizers', 'managedFields', 'selfLink'],
+  ])('metadata.%s is not synced', (field) => {
+    expect(refused(`metadata.${field}`)?.why).toBe(`"metadata.${field}" is not synced`);
+  });
+
+  it.each([
+    ...[markerLabel, namespaceLabel].map((key) => ['labels', key] as const),
+    ...[...theSix, managedAnnotationsKey].map((key) => ['annotations', key] as const),
+    ...['vcluster.loft.sh/managed-other', 'hostward.dev/base'].flatMap((key) =>
+      (['labels', 'annotations'] as const).map((map) => [map, key] as const),
+    ),
+  ])('metadata.%s["%s"] is bookkeeping', (map, key) => {
+    expect(refused(`metadata.${map}["${key}"]`)?.why).toBe(`"${key}" is bookkeeping of the sync and protected`);
+  });
+
+  it.each([
+    ['labels', theSix[0]],
+    ['annotations', namespaceLabel],
+    ['labels', 'vcluster.loft.sh/other'],
+    ['annotations', 'hostward.dev'],
+  ])('is not that of metadata.%s["%s"], which means nothing there', (map, key) => {
+    expect(refused(`metadata.${map}["${key}"]`)).toBeUndefined();
+  });
 
   it.each(['', '[*]', 'metadata', 'metadata.labels.a', 'subsets[*].addresses[*].ip'])('is not "%s"', (path) => {
     expect(refused(path)).toBeUndefined();

@@ -1,0 +1,355 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { PatchEntry } from '../../../src/config/settings.ts';
+import { hostLabelKey } from '../../../src/object/names.ts';
+import { draftHost } from '../../../src/sync/draft.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
+import type { TraceEntry } from '../../../src/sync/patch/pass.ts';
+import { createRules } from '../../../src/sync/rules.ts';
+import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/words.ts';
+import { defaultSettings } from '../paper-sync.ts';
+import { entry, openTestPatcher } from './paper-patch.ts';
+
+let opened: OpenedPatcher | undefined;
+afterEach(() => opened?.stop());
+
+type Fields = Partial<PatchEntry> & { path: string };
+const thrown = '(() => { throw new Error("no") })()';
+
+const virtual = projectVirtualEndpoints({
+  metadata: {
+    name: 'web',
+    namespace: 'default',
+    uid: 'u-1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    labels: { team: 'a', release: 'r' },
+    annotations: { k: 'v', 'hostward.dev/pause': 'false' },
+  },
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }], ports: [{ port: 80 }] }],
+});
+const place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
+const host = projectHostEndpoints({
+  metadata: {
+    ...place,
+    uid: 'h-1',
+    labels: { team: 'h', own: 'x', [namespaceLabel]: 'default' },
+    annotations: { k: 'hk', [objectKeys.uid]: 'u-1', 'hostward.dev/base': 'b' },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'o-1' }],
+  },
+  subsets: [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 80 }] }],
+});
+const release = hostLabelKey('release', 'vc');
+
+async function begin(entries: readonly Fields[]) {
+  const trace: TraceEntry[] = [];
+  opened = openTestPatcher(entries.map(entry), (one) => trace.push(one));
+  let restored = 0;
+  opened.counts.restored = (keys) => {
+    restored += keys;
+  };
+  await opened.start();
+  const { patcher, counts } = opened;
+  const { translation } = createRules(defaultSettings, undefined, patcher);
+  return { patcher, translation, counts, trace, restored: () => restored };
+}
+
+async function forward(entries: readonly Fields[], found: typeof host | null = host) {
+  const { patcher, translation, restored } = await begin(entries);
+  const draft = draftHost(virtual, place, translation);
+  const made = await patcher.forward({ virtual, host: found ?? undefined, draft, translation });
+  if (made.kind === 'failed') return made.failure.message;
+  const { labels, annotations, payload } = made.draft;
+  const subsets = payload['subsets'] as { addresses: { ip: string }[] }[];
+  return {
+    labels: Object.fromEntries(labels),
+    annotations: Object.fromEntries(annotations),
+    ips: subsets.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)),
+    restored: restored(),
+    lapse: made.lapse?.message,
+  };
+}
+
+interface Made {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  ips: string[];
+  restored: number;
+  lapse: string | undefined;
+}
+
+const before: Made = {
+  labels: { team: 'a', [release]: 'r' },
+  annotations: { k: 'v' },
+  ips: ['10.0.0.1', '10.0.0.2'],
+  restored: 0,
+  lapse: undefined,
+};
+
+describe('a patch of a whole map', () => {
+  it.each<[path: string, expression: string, made: Partial<Made>]>([
+    ['metadata.labels', 'null', { labels: {} }],
+    ['metadata.annotations', 'undefined', { annotations: {} }],
+    ['metadata', '({ labels: null, annotations: value.annotations })', { labels: {} }],
+    ['metadata', '({ annotations: value.annotations })', { labels: {} }],
+    ['metadata.labels', '({ team: null, n: "1" })', { labels: { n: '1' } }],
+    ['subsets', 'null', { ips: [] }],
+    ['metadata.labels', '({ ...value, "hostward.dev/pause": "true" })', { restored: 1 }],
+    [
+      'metadata.annotations',
+      `({ ...value, "hostward.dev/base": "", "${objectKeys.name}": "x", "${namespaceLabel}": "x" })`,
+      { annotations: { k: 'v', [namespaceLabel]: 'x' }, restored: 2 },
+    ],
+  ])('%s: %s', async (path, expression, made) => {
+    expect(await forward([{ path, expression }])).toEqual({ ...before, ...made });
+  });
+
+  it.each([
+    ['metadata', '"x"', 'metadata must be an object, got a string'],
+    ['metadata.labels', '"x"', 'metadata.labels must be an object, got a string'],
+    ['metadata.labels', '["x"]', 'metadata.labels must be an object, got an array'],
+    ['metadata.annotations', '7', 'metadata.annotations must be an object, got a number'],
+    ['metadata.annotations', '({ k: true })', 'metadata.annotations["k"] must be a string, got a boolean'],
+    ['metadata.annotations.k', '({})', 'metadata.annotations["k"] must be a string, got an object'],
+    ['metadata.labels.team', '[]', 'metadata.labels["team"] must be a string, got an array'],
+  ])('fails the object: %s: %s', async (path, expression, message) => {
+    expect(await forward([{ path, expression }])).toBe(`patch 0 makes the object no valid Endpoints: ${message}`);
+  });
+});
+
+describe('the empty path', () => {
+  it.each<[expression: string, made: Partial<Made>]>([
+    ['null', {}],
+    ['undefined', {}],
+    ['({})', {}],
+    ['value', {}],
+    ['({ subsets: null })', { ips: [] }],
+    ['({ subsets: value.subsets.map((s) => ({ ...s, addresses: s.addresses.slice(1) })) })', { ips: ['10.0.0.2'] }],
+    ['({ apiVersion: "v2", kind: "Other" })', { restored: 2 }],
+    ['(value.metadata.name = "x", value)', { restored: 1 }],
+    ['(value.metadata.namespace = "x", value)', { restored: 1 }],
+    ['(value.metadata.uid = "x", value)', { restored: 1 }],
+    [`(value.metadata.labels["${markerLabel}"] = "x", value)`, { restored: 1 }],
+    [`(delete value.metadata.labels["${namespaceLabel}"], value)`, { restored: 1 }],
+    [`(delete value.metadata.annotations["${objectKeys.hostName}"], value)`, { restored: 1 }],
+    [
+      `(value.metadata.labels["${objectKeys.name}"] = "x", value)`,
+      { labels: { ...before.labels, [objectKeys.name]: 'x' } },
+    ],
+    [
+      `(value.metadata.annotations["${namespaceLabel}"] = "x", value)`,
+      { annotations: { k: 'v', [namespaceLabel]: 'x' } },
+    ],
+    ['(delete value.metadata.labels, value)', { labels: {}, restored: 2 }],
+    // Name, namespace, two labels and the six.
+    ['({ metadata: null })', { labels: {}, annotations: {}, restored: 10 }],
+  ])('%s', async (expression, made) => {
+    expect(await forward([{ path: '', expression }])).toEqual({ ...before, ...made });
+  });
+
+  it.each([
+    ['"x"', 'with the empty path the result must be the object, got a string'],
+    ['({ spec: {} })', 'the result has a field "spec", which this kind does not know'],
+    ['({ metadata: "x" })', 'metadata of the result must be an object, got a string'],
+  ])('fails the object: %s', async (expression, message) => {
+    expect(await forward([{ path: '', expression }])).toContain(`: ${message} (`);
+  });
+
+  it('names the map that has become something else', async () => {
+    expect(await forward([{ path: '', expression: '(value.metadata.labels = "x", value)' }])).toBe(
+      'patch 0 makes the object no valid Endpoints: metadata.labels must be an object, got a string',
+    );
+  });
+});
+
+describe('onError: keepLast', () => {
+  const ofHost = { labels: { team: 'h', own: 'x' }, annotations: { k: 'hk' }, ips: ['10.9.9.9'] };
+  it.each<[path: string, kept: (keyof typeof ofHost)[]]>([
+    ['metadata.labels', ['labels']],
+    ['metadata.annotations', ['annotations']],
+    ['metadata', ['labels', 'annotations']],
+    ['metadata[*]', ['labels', 'annotations']],
+    ['subsets', ['ips']],
+    ['subsets[*].addresses[0].ip', ['ips']],
+    ['[*]', ['labels', 'annotations', 'ips']],
+    ['', ['labels', 'annotations', 'ips']],
+  ])('at "%s" keeps what the host has of %j, and nothing else', async (path, kept) => {
+    const made = await forward([{ path, expression: thrown, onError: 'keepLast' }]);
+    const wanted = Object.fromEntries(kept.map((part) => [part, ofHost[part]]));
+    expect(made).toEqual({ ...before, ...wanted, lapse: expect.stringContaining('the host keeps its value') });
+    await opened?.stop();
+    expect(await forward([{ path, expression: thrown, onError: 'keepLast' }], null)).toContain('patch 0 failed');
+  });
+
+  it('takes a key away that the host does not have', async () => {
+    const made = await forward([{ path: `metadata.labels["${release}"]`, expression: thrown, onError: 'keepLast' }]);
+    expect(made).toMatchObject({ labels: { team: 'a' }, annotations: before.annotations });
+  });
+});
+
+describe('context', () => {
+  it.each<[object: string, seen: object]>([
+    [
+      'hostObject',
+      {
+        name: place.name,
+        namespace: place.namespace,
+        uid: 'h-1',
+        labels: host.labels,
+        annotations: { k: 'hk', [objectKeys.uid]: 'u-1' },
+        ownerReferences: host.ownerReferences,
+      },
+    ],
+    [
+      'virtualObject',
+      {
+        name: 'web',
+        namespace: 'default',
+        uid: 'u-1',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        labels: { team: 'a', release: 'r' },
+        annotations: { k: 'v' },
+      },
+    ],
+  ])('%s is the object without bookkeeping', async (object, seen) => {
+    const made = await forward([
+      { path: 'metadata.labels.team', expression: '"plain"' },
+      { path: 'metadata.annotations.k', expression: `JSON.stringify(context.${object})` },
+    ]);
+    if (typeof made === 'string') throw new Error(made);
+    const { subsets, ...rest } = JSON.parse(made.annotations['k'] ?? '');
+    expect(rest).toEqual({ apiVersion: 'v1', kind: 'Endpoints', metadata: seen });
+    expect(subsets).toHaveLength(1);
+  });
+});
+
+type Raw = Partial<Record<'labels' | 'annotations', Record<string, string | null>>>;
+
+async function back(entries: readonly Fields[], raw: Raw) {
+  const { patcher, translation, counts, trace } = await begin(entries);
+  const [labels, annotations] = [raw.labels, raw.annotations].map((map) => new Map(Object.entries(map ?? {})));
+  const made = await patcher.back({ virtual, host, translation, raw: { labels, annotations } as never });
+  const values =
+    made.kind === 'failed'
+      ? made.failure
+      : { ...Object.fromEntries(made.values.labels), ...Object.fromEntries(made.values.annotations) };
+  return { values, totals: counts.totals()[0], trace };
+}
+
+describe('the way back', () => {
+  it.each<[name: string, path: string, reverse: string, raw: Raw, values: object]>([
+    [
+      'a removed key stays removed, whatever is made of its map',
+      'metadata.annotations',
+      '({ ...value, k: "again" })',
+      { annotations: { k: null } },
+      { k: null },
+    ],
+    [
+      'a removed key is not seen',
+      'metadata.annotations',
+      '({ ...value, keys: Object.keys(value).join() })',
+      { annotations: { k: null, keys: 'x' } },
+      { k: null, keys: 'hostward.dev/pause,keys' },
+    ],
+    [
+      'a label that is called otherwise on the host has that name here',
+      `metadata.labels["${release}"]`,
+      'value + "-back"',
+      { labels: { release: 'b' } },
+      { release: 'b-back' },
+    ],
+    [
+      'so it has among the labels of the tenant',
+      'metadata.labels',
+      `({ team: value["${release}"] })`,
+      { labels: { team: 'b' } },
+      { team: 'r' },
+    ],
+    [
+      'the empty path sees the whole object',
+      '',
+      '(value.metadata.labels.team += value.subsets.length, value)',
+      { labels: { team: 'b' } },
+      { team: 'b1' },
+    ],
+    [
+      'a result null takes the key away',
+      'metadata.labels',
+      '({ team: null })',
+      { labels: { team: 'b' } },
+      { team: null },
+    ],
+    [
+      'an annotation may hold what no label could',
+      'metadata.annotations.k',
+      '"two words, " + value',
+      { annotations: { k: 'b' } },
+      { k: 'two words, b' },
+    ],
+    [
+      'a path that is not found is not applied',
+      'metadata.labels.none',
+      thrown,
+      { labels: { team: 'b' } },
+      { team: 'b' },
+    ],
+  ])('%s', async (_name, path, reverseExpression, raw, values) => {
+    expect((await back([{ path, reverseExpression }], raw)).values).toEqual(values);
+  });
+
+  it('counts and tells what it did', async () => {
+    const path = 'metadata.labels.team';
+    const { totals, trace } = await back([{ path, reverseExpression: 'value + "-x"' }], { labels: { team: 'b' } });
+    expect(totals).toEqual({ patch: 0, values: 1, changes: 1, failures: 0 });
+    expect(trace).toEqual([{ patch: 0, path, at: path, before: 'b', after: 'b-x' }]);
+  });
+
+  it('fails the object, as its policy says, and counts and tells that', async () => {
+    const path = 'metadata.labels.team';
+    const { values, totals, trace } = await back([{ path, reverseExpression: thrown }], { labels: { team: 'b' } });
+    expect(values).toMatchObject({ patch: 0, path, at: path, class: 'threw' });
+    expect(totals).toEqual({ patch: 0, values: 1, changes: 0, failures: 1 });
+    expect(trace).toMatchObject([{ patch: 0, at: path, before: 'b', after: 'b' }]);
+  });
+
+  it.each<[string, Fields[], Raw, object]>([
+    [
+      'an impossible label',
+      [{ path: 'metadata.labels.team', reverseExpression: '"two words"' }],
+      { labels: { team: 'b' } },
+      { patch: 0, path: 'metadata.labels.team', at: 'metadata.labels.team', message: /a good value for metadata/ },
+    ],
+    [
+      'no text, by the one patch that reaches it',
+      [
+        { path: 'metadata.annotations.k', reverseExpression: 'value' },
+        { path: 'metadata.labels[*]', reverseExpression: '7' },
+        { path: 'subsets', reverseExpression: 'value' },
+      ],
+      { labels: { team: 'b' } },
+      { patch: 1, path: 'metadata.labels[*]', message: /a string for metadata\.labels\["team"\]$/ },
+    ],
+    [
+      'no text, by one of several',
+      [
+        { path: 'metadata[*].team', reverseExpression: '7' },
+        { path: 'metadata.labels[*]', reverseExpression: 'value' },
+      ],
+      { labels: { team: 'b' } },
+      { patch: undefined, path: undefined, message: /a string for metadata\.labels\["team"\]$/ },
+    ],
+  ])('says who is to blame for %s', async (_name, entries, raw, { message, ...blame }: { message?: RegExp }) => {
+    const { values } = await back(entries, raw);
+    expect(values).toMatchObject({ class: 'type', message: expect.stringMatching(message as RegExp) });
+    for (const [key, value] of Object.entries(blame)) expect((values as Record<string, unknown>)[key]).toBe(value);
+  });
+
+  it.each(['fail', 'skip'] as const)('a reference to nothing we know, onError: %s', async (onError) => {
+    const path = 'metadata.annotations';
+    const reference = { kind: 'Secret', apiVersion: 'v1', namePath: 'k', kindPath: 'kind' } as never;
+    const { values, totals } = await back([{ path, reference, onError }], { annotations: { k: 'b', kind: 'Other' } });
+    if (onError === 'skip') expect(values).toEqual({ k: 'v', kind: null });
+    else expect(values).toMatchObject({ patch: 0, path, class: 'type', message: /got kind "Other"/ });
+    expect(totals?.failures).toBe(1);
+  });
+});
