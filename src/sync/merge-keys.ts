@@ -93,8 +93,7 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
     if (verdict === 'bothVirtualWins') merge.conflicts++;
     if (verdict === 'reverted') merge.reverted.push(hostKey);
   }
-  const isInDoubt = remembered !== undefined && isSuspect(key, remembered, input);
-  if (verdict === 'hostOnly' && base !== undefined && !isInDoubt) {
+  if (verdict === 'hostOnly' && base !== undefined && !isSuspect(key, remembered, input)) {
     // Whatever the host does with its own keys is no change of ours to write down. But what is not to flow back now must
     // not do so in the next pass either, when the patch set is no longer new.
     if (remembered !== undefined) merge.base.set(key, remembered);

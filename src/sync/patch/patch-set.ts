@@ -148,18 +148,28 @@ function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
   return [{ kind: 'key', key: 'metadata' }, { kind: 'key', key: map }, last];
 }
 
+/**
+ * Entries on one path belong together, in however many entries its two directions stand. A pair on a wider path does not undo
+ * what another one goes forward with: the key is the virtual side's then, or the tenant would get back what nobody reversed.
+ */
 function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
-  let hasForward = false;
-  let hasBack = false;
+  const directions = new Map<string, { forward: boolean; back: boolean }>();
   for (const patch of patches) {
-    if (!isExactly(patch.path.segments, place)) continue;
+    const { segments } = patch.path;
+    if (!isExactly(segments, place)) continue;
+    const path = JSON.stringify(segments);
+    const { forward, back } = directions.get(path) ?? { forward: false, back: false };
     const isBothWays = patch.reference !== undefined;
-    hasForward ||= patch.forward !== undefined || isBothWays || patch.isLabels;
-    hasBack ||= patch.back !== undefined || isBothWays;
+    directions.set(path, {
+      forward: forward || patch.forward !== undefined || isBothWays || patch.isLabels,
+      back: back || patch.back !== undefined || isBothWays,
+    });
   }
-  if (hasForward && hasBack) return 'shared';
-  if (hasForward) return 'virtual';
-  return hasBack ? 'host' : undefined;
+  const paths = [...directions.values()].filter(({ forward, back }) => forward || back);
+  if (paths.length === 0) return undefined;
+  const hasBackOnly = paths.some(({ forward }) => !forward);
+  if (paths.some(({ back }) => !back) && !hasBackOnly) return 'virtual';
+  return paths.some(({ forward }) => forward) ? 'shared' : 'host';
 }
 
 function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {

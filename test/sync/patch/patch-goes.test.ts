@@ -98,3 +98,43 @@ it('what the host wrote for a reverse expression stays there, and does not reach
   expect(keysOf(world.copy('web'))).toEqual({ k: 'w', made: 'host-2' });
   expect(virtual()?.metadata.annotations).toEqual({ k: 'w' });
 });
+
+it('a key that came on the host while the patches of it changed does not reach the tenant, now or at a restart', async () => {
+  const pair = (prefix: string) =>
+    entry({
+      path: 'metadata.annotations.*',
+      expression: `"${prefix}" + value`,
+      reverseExpression: `value.startsWith("${prefix}") ? value.slice(2) : value`,
+    });
+  world = new PaperWorld({ patches: [pair('p-')] });
+  putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  await world.run();
+  await world.stop();
+  edit(world.host, world.copy('web'), (draft) => {
+    draft.metadata.annotations = { ...draft.metadata.annotations, made: 'p-x' };
+  });
+  world.options = { patches: [pair('q-')] };
+  await world.run();
+  await world.restart();
+  expect(world.virtual.writes).toEqual([]);
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'q-v', made: 'p-x' });
+});
+
+it('what one entry only goes forward with is not handed back by a pair on a wider path', async () => {
+  const hidden = entry({ path: 'metadata.annotations["made"]', expression: '"secret-" + value' });
+  const pair = entry({
+    path: 'metadata.annotations.*',
+    expression: '"p-" + value',
+    reverseExpression: 'value.slice(2)',
+  });
+  world = new PaperWorld({ patches: [hidden, pair] });
+  putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v', made: 'x' } });
+  await world.run();
+  await world.change(() =>
+    edit(world.host, world.copy('web'), (draft) => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, made: 'p-secret-y', k: 'p-w' };
+    }),
+  );
+  expect(virtual()?.metadata.annotations).toEqual({ k: 'w', made: 'x' });
+  expect(keysOf(world.copy('web'))).toEqual({ k: 'p-w', made: 'p-secret-x' });
+});
