@@ -58,6 +58,7 @@ class Inspector {
   readonly #roots = new Map<AnyNode, AnyNode>();
   #nodes = 0;
   #isTooDeep = false;
+  #isTooLarge = false;
 
   constructor(source: string) {
     this.#source = source;
@@ -77,7 +78,9 @@ class Inspector {
 
   visit(node: AnyNode, scope: Scope, depth: number): void {
     this.#nodes++;
-    if (this.#nodes === expressionLimits.maxNodes + 1) {
+    // Not "one more than": callees and chains are counted elsewhere, and what is behind the limit is not looked at.
+    if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
+      this.#isTooLarge = true;
       this.#refuse(
         node,
         `expression has more than ${expressionLimits.maxNodes} parts`,
