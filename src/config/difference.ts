@@ -1,5 +1,6 @@
 // What a new configuration changes, and which of it a running daemon cannot take over.
 import { isDeepStrictEqual } from 'node:util';
+import { isRecord } from '../object/json.ts';
 import type { Settings } from './settings.ts';
 import { settingsTable } from './table.ts';
 
@@ -10,9 +11,12 @@ export interface SettingChange {
   needsRestart: boolean;
 }
 
+/** Enough to see which file was edited. */
+const namedLimit = 10;
+
 export function settingChanges(before: Settings, after: Settings): SettingChange[] {
   const fields = Object.keys(after) as (keyof Settings)[];
-  return fields
+  const changes = fields
     .filter((field) => !isDeepStrictEqual(before[field], after[field]))
     .map((field) => {
       const rows = settingsTable.filter((row) => row.field === field);
@@ -20,4 +24,22 @@ export function settingChanges(before: Settings, after: Settings): SettingChange
       const paths = rows.map((row) => row.path).filter((path) => !path.includes('[]'));
       return { field, paths, needsRestart: rows.some((row) => row.change === 'restart') };
     });
+  const named = changes.flatMap(({ paths }) => paths);
+  return changes.map((change) => {
+    if (change.field !== 'vcluster') return change;
+    // All that expressions may read: what is a setting of ours besides has been named already.
+    const paths = differingPaths(before.vcluster, after.vcluster).filter((path) => !isNamed(path, named));
+    return { ...change, paths: paths.slice(0, namedLimit) };
+  });
+}
+
+function isNamed(path: string, named: readonly string[]): boolean {
+  return named.some((one) => one === path || path.startsWith(`${one}.`));
+}
+
+function differingPaths(before: unknown, after: unknown, path = ''): string[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (!isRecord(before) || !isRecord(after)) return [path];
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].flatMap((key) => differingPaths(before[key], after[key], path === '' ? key : `${path}.${key}`));
 }

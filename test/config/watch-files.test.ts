@@ -78,8 +78,21 @@ describe('watchConfiguration()', () => {
     const patched = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.a, expression: value}]}}}';
     expect(settingChanges(settings('hostward: {}'), settings(patched)).map(({ paths }) => paths)).toEqual([
       ['sync.toHost.endpoints.patches'],
-      expect.anything(),
+      [],
     ]);
+  });
+
+  it('names what changed for expressions and references only, by its path and without its value', () => {
+    const settings = (yaml: string) => {
+      const loaded = loadConfiguration({ files: [{ name: 'v.yaml', text: yaml }], environment: named });
+      if (loaded.kind === 'faults') throw new Error(JSON.stringify(loaded.faults));
+      return loaded.settings;
+    };
+    const changed = (yaml: string) => settingChanges(settings('telemetry: {a: 1}'), settings(yaml));
+    const off = changed('{telemetry: {a: 1}, sync: {toHost: {secrets: {enabled: false}}}}');
+    expect(off.flatMap(({ paths }) => paths)).toEqual(['sync.toHost.secrets.enabled']);
+    const other = changed('{telemetry: {a: 2}, hostward: {backSync: none}, sleepMode: {enabled: true}}');
+    expect(other.flatMap(({ paths }) => paths).sort()).toEqual(['hostward.backSync', 'sleepMode', 'telemetry.a']);
   });
 
   it('waits until a file that is being written stays the same', async () => {
