@@ -13,6 +13,21 @@ export interface BaseEntry {
   isMade?: true;
 }
 
+/**
+ * In the base, the name of a key that patches made and that crosses in neither direction: no key begins so, and the tenant may
+ * have another one that the host spells differently.
+ */
+export function uncrossedName(hostKey: string): string {
+  return `${uncrossedMark}${hostKey}`;
+}
+
+/** The host key behind such a name; undefined for any other. */
+export function uncrossedKey(name: string): string | undefined {
+  return name.startsWith(uncrossedMark) ? name.slice(uncrossedMark.length) : undefined;
+}
+
+const uncrossedMark = '=';
+
 /** What both sides hold of a key; `desired` is what patches want the host to hold. */
 export function baseEntry(
   values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },

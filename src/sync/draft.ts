@@ -3,7 +3,7 @@
 
 import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../object/object.ts';
-import { type Base, type BaseEntry, baseEntry, formatBase } from './base.ts';
+import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
@@ -133,11 +133,12 @@ function freshEntries(
   patched: ReadonlySet<string>,
 ): Map<string, BaseEntry> {
   const keys = new Set([...virtual.keys()].filter((key) => rules.toHost(key) !== undefined));
-  for (const hostKey of host.keys()) {
+  const entries = new Map<string, BaseEntry>();
+  for (const [hostKey, value] of host) {
     const key = rules.toVirtual(hostKey);
     if (key !== undefined) keys.add(key);
+    else entries.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: value, desired: value }, true));
   }
-  const entries = new Map<string, BaseEntry>();
   for (const key of keys) {
     const hostValue = host.get(rules.toHost(key) as string);
     entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, patched.has(key)));

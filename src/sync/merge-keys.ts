@@ -6,7 +6,7 @@
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
 //   no                yes            no           virtual wins for a key it has; a key only the host has stays
-import { type BaseEntry, baseEntry, hashOf } from './base.ts';
+import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
 export type KeyVerdict = 'same' | 'toHost' | 'toVirtual' | 'bothVirtualWins' | 'hostOnly' | 'reverted';
@@ -54,7 +54,23 @@ export type KeyOwner = 'shared' | 'virtual' | 'host';
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
   const merge: KeyMerge = { host: new Map(), back: new Map(), base: new Map(), conflicts: 0, reverted: [] };
   for (const key of flowingKeys(input)) mergeKey(key, input, merge);
+  mergeUncrossed(input, merge);
   return merge;
+}
+
+/** Keys that patches made on the host where the rules let none cross: there they are as the patches say, and end with them. */
+function mergeUncrossed({ desired, host, base, rules }: KeyMergeInput, merge: KeyMerge): void {
+  const hostKeys = new Set([...desired.keys()].filter((hostKey) => rules.toVirtual(hostKey) === undefined));
+  for (const name of base?.keys() ?? []) {
+    const hostKey = uncrossedKey(name);
+    if (hostKey !== undefined && rules.toVirtual(hostKey) === undefined) hostKeys.add(hostKey);
+  }
+  for (const hostKey of hostKeys) {
+    const wanted = desired.get(hostKey);
+    if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
+    if (wanted === undefined) continue;
+    merge.base.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: wanted, desired: wanted }, true));
+  }
 }
 
 /** Everything either side or the base knows and the rules let through, in virtual spelling. */
@@ -66,7 +82,8 @@ function flowingKeys(input: KeyMergeInput): Set<string> {
     const key = rules.toVirtual(hostKey);
     if (key !== undefined) keys.add(key);
   }
-  for (const key of input.base?.keys() ?? []) if (rules.toHost(key) !== undefined) keys.add(key);
+  for (const key of input.base?.keys() ?? [])
+    if (uncrossedKey(key) === undefined && rules.toHost(key) !== undefined) keys.add(key);
   return keys;
 }
 

@@ -138,3 +138,42 @@ it('what one entry only goes forward with is not handed back by a pair on a wide
   expect(virtual()?.metadata.annotations).toEqual({ k: 'w', made: 'x' });
   expect(keysOf(world.copy('web'))).toEqual({ k: 'p-w', made: 'p-secret-x' });
 });
+
+describe.each([
+  ['annotations', 'internal-x'],
+  ['labels', 'release'],
+] as const)('a key of %s that does not cross, "%s", made by a patch', (map, key) => {
+  const settings = { exclude: { labels: [], annotations: ['internal-*'] } };
+  const made = entry({ path: `metadata.${map}["${key}"]`, onMissing: 'create', expression: '"made"' });
+  const onHost = () => world.copy('web')?.metadata[map]?.[key];
+  const put = (value: string | undefined) =>
+    edit(world.host, world.copy('web'), (draft) => {
+      const { [key]: _old, ...rest } = draft.metadata[map] ?? {};
+      draft.metadata[map] = value === undefined ? rest : { ...rest, [key]: value };
+    });
+
+  it('is as the patch says on create and on update alike, and goes with the patch', async () => {
+    world = new PaperWorld({ settings });
+    putPair(world, 'web', '10.0.0.1', { [map]: { [key]: 'theirs' } });
+    await world.run();
+    await world.stop();
+    world.options = { settings, patches: [made] };
+    await world.run();
+    expect(onHost()).toBe('made');
+    await world.change(() => put('edited'));
+    expect(onHost()).toBe('made');
+    await world.change(() => put(undefined));
+    expect(onHost()).toBe('made');
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    expect(onHost()).toBe('made');
+    const writes = world.host.writes.length;
+    await world.restart();
+    expect(world.host.writes).toHaveLength(writes);
+    await world.stop();
+    world.options = { settings };
+    await world.run();
+    expect(onHost()).toBeUndefined();
+    expect(virtual()?.metadata[map]).toEqual({ [key]: 'theirs' });
+    expect(world.virtual.writes).toEqual([]);
+  });
+});
