@@ -38,8 +38,12 @@ export function redacted(value: unknown): string {
   if (value === null || value === undefined) return 'missing';
   if (typeof value === 'string')
     return value.length < shownFrom
-      ? `a text of ${value.length} characters`
-      : `a text of ${value.length} characters, "${value.slice(0, shownLength)}…"`;
+      ? `a text of ${lengthOf(value)}`
+      : `a text of ${lengthOf(value)}, "${value.slice(0, shownLength)}…"`;
   if (typeof value === 'number' || typeof value === 'boolean') return `a ${typeof value}`;
   return Array.isArray(value) ? `a list of ${value.length}` : `an object of ${Object.keys(value).length} keys`;
+}
+
+function lengthOf({ length }: string): string {
+  return `${length} ${length === 1 ? 'character' : 'characters'}`;
 }
