@@ -54,7 +54,9 @@ function hasWritten({ patch, matches, values, before }: PatchWrite, steps: reado
     const [key, written] = [String(matches.keys[at]), values?.[at]];
     if (values !== undefined && written === matches.values[at] && patch.path.segments.length > 2) return false;
     if (isOfText(patch, place) && key === String(place[2]) && written === steps[2]?.value) return true;
-    return steps.some((step) => step.parent === parent && (step.key === key || isSame(step.value, written)));
+    // Elements of arrays may have moved since, and another may stand where one was taken out.
+    const mayHaveMoved = Array.isArray(parent) && values !== undefined;
+    return steps.some((step) => step.parent === parent && (mayHaveMoved ? step.value === written : step.key === key));
   });
 }
 
@@ -68,11 +70,6 @@ function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: Place
 function wroteTopLevel(result: unknown, key: string, [root]: readonly Step[]): boolean {
   if (root === undefined || root.key !== key || typeof result !== 'object' || result === null) return false;
   return key === 'metadata' || (result as Record<string, unknown>)[key] === root.value;
-}
-
-/** Elements of arrays may have moved since. */
-function isSame(found: unknown, written: unknown): boolean {
-  return typeof written === 'object' && written !== null && found === written;
 }
 
 function knownBefore(before: Texts | undefined, [root, map, key]: Place): { value: unknown } | undefined {

@@ -186,6 +186,73 @@ describe('onError: keepLast', () => {
   });
 });
 
+describe('of a result that is no valid object', () => {
+  const bad = '"two words"';
+  const ip = (index: number | '*') => `subsets[*].addresses[${index}].ip`;
+  it.each<[name: string, blamed: number, ...[path: string, expression: string][]]>([
+    ['the last to write there', 1, ['metadata.labels.team', '"ok"'], ['metadata.labels.team', bad]],
+    ['the one that wrote there, not its neighbour', 0, ['metadata.labels.team', bad], ['metadata.annotations.k', bad]],
+    ['the one that made the map', 0, ['metadata.labels', `({ team: ${bad} })`], ['metadata.annotations', 'value']],
+    ['not the map that let it through', 0, ['metadata.labels.team', bad], ['metadata.labels', '({ ...value })']],
+    ['nor the metadata', 0, ['metadata.labels.team', bad], ['metadata', '({ ...value })']],
+    ['nor the object', 0, ['metadata.labels.team', bad], ['', '(value.metadata.annotations.k = "y", value)']],
+    ['a wildcard that wrote it', 0, ['metadata[*].team', bad], ['metadata.labels', '({ ...value })']],
+    [
+      'the object that wrote it',
+      0,
+      ['', `(value.metadata.labels.team = ${bad}, value)`],
+      ['metadata.annotations.k', '"x"'],
+    ],
+    ['what made an address none', 0, ['subsets[*].addresses[0]', '"x"'], ['metadata.annotations.k', '"x"']],
+    ['what took an address away', 0, [ip(0), 'null'], ['metadata.annotations.k', '"x"']],
+    ['not the same text of another key', 0, ['metadata.labels.team', bad], [`metadata.labels["${release}"]`, bad]],
+    ['the one address', 1, [ip('*'), 'value'], [ip(1), '"bad"']],
+    ['the one address, not the other', 0, [ip(1), '"bad"'], [ip(0), '"10.0.0.9"']],
+    ['not what passed it on as it was', 0, [ip(1), '"bad"'], ['', '(value.metadata.annotations.k = "y", value)']],
+    [
+      'one that has moved since',
+      0,
+      ['subsets[*].addresses[1]', '({ ip: "bad" })'],
+      ['subsets[*].addresses[0]', 'null'],
+    ],
+  ])('blames %s', async (_name, blamed, ...patches) => {
+    const entries = patches.map(([path, expression]) => ({ path, expression }));
+    expect(await forward(entries)).toContain(`patch ${blamed} makes the object no valid Endpoints: `);
+  });
+
+  it('blames all where several made it too large', async () => {
+    const expression = '"x".repeat(150000)';
+    const paths = ['metadata.annotations.k', 'metadata.annotations.n'];
+    const entries = paths.map((path) => ({ path, expression, onMissing: 'create' as const }));
+    expect(await forward(entries)).toContain('after all patches the object is no valid Endpoints: ');
+  });
+
+  it('does what the policy of the one to blame says, and runs the others', async () => {
+    const other: Fields = { path: 'metadata.annotations.k', expression: '"x"' };
+    const wrong = (onError: 'skip' | 'keepLast'): Fields => ({
+      path: 'metadata.labels.team',
+      expression: bad,
+      onError,
+    });
+    const made = { ...before, annotations: { k: 'x' } };
+    expect(await forward([wrong('skip'), other])).toEqual({
+      ...made,
+      lapse: expect.stringContaining('the value is left as it is'),
+    });
+    await opened?.stop();
+    expect(await forward([other, wrong('keepLast')])).toEqual({
+      ...made,
+      labels: { ...before.labels, team: 'h' },
+      lapse: expect.stringContaining('the host keeps its value'),
+    });
+    await opened?.stop();
+    const address: Fields = { path: ip(0), expression: '"bad"', onError: 'skip' };
+    expect(await forward([wrong('skip'), address, other])).toEqual({ ...made, lapse: expect.any(String) });
+    await opened?.stop();
+    expect(await forward([wrong('skip'), { ...address, onError: 'fail' }])).toContain('patch 1 makes the object');
+  });
+});
+
 describe('context', () => {
   it.each<[object: string, seen: object]>([
     [
