@@ -116,6 +116,39 @@ describe('a patch of a whole map', () => {
   });
 });
 
+describe('keys that a patch of a whole map changed', () => {
+  it.each([
+    [undefined, 'virtual'],
+    ['value', 'shared'],
+  ])('belong, with the reverse expression %s, to: %s', async (reverseExpression, owner) => {
+    const expression = '({ team: value.team, added: "1" })';
+    const { patcher, translation } = await begin([
+      { path: 'metadata.labels', expression, ...(reverseExpression && { reverseExpression }) },
+    ]);
+    const draft = draftHost(virtual, place, translation);
+    const made = await patcher.forward({ virtual, host, draft, translation });
+    if (made.kind === 'failed') throw new Error(made.failure.message);
+    expect([...made.draft.patchedLabels].sort()).toEqual(['added', 'release']);
+    expect(['added', 'release', 'team'].map((key) => made.draft.ownerOf?.('labels', key))).toEqual([
+      owner,
+      owner,
+      'shared',
+    ]);
+  });
+});
+
+describe('a patch that throws', () => {
+  it('is counted and told', async () => {
+    const path = 'metadata.labels.team';
+    const { patcher, translation, counts, trace } = await begin([{ path, expression: thrown }]);
+    const draft = draftHost(virtual, place, translation);
+    const made = await patcher.forward({ virtual, host, draft, translation });
+    expect(made.kind === 'failed' && made.failure).toMatchObject({ patch: 0, path, at: path, class: 'threw' });
+    expect(counts.totals()[0]).toMatchObject({ values: 1, changes: 0, failures: 1 });
+    expect(trace).toMatchObject([{ patch: 0, at: path, before: 'a', after: 'a' }]);
+  });
+});
+
 describe('the empty path', () => {
   it.each<[expression: string, made: Partial<Made>]>([
     ['null', {}],
