@@ -32,7 +32,7 @@ export function createRules(settings: RuleSettings, mapping: NamespaceMapping | 
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),
-      patchDigest: patcher?.set.digest ?? '',
+      patchDigest: patcher?.digest ?? '',
     },
     policy: createAddressPolicy(settings.addressPolicy),
     patcher,

@@ -29,6 +29,8 @@ export interface PaperOptions {
   patches?: readonly PatchEntry[];
   /** Where their expressions run. */
   openSandbox?: OpenPatcherOptions['openSandbox'];
+  /** What they see as context.vcluster.config. */
+  vcluster?: Record<string, unknown>;
 }
 
 /** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
@@ -87,10 +89,11 @@ export class PaperWorld {
   }
 
   #openPatcher(patches: readonly PatchEntry[]): OpenedPatcher {
-    const { openSandbox } = this.options;
+    const { openSandbox, vcluster } = this.options;
     return openTestPatcher(patches, undefined, {
       clock: this.clock,
       ...(openSandbox && { openSandbox, sandbox: 'always' }),
+      ...(vcluster && { vcluster }),
     });
   }
 

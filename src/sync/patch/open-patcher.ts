@@ -13,7 +13,7 @@ import { ReferenceNames, type ReferenceResolver } from '../references/names.ts';
 import { hostDnsSource } from './host-dns.ts';
 import type { PatcherOptions, Trace } from './pass.ts';
 import { createPatchCounts, type PatchCounts } from './patch-metrics.ts';
-import type { PatchSet } from './patch-set.ts';
+import { digestWith, type PatchSet } from './patch-set.ts';
 import { Patcher } from './patcher.ts';
 
 /** Top-level fields of the kind that patches may touch beside metadata. */
@@ -63,6 +63,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   );
   const patcher = new Patcher({
     set,
+    digest: digestWith(set, vcluster),
     evaluator,
     payloadFields: patchableFields,
     counts,

@@ -22,6 +22,8 @@ export interface ForwardInput {
 
 export interface PatcherOptions {
   set: PatchSet;
+  /** That of the set unless given. */
+  digest?: string;
   evaluator: Evaluator;
   payloadFields: readonly string[];
   counts: PatchCounts;

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../config/settings.ts';
 import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
+import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use.ts';
 import { type CompiledPath, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -177,6 +178,18 @@ function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean
   return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
 }
 
+/** An expression that reads another value of the configuration is another expression. */
+export function digestWith({ digest, expressions }: PatchSet, vcluster: unknown): string {
+  const use = emptyUse();
+  for (const { context } of expressions) mergeUse(use, useOf(context, 'vcluster') ?? emptyUse());
+  if (!use.isWhole && use.keys.size === 0) return digest;
+  return shortHash([digest, project(vcluster, use)]);
+}
+
+function shortHash(said: unknown): string {
+  return createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 8);
+}
+
 function digestOf(patches: readonly CompiledPatch[]): string {
   const said = patches.map(({ entry }) => [
     entry.path,
@@ -187,5 +200,5 @@ function digestOf(patches: readonly CompiledPatch[]): string {
     entry.onMissing,
     entry.onError,
   ]);
-  return createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 8);
+  return shortHash(said);
 }

@@ -35,6 +35,8 @@ export type Patched =
 
 export class Patcher {
   readonly set: PatchSet;
+  /** Of all that results hang on beside the objects. */
+  readonly digest: string;
   readonly #options: PatcherOptions;
   /** Patches that change something forward, by the call of the sandbox that they share. */
   readonly #runs: readonly (readonly CompiledPatch[])[];
@@ -45,6 +47,7 @@ export class Patcher {
   constructor(options: PatcherOptions) {
     const { patches } = options.set;
     this.set = options.set;
+    this.digest = options.digest ?? options.set.digest;
     this.#options = options;
     this.#runs = runsOf(
       patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels),

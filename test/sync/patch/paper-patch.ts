@@ -11,6 +11,8 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
 export type TestPatcherOptions = Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> & {
   /** For tests of what the sandbox does. */
   sandbox?: 'needed' | 'always';
+  /** context.vcluster.config. */
+  vcluster?: Record<string, unknown>;
 };
 
 /** A patcher with the same harness as the daemon's, inside this process. */
@@ -21,6 +23,7 @@ export function openTestPatcher(
     openSandbox = (setup) => new InProcessSandbox(setup),
     clock = new VirtualClock(),
     sandbox = 'needed',
+    vcluster = { sync: { toHost: { endpoints: { enabled: true } } } },
   }: TestPatcherOptions = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
@@ -32,7 +35,7 @@ export function openTestPatcher(
     settings: {
       virtualClusterName: 'vc',
       hostNamespace: 'vcluster-vc',
-      vcluster: { sync: { toHost: { endpoints: { enabled: true } } } },
+      vcluster,
       sandbox,
     },
     set: compiled.set,

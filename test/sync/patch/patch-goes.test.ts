@@ -177,3 +177,37 @@ describe.each([
     expect(world.virtual.writes).toEqual([]);
   });
 });
+
+describe('a pair that reads the configuration', () => {
+  const prefix = 'context.vcluster.config.prefix';
+  const pair = entry({
+    path: 'metadata.annotations["k"]',
+    expression: `${prefix} + value`,
+    reverseExpression: `value.startsWith(${prefix}) ? value.slice(${prefix}.length) : value`,
+  });
+
+  it('gives the tenant nothing of the value before, when that changes while the host is edited', async () => {
+    world = new PaperWorld({ patches: [pair], vcluster: { prefix: 'a-' } });
+    putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+    await world.run();
+    expect(keysOf(world.copy('web'))).toEqual({ k: 'a-v' });
+    await world.stop();
+    edit(world.host, world.copy('web'), (draft) => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, k: 'a-edited' };
+    });
+    world.options = { ...world.options, vcluster: { prefix: 'b-' } };
+    await world.run();
+    expect(keysOf(world.copy('web'))).toEqual({ k: 'b-v' });
+    expect(virtual()?.metadata.annotations).toEqual({ k: 'v' });
+  });
+
+  it('is the same where another value changes, which it does not read', async () => {
+    world = new PaperWorld({ patches: [pair], vcluster: { prefix: 'a-', other: 1 } });
+    putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+    await world.run();
+    await world.stop();
+    world.options = { ...world.options, vcluster: { prefix: 'a-', other: 2 } };
+    await world.run();
+    expect(world.host.writes).toHaveLength(1);
+  });
+});
