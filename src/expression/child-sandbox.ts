@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 import { childArguments } from './child-program.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
-import { sandboxLimits } from './limits.ts';
+import { realmLimits, sandboxLimits } from './limits.ts';
 import { RequestBook } from './request-book.ts';
 import { residentMbOf } from './resident-memory.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
@@ -318,7 +318,7 @@ function outcomeOf(frame: Frame): SandboxOutcome {
     case 'run':
     case 'ready':
     case 'broken':
-      return { kind: 'crash', message: frame.text };
+      return { kind: 'crash', message: frame.text.slice(0, realmLimits.message) };
     default:
       return frame.kind satisfies never;
   }

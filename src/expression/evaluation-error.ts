@@ -33,7 +33,7 @@ export function plainMessage(message: string, value: unknown, source = ''): stri
     .replace(/^(number|boolean) \S+ (is not iterable)/, '$1 $2')
     .replace(' (cannot read property Symbol(Symbol.iterator))', '')
     // The guards of the rewritten code are no concern of whoever wrote the expression.
-    .replace(/\$\$w?key\(\.\.\.\)/g, '…')
+    .replace(/\$\$(?:w?key\(\.\.\.\)|e\b)/g, '…')
     .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
   if (plain === '') return 'threw without a readable message';

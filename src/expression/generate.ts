@@ -1,10 +1,11 @@
 // Prints the tree of an expression as code again. What runs is this and never the text, so a text that two parsers read
-// differently can do no harm. On the way +, templates, computed keys and spreads become calls of guards in the sandbox,
-// because no wrapper around a builtin could bound those. Only nodes that the inspection lets pass can be printed.
+// differently can do no harm. On the way +, templates, computed keys, spreads and what is caught go through guards in the
+// sandbox, because no wrapper around a builtin could bound those. Only nodes that the inspection lets pass can be printed.
 import type {
   AnyNode,
   AssignmentExpression,
   BlockStatement,
+  CatchClause,
   Expression,
   MemberExpression,
   Pattern,
@@ -327,9 +328,15 @@ function switchCase(node: SwitchCase): string {
 
 function attempt(node: TryStatement): string {
   const { handler, finalizer } = node;
-  const param = handler?.param ? `(${pattern(handler.param)})` : '';
-  const caught = handler ? `catch${param}${block(handler.body)}` : '';
-  return `try${block(node.block)}${caught}${finalizer ? `finally${block(finalizer)}` : ''}`;
+  return `try${block(node.block)}${handler ? caught(handler) : ''}${finalizer ? `finally${block(finalizer)}` : ''}`;
+}
+
+/** What V8 throws can quote more text than any text may have, so it is looked at before the expression gets hold of it. */
+function caught({ param, body }: CatchClause): string {
+  if (!param) return `catch${block(body)}`;
+  // A plain name may be declared again by a var below, which a let would not stand.
+  if (param.type === 'Identifier') return `catch(${param.name}){$$caught(${param.name});${block(body)}}`;
+  return `catch($$e){$$caught($$e);let ${pattern(param)}=$$e;${block(body)}}`;
 }
 
 function declaration(node: VariableDeclaration): string {

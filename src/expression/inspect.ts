@@ -77,8 +77,12 @@ class Inspector {
   }
 
   visit(node: AnyNode, scope: Scope, depth: number): void {
+    if (this.#isWithin(node, depth)) this.#special(node, scope, depth);
+  }
+
+  /** Counts one part. What is behind a limit is not looked at, so whoever counts must ask, and is told at least once. */
+  #isWithin(node: AnyNode, depth: number): boolean {
     this.#nodes++;
-    // Not "one more than": callees and chains are counted elsewhere, and what is behind the limit is not looked at.
     if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
       this.#isTooLarge = true;
       this.#refuse(
@@ -95,8 +99,7 @@ class Inspector {
         'split it into several patches',
       );
     }
-    if (this.#nodes > expressionLimits.maxNodes || depth > expressionLimits.maxNesting) return;
-    this.#special(node, scope, depth);
+    return this.#nodes <= expressionLimits.maxNodes && depth <= expressionLimits.maxNesting;
   }
 
   #children(node: AnyNode, scope: Scope, depth: number): void {
@@ -270,10 +273,9 @@ class Inspector {
       this.#chain(node.expression, scope, depth);
       return;
     }
-    if (node.type !== 'MemberExpression') return;
-    this.#nodes++;
+    if (node.type !== 'MemberExpression' || !this.#isWithin(node, depth)) return;
     this.#key(node, scope, depth);
-    this.#chain(node.object, scope, depth);
+    this.#chain(node.object, scope, depth + spineStep);
   }
 
   #key(node: MemberExpression, scope: Scope, depth: number): void {
@@ -292,8 +294,7 @@ class Inspector {
       this.#children(node, scope, depth);
       return;
     }
-    this.#nodes++;
-    this.#member(callee, scope, depth, true);
+    if (this.#isWithin(callee, depth)) this.#member(callee, scope, depth, true);
     for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
   }
 

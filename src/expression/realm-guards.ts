@@ -69,6 +69,10 @@ const guards = {
     }
     return key;
   },
+  // V8 quotes texts in its messages, of some operations two: caught over and over, they would double each time.
+  $$caught(thrown) {
+    if (typeof thrown === 'object' && thrown !== null && typeof thrown.message === 'string') capped(thrown.message);
+  },
   $$turn() {},
   $$rest: restSymbol,
   $$list: listSymbol,

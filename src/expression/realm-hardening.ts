@@ -46,6 +46,7 @@ put(Math, mathStatics);
 put(String, textStatics);
 for (const [name, methods] of [
   ['Array', arrayMethods], ['String', textMethods], ['Date', dateMethods], ['Map', mapMethods], ['Set', setMethods],
+  ['RegExp', patternMethods], ['Error', errorMethods],
 ]) put(globals[name].prototype, methods);
 put(Function.prototype, functionMethods);
 put(globals, functionsOfRealm);

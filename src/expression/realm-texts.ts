@@ -181,6 +181,14 @@ const textMethods = {
   },
 };
 
+// Both put together what any object says that it is; a few turns would make hundreds of megabytes of a text.
+const toTextOf = (prototype) => {
+  const native = prototype.toString;
+  return { toString() { return capped(apply(native, this, [])); } };
+};
+const patternMethods = toTextOf(RegExpPrototype);
+const errorMethods = toTextOf(AnyFault.prototype);
+
 function BoundedRegExp(pattern, flags) {
   return makeRegExp(pattern, flags);
 }

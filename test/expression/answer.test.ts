@@ -66,7 +66,9 @@ describe('an answer of the sandbox', () => {
     ['a fault without words', [fault(0, 'threw', null)]],
     ['a fault at no number', [fault(0, 'threw', 'm', '1')]],
     ['a fault between characters', [fault(0, 'threw', 'm', 0.5)]],
+    ['a fault in too many words', [fault(0, 'threw', 'm'.repeat(201))]],
     ['words for all values, and a result', [[[0], ['a'], 'm']]],
+    ['too many words for all values', [[[], [], 'm'.repeat(201)]]],
     ['words for all values, and no lists', [[0, [], 'm']]],
   ])('is none with %s', (_name, answer) => {
     expect(read(answer)).toBeUndefined();

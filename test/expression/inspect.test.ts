@@ -113,6 +113,9 @@ describe('the size of an expression', () => {
       ),
     ).toEqual([]);
     expect(messagesOf(`value${'.a'.repeat(maxNesting * 9)}`)).not.toEqual([]);
+    expect(messagesOf(`context${'.a'.repeat(maxNesting * 4)}`)).toEqual([]);
+    expect(messagesOf(`context${'.a'.repeat(maxNesting * 9)}`)).not.toEqual([]);
+    expect(messagesOf(`context${'.a'.repeat(maxNesting * 9)}()`)).not.toEqual([]);
   });
 
   it('has so many parts and no more, of whatever kind, and is told once', () => {
