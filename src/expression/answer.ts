@@ -39,7 +39,7 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
   if (!Array.isArray(part) || part.length !== 3) return undefined;
   const [changed, results, faults] = part as unknown[];
   if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
-  if (!Array.isArray(results) || !Array.isArray(faults)) return undefined;
+  if (!Array.isArray(results) || !Array.isArray(faults) || results.some(isTooDeep)) return undefined;
   if (changed === 0 ? results.length !== size : !areIndexes(changed, size) || changed.length !== results.length) {
     return undefined;
   }
@@ -58,6 +58,21 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
 /** Longer ones the realm does not write, and taking the secrets out of megabytes would keep everybody waiting. */
 function isMessage(said: unknown): said is string {
   return typeof said === 'string' && said.length <= realmLimits.message;
+}
+
+/** Deeper ones the realm does not make, and whoever walks a result would run out of stack. */
+function isTooDeep(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null) return false;
+  let level: object[] = [result];
+  for (let depth = 0; depth <= realmLimits.resultDepth; depth++) {
+    if (level.length === 0) return false;
+    level = level.flatMap((part) => objectsIn(Object.values(part)));
+  }
+  return level.length > 0;
+}
+
+function objectsIn(parts: readonly unknown[]): object[] {
+  return parts.filter((part): part is object => typeof part === 'object' && part !== null);
 }
 
 function areEmpty(...lists: unknown[]): boolean {

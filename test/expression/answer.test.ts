@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readAnswers } from '../../src/expression/answer.ts';
+import { realmLimits } from '../../src/expression/limits.ts';
 
 /** Asked about one group of two values. */
 const read = (answer: unknown) => readAnswers(JSON.stringify(answer), [2]);
@@ -27,6 +28,14 @@ describe('an answer of the sandbox', () => {
     expect(read([[[], [], 'm']])).toEqual([
       { changed: [], results: [], faults: [0, 1].map((at) => ({ at, ...said })) },
     ]);
+  });
+
+  it('may hold results as deep as the realm makes them, and none that are deeper', () => {
+    const nested = (levels: number) => `${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`;
+    const answer = (levels: number) => readAnswers(`[[[1],[${nested(levels)}],[]]]`, [2]);
+    expect(answer(realmLimits.resultDepth)?.[0]?.changed).toEqual([1]);
+    expect(answer(realmLimits.resultDepth + 2)).toBeUndefined();
+    expect(answer(200_000)).toBeUndefined();
   });
 
   it('is none when it is no JSON', () => {
