@@ -1,13 +1,21 @@
-// Which parts of an object its patches have changed so far: what nobody changed was right before and needs no second look.
+// Which parts of an object a patch can change, and which its patches have changed so far: what nobody changed was right before
+// and needs no second look.
 import type { CompiledPatch } from './patch-set.ts';
 
-export type Part = 'labels' | 'annotations' | 'payload';
-const parts: readonly Part[] = ['labels', 'annotations', 'payload'];
+export type MapName = 'labels' | 'annotations';
+export type Part = MapName | 'payload';
+const mapNames: readonly MapName[] = ['labels', 'annotations'];
 
-/** What a patch can change, by where its path begins. */
-export function partsOf({ path: { segments } }: CompiledPatch): readonly Part[] {
+/** The maps that a path can lead into; other fields of metadata no path can name. */
+export function mapsOfPatch({ path: { segments } }: CompiledPatch): readonly MapName[] {
   const [root, map] = segments;
-  if (root?.kind !== 'key') return parts;
-  if (root.key !== 'metadata') return ['payload'];
-  return map?.kind === 'key' ? parts.filter((part) => part === map.key) : ['labels', 'annotations'];
+  if (root?.kind === 'key' && root.key !== 'metadata') return [];
+  return map?.kind === 'key' ? mapNames.filter((name) => name === map.key) : mapNames;
+}
+
+/** The same with the fields beside metadata. */
+export function partsOf(patch: CompiledPatch): readonly Part[] {
+  const [root] = patch.path.segments;
+  const maps = mapsOfPatch(patch);
+  return root?.kind === 'key' && root.key === 'metadata' ? maps : [...maps, 'payload'];
 }

@@ -4,11 +4,10 @@ import type { Matches } from '../../expression/path.ts';
 import type { Draft } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, SyncedKind } from '../kind.ts';
-import type { Part } from './dirty.ts';
+import { type MapName, type Part, partsOf } from './dirty.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
-type MapName = 'labels' | 'annotations';
 type Parts = Pick<Draft, Part>;
 
 export class Kept {
@@ -17,16 +16,11 @@ export class Kept {
   keepsPayload = false;
 
   add(patch: CompiledPatch, matches: Matches): void {
-    const [root, map, key] = patch.path.segments;
-    if (root?.kind === 'key' && root.key !== 'metadata') {
-      this.keepsPayload = true;
-      return;
-    }
-    if (root?.kind !== 'key') this.keepsPayload = true;
-    const maps: MapName[] = map?.kind === 'key' ? [map.key as MapName] : ['labels', 'annotations'];
-    for (const name of maps) {
-      if (key === undefined) this.#whole.add(name);
-      else for (const matched of matches.keys) this.#keys[name].add(String(matched));
+    const isOfWhole = patch.path.segments.length < 3;
+    for (const part of partsOf(patch)) {
+      if (part === 'payload') this.keepsPayload = true;
+      else if (isOfWhole) this.#whole.add(part);
+      else for (const matched of matches.keys) this.#keys[part].add(String(matched));
     }
   }
 

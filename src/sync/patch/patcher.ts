@@ -211,7 +211,7 @@ export class Patcher {
       namespace: pass.virtual.namespace,
       placement,
       resolver: this.#options.references,
-      ...(isBelowPayload(patch) && { renamed: kind.renamedBy(pass.virtual, placement) }),
+      ...(this.#partsOf.get(patch)?.includes('payload') && { renamed: kind.renamedBy(pass.virtual, placement) }),
     });
     if (written.kind === 'wrong') {
       const { at, message } = written;
@@ -299,12 +299,6 @@ interface WrongResult {
   place: Place;
   message: string;
   references: readonly FoundReference[];
-}
-
-/** What a path can hold that translating the object has renamed already. */
-function isBelowPayload({ path: { segments } }: CompiledPatch): boolean {
-  const [first] = segments;
-  return first?.kind === 'every' || (first !== undefined && first.key !== 'metadata');
 }
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {

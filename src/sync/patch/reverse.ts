@@ -10,6 +10,7 @@ import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
+import { type MapName, mapsOfPatch } from './dirty.ts';
 import { shownKey, shownPlace } from './excerpt.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
@@ -27,8 +28,6 @@ export interface BackInput {
 }
 
 export type Reversed = { kind: 'reversed'; values: BackValues } | { kind: 'failed'; failure: PatchFailure };
-
-type MapName = 'labels' | 'annotations';
 
 interface BackPass extends BackInput {
   view: PatchView;
@@ -181,12 +180,10 @@ function referBack(
 
 /** Left out, a reverse expression would let the transformed value through to the tenant: the tenant keeps its own. */
 function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass: BackPass): void {
-  const [top, map, key] = patch.path.segments;
+  const isOfWhole = patch.path.segments.length < 3;
   // Nothing else than these maps goes back.
-  if (top?.kind === 'key' && top.key !== 'metadata') return;
-  const maps = (['labels', 'annotations'] as const).filter((name) => map?.kind !== 'key' || map.key === name);
-  for (const name of maps) {
-    const held = key === undefined ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
+  for (const name of mapsOfPatch(patch)) {
+    const held = isOfWhole ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
     for (const one of held) pass.withheld[name].add(one);
   }
 }

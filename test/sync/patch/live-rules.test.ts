@@ -313,6 +313,24 @@ describe('failure policy', () => {
     expect(status?.keys).toBeUndefined();
   });
 
+  it('keepLast: a path over every field keeps what it can lead to, and no map of another name', async () => {
+    const sometimes = entry({
+      path: '*[0].addresses',
+      expression: 'value[0].ip === "10.0.0.9" ? value.nope.deep : value',
+      onError: 'keepLast',
+    });
+    await start({ patches: [sometimes] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good' } }));
+    await world.change(() =>
+      edit(world.virtual, virtual(), (draft) => {
+        draft.metadata.annotations = { k: 'edited' };
+        draft['subsets'] = endpoints('x', '10.0.0.9')['subsets'];
+      }),
+    );
+    expect(annotations(world.copy('web'))).toMatchObject({ k: 'edited' });
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+    expect(world.eventReasons()).toEqual(['PatchFailed']);
+  });
+
   it('keepLast: the host keeps its value, on create it is as fail', async () => {
     const sometimes = entry({
       path: 'metadata.annotations.k',
