@@ -7,6 +7,7 @@ import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
 import { writtenKey } from './member-chain.ts';
+import { calleeOf } from './member-rules.ts';
 import { childrenOf } from './scope.ts';
 
 export interface ExpressionSite {
@@ -85,8 +86,8 @@ function lintMember(node: MemberExpression, owner: string): Found[] {
 const methods: ReadonlySet<string> = new Set([...keptMethods.values()].flat());
 
 /** Data has the methods of JavaScript and no others; the call throws for every value. */
-function lintCall({ callee }: CallExpression): Found[] {
-  const called = callee.type === 'ChainExpression' ? callee.expression : callee;
+function lintCall(node: CallExpression): Found[] {
+  const called = calleeOf(node);
   if (called.type !== 'MemberExpression') return [];
   const key = writtenKey(called);
   if (key === undefined || methods.has(key) || !isOfData(called)) return [];

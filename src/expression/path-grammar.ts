@@ -21,6 +21,9 @@ const maxPathLength = 1_024;
 /** The sandbox refuses results that nest deeper, so no path needs more. */
 const maxSegments = 64;
 
+/** An index as a key is written; beyond it no list is that long, and an index could not be told from a neighbour. */
+export const arrayIndex = /^(?:0|[1-9]\d{0,9})$/;
+
 /** Text between separators: what it says, which part of it stood outside quotes, and where it began. */
 interface Piece {
   content: string;

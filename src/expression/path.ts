@@ -3,7 +3,7 @@
 // an error. jsonpath-plus reads each path a second time, without evaluation, as a check on our own reading.
 import { JSONPath } from 'jsonpath-plus';
 import { isRecord } from '../object/json.ts';
-import { type PathFault, parseSegments, pathText, type Segment, segmentsText } from './path-grammar.ts';
+import { arrayIndex, type PathFault, parseSegments, pathText, type Segment, segmentsText } from './path-grammar.ts';
 
 export type JsonMap = Record<string, unknown>;
 
@@ -175,9 +175,6 @@ function everyElement(visit: Visit): Walk {
     }
   };
 }
-
-/** Beyond it an index could not be told from a neighbour, and no array is that long. */
-const arrayIndex = /^(?:0|[1-9]\d{0,9})$/;
 
 function oneKey(key: string, visit: Visit): Walk {
   const index = arrayIndex.test(key) ? Number(key) : -1;

@@ -8,6 +8,7 @@ import { isRecord } from '../object/json.ts';
 import type { CompiledExpression } from './compile.ts';
 import { shortcutLimits } from './limits.ts';
 import { writtenKey } from './member-chain.ts';
+import { arrayIndex } from './path-grammar.ts';
 import {
   binaryOperators,
   ifShort,
@@ -240,8 +241,6 @@ function asCarried(found: unknown): unknown {
 function isCarried(found: number): boolean {
   return Number.isFinite(found) && !Object.is(found, -0);
 }
-
-const arrayIndex = /^(?:0|[1-9]\d{0,8})$/;
 
 function called(
   method: TextMethod,

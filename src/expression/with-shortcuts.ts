@@ -23,7 +23,7 @@ class ShortcutEvaluator implements Evaluator {
   readonly #shortcuts = new Map<CompiledExpression, Shortcut>();
   readonly #vcluster: unknown;
   readonly #metrics: ShortcutOptions['metrics'];
-  /** What is left of the share of this turn of the loop. */
+  /** What is left of a share since the loop was last given a turn. */
   #room: number = shortcutLimits.room;
   #turn: Promise<void> | undefined;
 
