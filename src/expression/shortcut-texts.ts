@@ -7,7 +7,7 @@ export interface TextMethod {
   fewest: number;
   most: number;
   /** A list only from split, to take an element or the length of. */
-  apply(text: string, parameters: readonly unknown[]): string | number | boolean | readonly string[] | Unknown;
+  apply(text: string, first: unknown, second: unknown): string | number | boolean | readonly string[] | Unknown;
 }
 
 export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
@@ -43,18 +43,18 @@ function withText(apply: (text: string, wanted: string) => Result): TextMethod {
   return {
     fewest: 1,
     most: 1,
-    apply: (text, [wanted]) => (isSearchable(text, wanted) ? apply(text, wanted) : unknown),
+    apply: (text, wanted) => (isSearchable(text, wanted) ? apply(text, wanted) : unknown),
   };
 }
 
 function withPlaces(apply: (text: string, from: number, to: number | undefined) => Result): TextMethod {
-  const run: TextMethod['apply'] = (text, [from, to]) =>
+  const run: TextMethod['apply'] = (text, from, to) =>
     typeof from === 'number' && (typeof to === 'number' || to === undefined) ? apply(text, from, to) : unknown;
   return { fewest: 1, most: 2, apply: run };
 }
 
 function withTexts(apply: (text: string, wanted: string, instead: string) => string): TextMethod {
-  const run: TextMethod['apply'] = (text, [wanted, instead]) =>
+  const run: TextMethod['apply'] = (text, wanted, instead) =>
     isSearchable(text, wanted) && isSearchable(text, instead) && !instead.includes('$')
       ? ifShort(apply(text, wanted, instead))
       : unknown;

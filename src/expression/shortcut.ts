@@ -126,9 +126,9 @@ class Compiler {
   #member(node: MemberExpression): Step | undefined {
     const key = writtenKey(node);
     if (key === undefined || node.object.type === 'Super') return undefined;
-    const { optional } = node;
     const object = this.#objectOf(node.object);
-    return object && ((sight) => read(object(sight), key, optional));
+    const read = reader(key, node.optional);
+    return object && ((sight) => read(object(sight)));
   }
 
   /** `context` is nothing by itself: only its members are data. */
@@ -193,8 +193,12 @@ class Compiler {
     const steps = this.#all([left, right]);
     if (operate === undefined || steps === undefined) return undefined;
     const [one, other] = steps as [Step, Step];
+    const isSum = operator === '+';
     return (sight) => {
-      const [a, b] = [one(sight), other(sight)];
+      const a = one(sight);
+      const b = other(sight);
+      // What most expressions are made of.
+      if (isSum && typeof a === 'string' && typeof b === 'string') return ifShort(a + b);
       return isPlain(a) && isPlain(b) ? operate(a, b) : unknown;
     };
   }
@@ -222,15 +226,20 @@ function uncut(found: unknown): unknown {
 }
 
 /** Data that is the object's own; what comes from a prototype is the sandbox's to say. */
-function read(object: unknown, key: string, optional: boolean): unknown {
-  if (object === unknown || object === cut) return object;
-  if (object === undefined || object === null) return optional ? cut : unknown;
-  if (typeof object === 'string' || Array.isArray(object)) {
+function reader(key: string, optional: boolean): (object: unknown) => unknown {
+  const isInherited = key in Object.prototype;
+  const isIndex = arrayIndex.test(key);
+  return (object) => {
+    if (isRecord(object)) {
+      if (isInherited) return unknown;
+      return Object.hasOwn(object, key) ? asCarried(object[key]) : undefined;
+    }
+    if (object === undefined || object === null) return optional ? cut : unknown;
+    if (object === cut) return cut;
+    if (typeof object !== 'string' && !Array.isArray(object)) return unknown;
     if (Object.hasOwn(object as object, key)) return asCarried((object as unknown as Record<string, unknown>)[key]);
-    return arrayIndex.test(key) ? undefined : unknown;
-  }
-  if (!isRecord(object) || key in Object.prototype) return unknown;
-  return Object.hasOwn(object, key) ? asCarried(object[key]) : undefined;
+    return isIndex ? undefined : unknown;
+  };
 }
 
 /** JSON can be read to a negative zero, but holds none: the sandbox is sent another number, or null. */
@@ -246,12 +255,13 @@ function called(
   method: TextMethod,
   { self, parameters, optional }: { self: Step; parameters: readonly Step[]; optional: boolean },
 ): Step {
+  const [first = notGiven, second = notGiven] = parameters;
   return (sight) => {
     const text = self(sight);
     if (text === cut || (optional && (text === undefined || text === null))) return cut;
     if (!isShortText(text)) return unknown;
-    const found: unknown[] = [];
-    for (const parameter of parameters) found.push(parameter(sight));
-    return method.apply(text, found);
+    return method.apply(text, first(sight), second(sight));
   };
 }
+
+function notGiven(): undefined {}

@@ -18,6 +18,17 @@ export function withShortcuts(evaluator: Evaluator, options: ShortcutOptions): E
   return new ShortcutEvaluator(evaluator, options);
 }
 
+type Answered = GroupResult[];
+
+/** A request on its way: the loop may be given a turn between two groups. */
+interface Work {
+  request: EvaluationRequest;
+  context: Sight['context'];
+  /** Of the groups so far; undefined where the other evaluator is to be asked. */
+  results: (GroupResult | undefined)[];
+  count: number;
+}
+
 class ShortcutEvaluator implements Evaluator {
   readonly #inner: Evaluator;
   readonly #shortcuts = new Map<CompiledExpression, Shortcut>();
@@ -50,37 +61,39 @@ class ShortcutEvaluator implements Evaluator {
     return this.#inner.stop();
   }
 
-  async evaluate(request: EvaluationRequest): Promise<GroupResult[]> {
-    const { hostObject, virtualObject, groups } = request;
+  evaluate(request: EvaluationRequest): Answered | Promise<Answered> {
+    const { hostObject, virtualObject } = request;
     const context = {
       vcluster: this.#vcluster,
       hostObject: hostObject ?? null,
       virtualObject: virtualObject ?? null,
       path: '',
     };
-    const open: ValueGroup[] = [];
-    const known: (unknown[] | undefined)[] = [];
-    let count = 0;
-    for (const group of groups) {
+    return this.#goOn({ request, context, results: [], count: 0 });
+  }
+
+  #goOn(work: Work): Answered | Promise<Answered> {
+    const { request, context, results } = work;
+    const { groups } = request;
+    for (let at = results.length; at < groups.length; at++) {
+      const group = groups[at] as ValueGroup;
       const shortcut = this.#shortcuts.get(group.expression);
-      const cost = (shortcut?.steps ?? 0) * group.values.length;
-      let results: unknown[] | undefined;
+      let known: unknown[] | undefined;
       if (shortcut !== undefined && group.values.length <= shortcutLimits.values) {
-        while (cost > this.#room) await this.#nextTurn();
+        const cost = shortcut.steps * group.values.length;
+        if (cost > this.#room) return this.#nextTurn().then(() => this.#goOn(work));
         // Also where it turns out not to be known.
         this.#room -= cost;
-        results = answersOf(shortcut, group, context);
+        known = answersOf(shortcut, group, context);
       }
-      if (results === undefined) open.push(group);
-      else count += results.length;
-      known.push(results);
+      if (known !== undefined) work.count += known.length;
+      results.push(known && { results: known, errors: noErrors });
     }
-    this.#metrics?.shortcut(count);
-    const asked = open.length > 0 ? await this.#inner.evaluate({ ...request, groups: open }) : [];
-    let next = 0;
-    return known.map((results) =>
-      results === undefined ? (asked[next++] as GroupResult) : { results, errors: noErrors },
-    );
+    this.#metrics?.shortcut(work.count);
+    const open = groups.filter((_, at) => results[at] === undefined);
+    if (open.length === 0) return results as Answered;
+    const asked = this.#inner.evaluate({ ...request, groups: open });
+    return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }
 
   /** Nothing here waits for anybody else: without this, objects upon objects and patches upon patches would be one long turn. */
@@ -98,21 +111,27 @@ class ShortcutEvaluator implements Evaluator {
 
 const noErrors: GroupResult['errors'] = [];
 
+/** Undefined stands for what is not known here. */
+function filled(results: readonly (GroupResult | undefined)[], told: Answered): Answered {
+  let next = 0;
+  return results.map((result) => result ?? (told[next++] as GroupResult));
+}
+
 /** Undefined when one of them is not known. */
 function answersOf(
   shortcut: Shortcut,
   { values, missing, paths }: ValueGroup,
   context: Sight['context'],
 ): unknown[] | undefined {
-  const results: unknown[] = [];
+  const results: unknown[] = new Array(values.length);
+  const sight: Sight = { value: undefined, valueExists: true, context };
   for (let at = 0; at < values.length; at++) {
-    const result = shortcut.answer({
-      value: values[at],
-      valueExists: missing?.has(at) !== true,
-      context: paths === undefined ? context : { ...context, path: paths[at] ?? '' },
-    });
+    sight.value = values[at];
+    sight.valueExists = missing?.has(at) !== true;
+    if (paths !== undefined) sight.context = { ...context, path: paths[at] ?? '' };
+    const result = shortcut.answer(sight);
     if (result === unknown) return undefined;
-    results.push(result);
+    results[at] = result;
   }
   return results;
 }

@@ -71,6 +71,15 @@ describe('evaluate()', () => {
     expect(new Set([...(first?.results ?? []), ...(second?.results ?? [])]).size).toBe(4);
   });
 
+  it('answers at once when it remembers everything', async () => {
+    const { on, expressions } = await tapped(['value + 1', '"x" + value']);
+    const groups = expressions.map((expression) => ({ expression, values: [1] }));
+    const first = on.evaluate({ ...none, groups });
+    expect(first).toBeInstanceOf(Promise);
+    const results = await first;
+    expect(on.evaluate({ ...none, groups })).toEqual(results);
+  });
+
   it('tells apart by what an expression can see, and by nothing else', async () => {
     const source = 'value + context.virtualObject.metadata.name + valueExists + context.path';
     const { on, expressions, tap } = await tapped([source]);

@@ -128,6 +128,19 @@ describe('withShortcuts()', () => {
     expect(reached).toEqual([groups[1], groups[2]]);
   });
 
+  it('answers at once where no evaluator has to be asked, or the one behind it answers at once', async () => {
+    const { expressions, on } = open(['"t-" + value', 'value.at(0)'], {
+      ...forbidden(),
+      evaluate: ({ groups }) => groups.map(() => ({ results: ['known'], errors: [] })),
+    });
+    const groups = expressions.map((expression) => ({ expression, values: ['a'] }));
+    const results = on.evaluate({ hostObject: null, virtualObject: null, groups });
+    expect(results).toEqual([
+      { results: ['t-a'], errors: [] },
+      { results: ['known'], errors: [] },
+    ]);
+  });
+
   it('asks the sandbox when a patch has more values than are worth it', async () => {
     const reached: ValueGroup[] = [];
     const { expressions, on } = open(['"t-" + value', 'value'], forbidden(reached));

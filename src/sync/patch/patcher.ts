@@ -122,12 +122,13 @@ export class Patcher {
       }
     }
     if (groups.length === 0) return undefined;
-    const results = await this.#options.evaluator.evaluate({
+    const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
       hostObject: this.#seesHost ? hostObjectOf(pass.host, pass.translation.kind) : null,
       virtualObject: this.#seesVirtual ? virtualObjectOf(pass.virtual, pass.translation.kind) : null,
       groups,
     });
+    const results = Array.isArray(answer) ? answer : await answer;
     for (let at = 0; at < asked.length; at++) {
       const { patch, matches, isWhole } = asked[at] as (typeof asked)[0];
       const { results: values, errors } = results[at] as { results: unknown[]; errors: Failed['errors'] };
