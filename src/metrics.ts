@@ -25,7 +25,13 @@ export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadS
 }
 
 export interface Tally {
-  add(value: string, count: number): void;
+  /** Where to count for one value of the label. */
+  of(value: string): TallySum;
+}
+
+export interface TallySum {
+  /** Not told yet. */
+  sum: number;
 }
 
 /** A counter by one label, for what is counted many times with every object: summed up here, and told when it is scraped. */
@@ -35,25 +41,31 @@ export function openTally(metrics: Metrics, options: { name: string; help: strin
 }
 
 class TallyCounter extends Counter implements Tally {
-  readonly #pending: Map<string, number>;
+  readonly #sums: Map<string, TallySum>;
 
   constructor({ name, help, label, metrics }: { name: string; help: string; label: string; metrics: Metrics }) {
-    const pending = new Map<string, number>();
+    const sums = new Map<string, TallySum>();
     super({
       name,
       help,
       labelNames: [label],
       registers: [metrics],
       collect() {
-        for (const [value, count] of pending) this.inc({ [label]: value }, count);
-        pending.clear();
+        for (const [value, one] of sums) {
+          this.inc({ [label]: value }, one.sum);
+          one.sum = 0;
+        }
       },
     });
-    this.#pending = pending;
+    this.#sums = sums;
   }
 
-  add(value: string, count: number): void {
-    this.#pending.set(value, (this.#pending.get(value) ?? 0) + count);
+  of(value: string): TallySum {
+    const known = this.#sums.get(value);
+    if (known !== undefined) return known;
+    const sum = { sum: 0 };
+    this.#sums.set(value, sum);
+    return sum;
   }
 }
 

@@ -74,13 +74,16 @@ interface Sink extends Matches {
 
 type Walk = (node: unknown, sink: Sink) => void;
 
+/** What has found nothing holds no list of its own: most walks find one place, and there are many walks. */
+const nothing: never[] = Object.freeze([]) as unknown as never[];
+
 function collect(walk: Walk | undefined, root: JsonMap, options: MatchOptions): Matches {
   const withPaths = options.withPaths === true;
   const sink: Sink = {
     whole: walk === undefined ? root : undefined,
-    parents: [],
-    keys: [],
-    values: walk === undefined ? [root] : [],
+    parents: nothing,
+    keys: nothing,
+    values: walk === undefined ? [root] : nothing,
     missing: undefined,
     paths: withPaths ? (walk === undefined ? [''] : []) : undefined,
     createMissing: options.createMissing === true,
@@ -118,6 +121,11 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
     if (isSpecial || sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
       slow(node, sink);
       return;
+    }
+    if (sink.values.length === 0) {
+      sink.parents = [];
+      sink.keys = [];
+      sink.values = [];
     }
     const { parents, keys: found, values } = sink;
     for (let index = 0; index < node.length; index++) {

@@ -7,7 +7,7 @@ export type Written = { kind: 'written'; changes: number } | { kind: 'fault'; me
 /** Results stand in the order of matches.values and belong to the object from here on: nobody else may hold them. */
 export function writeResults(matches: Matches, results: readonly unknown[]): Written {
   if (matches.whole !== undefined) return writeWhole(matches.whole, results[0]);
-  const emptied = new Map<unknown[], Set<number>>();
+  let emptied: Map<unknown[], Set<number>> | undefined;
   let changes = 0;
   for (let at = 0; at < matches.values.length; at++) {
     const result = results[at] ?? null;
@@ -23,10 +23,11 @@ export function writeResults(matches: Matches, results: readonly unknown[]): Wri
       delete parent[matches.keys[at] as string];
       continue;
     }
+    emptied ??= new Map();
     const indexes = emptied.get(parent) ?? new Set();
     emptied.set(parent, indexes.add(matches.keys[at] as number));
   }
-  for (const [array, indexes] of emptied) takeOut(array, indexes);
+  for (const [array, indexes] of emptied ?? []) takeOut(array, indexes);
   return { kind: 'written', changes };
 }
 

@@ -19,6 +19,17 @@ export function memberOf(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
+/**
+ * A map that inherits nothing, so that any text can be a key of it. What `Object.create(null)` makes is a hash table to the
+ * engine, and several times slower to fill and to read.
+ */
+export function emptyMap<V>(): Record<string, V> {
+  return new (Bare as unknown as new () => Record<string, V>)();
+}
+
+function Bare(): void {}
+Bare.prototype = Object.create(null);
+
 /** Plain assignment to __proto__ would change the prototype instead of making a member. */
 export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__') {

@@ -88,6 +88,15 @@ export function entryBytes(entries: Iterable<readonly [key: string, value: strin
   return bytes;
 }
 
+/** Whether they need no more than that. Most are so much shorter that nobody has to count. */
+export function areWithin(entries: Iterable<readonly [key: string, value: string]>, maxBytes: number): boolean {
+  let characters = 0;
+  for (const [key, value] of entries) characters += key.length + value.length;
+  return characters * mostBytesOfCharacter <= maxBytes || entryBytes(entries) <= maxBytes;
+}
+
+const mostBytesOfCharacter = 3;
+
 export function validateOwnerReferences(references: readonly OwnerReference[], path: string): FieldError[] {
   const errors: FieldError[] = [];
   let controller: string | undefined;

@@ -53,8 +53,12 @@ export function dns1035LabelProblems(value: string): string[] {
   return problems;
 }
 
+/** Most keys are short and look like this; all others are read with care. */
+const plainKeyPattern = /^(?:[a-z0-9]+(?:[-.][a-z0-9]+)*\/)?[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
+
 /** Keys of labels and annotations: an optional DNS subdomain, a slash, a name part. */
 export function labelKeyProblems(value: string): string[] {
+  if (value.length <= labelPartMaxLength && plainKeyPattern.test(value)) return [];
   const parts = value.split('/');
   if (parts.length > 2) {
     const rule = `a valid label key ${withRegex(qualifiedRule, qualifiedChars, qualifiedExamples)}`;

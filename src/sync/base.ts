@@ -10,7 +10,7 @@ export interface BaseEntry {
   host: string;
   isPatched: boolean;
   /** The virtual side lacks the key, and patches made it on the host: it goes when they make it no more. */
-  isMade?: true;
+  isMade: boolean;
 }
 
 /**
@@ -35,7 +35,7 @@ export function baseEntry(
 ): BaseEntry {
   const { virtual, host, desired } = values;
   const isMade = virtual === undefined && host !== undefined && host === desired;
-  return { virtual: hashOf(virtual), host: hashOf(host), isPatched, ...(isMade && { isMade }) };
+  return { virtual: hashOf(virtual), host: hashOf(host), isPatched, isMade };
 }
 
 export interface Base {
@@ -158,11 +158,15 @@ function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
   if (packed === undefined) return new Map();
   if (!isRecord(packed)) return undefined;
   const entries = new Map<string, BaseEntry>();
-  for (const [key, value] of Object.entries(packed)) {
-    const [virtual, host, flag] = Array.isArray(value) ? value : [value, value, undefined];
+  for (const key of Object.keys(packed)) {
+    const value = packed[key];
+    const isPair = Array.isArray(value);
+    const virtual = isPair ? value[0] : value;
+    const host = isPair ? value[1] : value;
     if (typeof virtual !== 'string' || typeof host !== 'string') return undefined;
+    const flag = isPair ? value[2] : undefined;
     const isMade = flag === madeFlag;
-    entries.set(key, { virtual, host, isPatched: isMade || flag === patchedFlag, ...(isMade && { isMade }) });
+    entries.set(key, { virtual, host, isPatched: isMade || flag === patchedFlag, isMade });
   }
   return entries;
 }

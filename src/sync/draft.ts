@@ -1,7 +1,7 @@
 // The host object as the virtual side alone wants it: metadata and payload, before anything on the host is looked at. A
 // draft is a value; patches work on it, update-patch compares it with the host, and `render` prints it.
 
-import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
+import { areWithin, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../object/object.ts';
 import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
@@ -96,7 +96,7 @@ export function renderCreate(
   for (const [key, value] of fixedAnnotations(virtual, draft.place, translation)) annotations.set(key, value);
   const base = formatBase(baseOf(virtual, draft, translation));
   annotations.set(baseKey, base);
-  if (entryBytes(annotations) > maxAnnotationBytes) annotations.delete(baseKey);
+  if (!areWithin(annotations, maxAnnotationBytes)) annotations.delete(baseKey);
   const labels = new Map([...draft.labels, ...fixedLabels(virtual, placement)]);
   return {
     apiVersion: kind.apiVersion,

@@ -60,7 +60,8 @@ export function mergeKeys(input: KeyMergeInput): KeyMerge {
 
 /** Keys that patches made on the host where the rules let none cross: there they are as the patches say, and end with them. */
 function mergeUncrossed({ desired, host, base, rules }: KeyMergeInput, merge: KeyMerge): void {
-  const hostKeys = new Set([...desired.keys()].filter((hostKey) => rules.toVirtual(hostKey) === undefined));
+  const hostKeys = new Set<string>();
+  for (const hostKey of desired.keys()) if (rules.toVirtual(hostKey) === undefined) hostKeys.add(hostKey);
   for (const name of base?.keys() ?? []) {
     const hostKey = uncrossedKey(name);
     if (hostKey !== undefined && rules.toVirtual(hostKey) === undefined) hostKeys.add(hostKey);
@@ -78,9 +79,11 @@ function flowingKeys(input: KeyMergeInput): Set<string> {
   const { rules } = input;
   const keys = new Set<string>();
   for (const key of input.virtual.keys()) if (rules.toHost(key) !== undefined) keys.add(key);
-  for (const hostKey of [...input.desired.keys(), ...input.host.keys()]) {
-    const key = rules.toVirtual(hostKey);
-    if (key !== undefined) keys.add(key);
+  for (const side of [input.desired, input.host]) {
+    for (const hostKey of side.keys()) {
+      const key = rules.toVirtual(hostKey);
+      if (key !== undefined) keys.add(key);
+    }
   }
   for (const key of input.base?.keys() ?? [])
     if (uncrossedKey(key) === undefined && rules.toHost(key) !== undefined) keys.add(key);

@@ -1,7 +1,7 @@
 // What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
 // nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
 
-import { entryBytes, maxAnnotationBytes } from '../object/meta-validation.ts';
+import { areWithin, maxAnnotationBytes } from '../object/meta-validation.ts';
 import type { OwnerReference } from '../object/object.ts';
 import {
   type Agreement,
@@ -68,11 +68,11 @@ export function planUpdate(input: UpdateInput): Update {
   const merged = mergeBoth(input);
   const labels = new Map(merged.labels.host);
   const annotations = new Map(merged.annotations.host);
-  setAll(labels, entriesOf(host.labels), fixedLabels(virtual, translation.placement));
-  setAll(annotations, entriesOf(host.annotations), fixedAnnotations(virtual, draft.place, translation));
+  setAll(labels, host.labels, fixedLabels(virtual, translation.placement));
+  setAll(annotations, host.annotations, fixedAnnotations(virtual, draft.place, translation));
   if (input.isTakeOver || isNewVirtualObject(host, virtual)) {
     const managed = managedAnnotations(draft, virtual);
-    setOne(annotations, entriesOf(host.annotations), managedAnnotationsKey, managed);
+    setOne(annotations, host.annotations, managedAnnotationsKey, managed);
   }
   if (input.isTakeOver && host.labels?.[endpointsManagedByLabel] === endpointControllerName) {
     // It would be untrue from now on, and would keep host edits from ever flowing back.
@@ -108,7 +108,10 @@ export function agreementOf(
     new Map(
       [...values].map(([key, value]) => {
         const hostValue = host[map]?.[translation[map].toHost(key) ?? ''];
-        return [key, { virtual: hashOf(value ?? undefined), host: hashOf(hostValue), isPatched: patched.has(key) }];
+        return [
+          key,
+          { virtual: hashOf(value ?? undefined), host: hashOf(hostValue), isPatched: patched.has(key), isMade: false },
+        ];
       }),
     );
   return {
@@ -218,7 +221,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
     else after.set(key, value);
   }
   after.set(baseKey, text);
-  if (entryBytes(after) <= maxAnnotationBytes) change.annotations.set(baseKey, text);
+  if (areWithin(after, maxAnnotationBytes)) change.annotations.set(baseKey, text);
   else if (before !== undefined) change.annotations.set(baseKey, null);
 }
 
@@ -231,21 +234,17 @@ function saysTheSame(before: Base | undefined, after: Base): boolean {
   return !isPatched && formatBase({ ...before, patchDigest: '' }) === formatBase({ ...after, patchDigest: '' });
 }
 
-function setAll(
-  changes: Map<string, string | null>,
-  host: ReadonlyMap<string, string>,
-  wanted: [string, string][],
-): void {
+function setAll(changes: Map<string, string | null>, host: HostItem['labels'], wanted: [string, string][]): void {
   for (const [key, value] of wanted) setOne(changes, host, key, value);
 }
 
 function setOne(
   changes: Map<string, string | null>,
-  host: ReadonlyMap<string, string>,
+  host: HostItem['labels'],
   key: string,
   value: string | undefined,
 ): void {
-  if (host.get(key) === value) changes.delete(key);
+  if (host?.[key] === value) changes.delete(key);
   else changes.set(key, value ?? null);
 }
 

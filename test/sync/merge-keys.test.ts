@@ -30,7 +30,7 @@ function baseFrom(virtual: Pairs, host: Pairs): Map<string, BaseEntry> {
   return new Map(
     [...keys].map((key) => [
       key,
-      { virtual: hashOf(virtual[key]), host: hashOf(host[rules.toHost(key) ?? key]), isPatched: false },
+      { virtual: hashOf(virtual[key]), host: hashOf(host[rules.toHost(key) ?? key]), isPatched: false, isMade: false },
     ]),
   );
 }
@@ -307,10 +307,10 @@ describe('base', () => {
   it('survives the trip through an annotation', () => {
     const base = {
       patchDigest: 'abc',
-      labels: new Map([['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true }]]),
+      labels: new Map([['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true, isMade: false }]]),
       annotations: new Map([
-        ['a', { virtual: '', host: hashOf('x'), isPatched: false }],
-        ['b', { virtual: hashOf(''), host: hashOf(''), isPatched: false }],
+        ['a', { virtual: '', host: hashOf('x'), isPatched: false, isMade: false }],
+        ['b', { virtual: hashOf(''), host: hashOf(''), isPatched: false, isMade: false }],
       ]),
     };
     expect(parseBase(formatBase(base))).toEqual(base);

@@ -6,7 +6,7 @@ import type { KeyOwner } from '../merge-keys.ts';
 import type { ReferenceResolver } from '../references/names.ts';
 import type { PatchFailure } from '../step.ts';
 import type { PatchWrite } from './culprit.ts';
-import type { Part } from './dirty.ts';
+import type { MapName, Part } from './dirty.ts';
 import type { Kept } from './keep-last.ts';
 import type { PatchCounts } from './patch-metrics.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
@@ -52,9 +52,10 @@ export interface Pass extends ForwardInput {
   view: PatchView;
   /** What is not as in the draft any more. */
   dirty: Set<Part>;
-  kept: Kept;
+  /** What failed patches leave to the host; most passes have none. */
+  kept: Kept | undefined;
   /** Keys that patches of whole maps changed, and whose that makes them. */
-  wholeOwners: { labels: Map<string, KeyOwner>; annotations: Map<string, KeyOwner> };
+  wholeOwners: Record<MapName, Map<string, KeyOwner>> | undefined;
   references: FoundReference[];
   /** In the order of the list, for whoever has to be blamed. */
   writes: PatchWrite[];

@@ -18,25 +18,34 @@ const allPatches = 'all';
 const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
 
 export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
-  const totals = new Map(patches.map((patch) => [patch, { patch, values: 0, changes: 0, failures: 0 }]));
   const series = registry && createSeries(registry, patches);
-  const total = (patch: number) => totals.get(patch) ?? { patch, values: 0, changes: 0, failures: 0 };
+  const counts = new Map(
+    patches.map((patch) => {
+      const told = { values: series?.values.of(String(patch)), changes: series?.changes.of(String(patch)) };
+      return [patch, { total: { patch, values: 0, changes: 0, failures: 0 }, told }];
+    }),
+  );
   return {
     evaluated(patch, values) {
-      total(patch).values += values;
-      series?.values.add(String(patch), values);
+      const count = counts.get(patch);
+      if (count === undefined) return;
+      count.total.values += values;
+      if (count.told.values !== undefined) count.told.values.sum += values;
     },
     changed(patch, changes) {
-      total(patch).changes += changes;
-      series?.changes.add(String(patch), changes);
+      const count = counts.get(patch);
+      if (count === undefined) return;
+      count.total.changes += changes;
+      if (count.told.changes !== undefined) count.told.changes.sum += changes;
     },
     failed(patch, kind) {
-      total(patch).failures++;
+      const count = counts.get(patch);
+      if (count !== undefined) count.total.failures++;
       series?.failures.inc({ patch: String(patch), class: kind });
     },
     failedTogether: (kind) => series?.failures.inc({ patch: allPatches, class: kind }),
     restored: (keys) => series?.restored.inc(keys),
-    totals: () => [...totals.values()],
+    totals: () => [...counts.values()].map(({ total }) => total),
   };
 }
 
@@ -62,8 +71,6 @@ function createSeries(registry: Metrics, patches: readonly number[]) {
   if (patches.length > 0) series.failures.inc({ patch: allPatches, class: 'type' }, 0);
   for (const index of patches) {
     const patch = String(index);
-    series.values.add(patch, 0);
-    series.changes.add(patch, 0);
     for (const kind of failureKinds) series.failures.inc({ patch, class: kind }, 0);
   }
   return series;

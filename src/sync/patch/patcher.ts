@@ -59,7 +59,7 @@ export class Patcher {
   }
 
   async forward(input: ForwardInput): Promise<Patched> {
-    const givenUp = new Map<CompiledPatch, string>();
+    let givenUp: ReadonlyMap<CompiledPatch, string> = noneGivenUp;
     for (;;) {
       const tried = await this.#try(input, givenUp);
       const culprit = tried.kind === 'wrong' ? tried.culprit : undefined;
@@ -67,17 +67,16 @@ export class Patcher {
         return tried.kind === 'wrong' ? { ...this.#wrongResult(tried), references: tried.references } : tried;
       }
       // What it made is no valid object, so it has failed, and its policy says what then.
-      givenUp.set(culprit, tried.message);
+      givenUp = new Map([...givenUp, [culprit, tried.message]]);
     }
   }
 
   async #try(input: ForwardInput, givenUp: Pass['givenUp']): Promise<Patched | WrongResult> {
     const { draft, translation } = input;
     const view = viewOf(draft, draft.payload);
-    const wholeOwners = { labels: new Map(), annotations: new Map() };
     // What the first try made is what there is to explain, and then which of it did not stand.
     const trace = givenUp.size === 0 ? this.#options.trace : undefined;
-    const fresh = { view, kept: new Kept(), wholeOwners, references: [], writes: [], lapse: undefined };
+    const fresh = { view, kept: undefined, wholeOwners: undefined, references: [], writes: [], lapse: undefined };
     const pass: Pass = { ...input, ...fresh, dirty: new Set(), givenUp, trace };
     const { references, dirty } = pass;
     for (const run of this.#runs) {
@@ -90,11 +89,12 @@ export class Patcher {
     const read = readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
     if (read.kind === 'wrong') return wrong(read);
     if (read.restored > 0) this.#options.counts.restored(read.restored);
-    const kept = pass.kept.overlay(read, input.host, translation.kind);
+    const kept = pass.kept?.overlay(read, input.host, translation.kind) ?? read;
     const problem = problemOfResult(kept, draft);
     if (problem !== undefined) return wrong(problem);
     const { payload } = kept;
-    const result = { ...kept, payload: payload === draft.payload ? payload : translation.kind.asStored(payload) };
+    const stored = payload === draft.payload ? payload : translation.kind.asStored(payload);
+    const result = { labels: kept.labels, annotations: kept.annotations, payload: stored };
     return { kind: 'patched', draft: this.#draftOf(pass, result), references, lapse: pass.lapse };
   }
 
@@ -170,7 +170,10 @@ export class Patcher {
     const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
     if (onError === 'fail' || (onError === 'keepLast' && !mayKeep)) return failed;
-    if (onError === 'keepLast') pass.kept.add(patch, failed.matches);
+    if (onError === 'keepLast') {
+      pass.kept ??= new Kept();
+      pass.kept.add(patch, failed.matches);
+    }
     if (pass.lapse === undefined) {
       const failure = this.#say(failed, 'expression');
       const instead = onError === 'skip' ? 'the value is left as it is' : 'the host keeps its value';
@@ -243,7 +246,7 @@ export class Patcher {
     const { set } = this;
     const ownerOf = (map: 'labels' | 'annotations', virtualKey: string): KeyOwner => {
       const hostKey = translation[map].toHost(virtualKey) ?? virtualKey;
-      return set.ownerOf(map, hostKey) ?? wholeOwners[map].get(hostKey) ?? 'shared';
+      return set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
     };
     const touched = (map: 'labels' | 'annotations'): Set<string> => {
       const keys = new Set<string>();
@@ -290,6 +293,8 @@ export class Patcher {
   }
 }
 
+const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
+
 function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
   return forward !== undefined && useOf(forward.context, object) !== undefined;
 }
@@ -329,6 +334,7 @@ function mapsOf({ metadata }: PatchView): Maps {
 function noteWholeOwners(patch: CompiledPatch, before: Maps, pass: Pass): void {
   const after = mapsOf(pass.view);
   const owner: KeyOwner = patch.back === undefined ? 'virtual' : 'shared';
+  pass.wholeOwners ??= { labels: new Map(), annotations: new Map() };
   for (const map of ['labels', 'annotations'] as const) {
     for (const key of changedKeys(before[map], after[map])) pass.wholeOwners[map].set(key, owner);
   }

@@ -2,7 +2,7 @@
 // result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
 import { parseAddress } from '../../object/ip.ts';
 import { isRecord } from '../../object/json.ts';
-import { entryBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
+import { areWithin, entryBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
 import {
   dnsLabelProblems,
   dnsSubdomainProblems,
@@ -99,8 +99,8 @@ function problemOfAnnotations(annotations: Texts, right: Texts | undefined): Res
 
 function problemOfSize(map: string, texts: Texts, maxBytes: number): ResultProblem | undefined {
   if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, got ${texts.size}`);
-  const bytes = entryBytes(texts);
-  return bytes <= maxBytes ? undefined : inMetadata(map, `must have at most ${maxBytes} bytes, got ${bytes}`);
+  if (areWithin(texts, maxBytes)) return undefined;
+  return inMetadata(map, `must have at most ${maxBytes} bytes, got ${entryBytes(texts)}`);
 }
 
 /** A problem somewhere below what was looked at; the way to it is put together on the way back, when there is one. */

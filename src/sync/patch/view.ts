@@ -1,6 +1,6 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
-import { copyJson, isRecord, type JsonObject } from '../../object/json.ts';
+import { copyJson, emptyMap, isRecord, type JsonObject } from '../../object/json.ts';
 import type { Draft } from '../draft.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
 import type { Part } from './dirty.ts';
@@ -14,7 +14,7 @@ export interface PatchView {
 
 /** Texts of one side become a plain object with no prototype: keys are a tenant's to choose. */
 export function plainMap(entries: Iterable<readonly [string, string]>): Record<string, unknown> {
-  const map: Record<string, unknown> = Object.create(null);
+  const map = emptyMap<unknown>();
   for (const [key, value] of entries) map[key] = value;
   return map;
 }
@@ -94,7 +94,8 @@ function readMap(
   });
   if (!isRecord(value)) return wrong('', value, 'an object');
   let restored = 0;
-  for (const [key, text] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const text = value[key];
     if (text === null || text === undefined) continue;
     if (isProtected(key)) restored++;
     else if (typeof text === 'string') entries.set(key, text);
@@ -140,7 +141,9 @@ export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object 
 }
 
 function withoutOurs(annotations: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/')));
+  const isOurs = (key: string): boolean => key.startsWith('hostward.dev/');
+  if (!Object.keys(annotations).some(isOurs)) return annotations;
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => !isOurs(key)));
 }
 
 /** Keys whose value differs between two maps of texts. */

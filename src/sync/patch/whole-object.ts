@@ -1,6 +1,6 @@
 // The empty path: the expression gets the whole host object and its result replaces it, top-level key by top-level key.
 // Protected parts are shown to it and put back whatever it returns. Pure.
-import { equalJson, isRecord } from '../../object/json.ts';
+import { emptyMap, equalJson, isRecord } from '../../object/json.ts';
 import { fixedAnnotations, fixedLabels } from '../draft.ts';
 import { shownKey } from './excerpt.ts';
 import type { Pass } from './pass.ts';
@@ -72,7 +72,7 @@ function readMetadata(view: PatchView, metadata: Record<string, unknown>, before
     const isProtected = map === 'labels' ? isProtectedLabel : isProtectedAnnotation;
     const found = metadata[map] ?? {};
     const shown = before[map] as Record<string, unknown>;
-    const kept: Record<string, unknown> = Object.create(null);
+    const kept = emptyMap<unknown>();
     if (!isRecord(found)) {
       // Told by the reading of the view, with its path.
       (view.metadata as Record<string, unknown>)[map] = found;
