@@ -71,13 +71,10 @@ const resultOf = (x, state) => {
   state.chars = 0;
   state.units = 0;
   const copy = ownCopy(x, state, 0);
-  charge(state, state.chars + state.units);
+  if ((state.room -= state.chars + state.units) < 0) noRoom();
   return copy;
 };
-const charge = (state, chars) => {
-  state.room -= chars;
-  if (state.room < 0) tooBig('all results of the object', limits.results + ' characters');
-};
+const noRoom = () => tooBig('all results of the object', limits.results + ' characters');
 
 const kindOf = (thrown) => {
   const kind = typeof thrown === 'object' && thrown !== null ? mapGet(kinds, thrown) : undefined;
@@ -117,33 +114,47 @@ let vcluster = null;
 const runGroup = (group, host, virtual, shared, state) => {
   const [index, values, exists, paths] = group;
   const f = functions[index];
-  const changed = [], results = [], faults = [];
+  const results = [], faults = [];
   const one = paths === 0 && exists === 0;
-  for (let at = 0; at < values.length; at++) {
+  const count = values.length, mostChars = limits.resultText;
+  // Mostly every value changes; then their numbers need not be said.
+  let changed = 0, known = 0;
+  for (let at = 0; at < count; at++) {
     const value = values[at];
     try {
       const context = paths === 0 ? shared : freeze({ vcluster, hostObject: host, virtualObject: virtual, path: paths[at] });
       const result = one ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
       let copy = result;
       if (typeof result === 'string') {
-        if (result === value) continue;
-        if (result.length > limits.resultText) textResult(result, limits.resultText);
-        charge(state, result.length);
+        if (result === value) {
+          if (changed === 0) changed = firstNumbers(at);
+          continue;
+        }
+        if (result.length > mostChars) textResult(result, mostChars);
+        if ((state.room -= result.length) < 0) noRoom();
       } else {
         // An expression may change the parts of an object value and return the same object.
         if (typeof result !== 'object' || result === null) {
-          if (result === value || (result === undefined && value === null)) continue;
+          if (result === value || (result === undefined && value === null)) {
+            if (changed === 0) changed = firstNumbers(at);
+            continue;
+          }
         }
         copy = resultOf(result, state);
       }
-      changed[changed.length] = at;
-      results[results.length] = copy;
+      if (changed !== 0) changed[known] = at;
+      results[known++] = copy;
     } catch (thrown) {
+      if (changed === 0) changed = firstNumbers(at);
       faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), placeOfThrow(thrown, index)];
     }
   }
-  // Mostly every value changes; then their numbers need not be said.
-  return [changed.length === values.length ? 0 : changed, results, faults];
+  return [changed, results, faults];
+};
+const firstNumbers = (count) => {
+  const numbers = [];
+  for (let at = 0; at < count; at++) numbers[at] = at;
+  return numbers;
 };
 // Half surrogate pairs are rare enough to look for them once, in the text that they were escaped in.
 const wellFormed = ([numbers, results, faults]) => {
