@@ -13,7 +13,11 @@ const withoutCompiler = ['--jitless'];
 /** Heaps this small need no second thread, and threads that wait for each other make the C library open files. */
 const withoutThreads = ['--single-threaded', '--v8-pool-size=0'];
 /** Node can set no limit of the kernel, neither on itself nor on a child; this one is V8's own. */
-const withinBounds = [`--max-old-space-size=${sandboxLimits.processHeapMb}`];
+const withinBounds = [
+  `--max-old-space-size=${sandboxLimits.processHeapMb}`,
+  // Texts that pass through die young; by itself V8 lets them pile up to three times sixteen megabytes.
+  `--max-semi-space-size=${sandboxLimits.youngHeapMb}`,
+];
 const withoutRights = [
   '--permission',
   '--allow-addons',

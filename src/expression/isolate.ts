@@ -13,7 +13,7 @@ export type RunOutcome =
 
 interface Living {
   isolate: IsolatedVm.Isolate;
-  run: IsolatedVm.Reference<(text: string) => [string]>;
+  run: IsolatedVm.Reference<(request: [text: string]) => [string]>;
   calls: number;
 }
 
@@ -73,7 +73,8 @@ export class HardenedIsolate {
     try {
       this.#living ??= this.#build();
       const living = this.#living;
-      const [answer] = living.run.applySync(undefined, [text], {
+      const [answer] = living.run.applySync(undefined, [[text]], {
+        arguments: { copy: true },
         timeout: this.#setup.timeoutMs,
         result: { copy: true },
       }) as [string];

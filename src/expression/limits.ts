@@ -49,6 +49,8 @@ export const sandboxLimits = {
    * about 30 at a time; without a bound V8 lets their remains pile up, beyond it the process aborts and is started again.
    */
   processHeapMb: 64,
+  /** Of each half of its youngest part. */
+  youngHeapMb: 2,
   /** Time for one object. Below 250 ms a throttled container makes slow machines look like slow expressions. */
   softMs: 500,
   /** No answer for this long means that the child hangs where V8 cannot interrupt it. */

@@ -168,7 +168,8 @@ const wellFormed = ([numbers, results, faults]) => {
   }
   return kept;
 };
-const run = (text) => {
+// Texts come and go in lists of one: a bare one of more than 1 KiB would be memory that nobody counts.
+const run = ([text]) => {
   const [groups, hostObject, virtualObject] = parseJson(text);
   const host = freezeData(hostObject), virtual = freezeData(virtualObject);
   const shared = freeze({ vcluster, hostObject: host, virtualObject: virtual, path: '' });
@@ -186,7 +187,6 @@ const run = (text) => {
     for (let at = 0; at < answers.length; at++) answers[at] = [[], [], message];
     json = stringifyJson(answers);
   }
-  // A list of one text: a bare text of more than 1 KiB would be memory that nobody counts.
   return [json];
 };
 const offer = (name, factory) => {

@@ -49,7 +49,7 @@ const hanging = {
   ...setup,
   expressions: [],
   harness: `({ offer() {}, begin() {}, take() {},
-    run: (text) => [text === 'hang' ? String([].indexOf.call({ length: 2 ** 53 - 1 }, 1)) : text] })`,
+    run: ([text]) => [text === 'hang' ? String([].indexOf.call({ length: 2 ** 53 - 1 }, 1)) : text] })`,
 };
 
 describe('ChildSandbox', () => {
@@ -163,6 +163,20 @@ describe('ChildSandbox', () => {
     await bed.sandbox.start();
     for (let at = 0; at < 2_000; at++) await bed.sandbox.run(request(0, `v${at}`));
     expect(residentMbOf(bed.sandbox.pid as number)).toBeLessThan(90);
+  });
+
+  it('keeps nothing of the texts that it has read', async () => {
+    await using bed = await opened();
+    await bed.sandbox.start();
+    const large = 'v'.repeat(100_000);
+    const read = async (requests: number) => {
+      for (let at = 0; at < requests; at++)
+        expect(await bed.sandbox.run(request(1, `${at}${large}`))).toEqual(answer('n'));
+    };
+    await read(10);
+    const before = residentMbOf(bed.sandbox.pid as number) as number;
+    await read(300);
+    expect((residentMbOf(bed.sandbox.pid as number) as number) - before).toBeLessThan(15);
   });
 
   it('stays bounded with as many of the largest objects in it as it takes at once', { timeout: 60_000 }, async () => {
