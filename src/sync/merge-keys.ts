@@ -168,10 +168,10 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
     // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
+  if (desiredValue === hostValue) return 'same';
   const entry = input.base.get(key);
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
-  if (desiredValue === hostValue) return 'same';
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
   // The tenant never had it: what patches made goes with them, edited or not.
   const isLeftover = isOnHostOnly && entry?.isMade === true;

@@ -255,8 +255,10 @@ export class Patcher {
         if (key !== undefined) keys.add(key);
       };
       if (result[map] !== draft[map]) for (const key of changedKeys(draft[map], result[map])) add(key);
-      for (const key of draft[map].keys()) if (set.ownerOf(map, key) !== undefined) add(key);
-      for (const key of Object.keys(pass.host?.[map] ?? {})) if (set.ownerOf(map, key) !== undefined) add(key);
+      const host = pass.host?.[map] ?? noKeys;
+      for (const key of set.ownedKeys(map) ?? [...draft[map].keys(), ...Object.keys(host)]) {
+        if (draft[map].has(key) || Object.hasOwn(host, key)) add(key);
+      }
       return keys;
     };
     return {
@@ -293,6 +295,7 @@ export class Patcher {
   }
 }
 
+const noKeys = Object.freeze({});
 const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
 
 function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
