@@ -39,7 +39,7 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
   if (!Array.isArray(part) || part.length !== 3) return undefined;
   const [changed, results, faults] = part as unknown[];
   if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
-  if (!Array.isArray(results) || !Array.isArray(faults) || results.some(isTooDeep)) return undefined;
+  if (!Array.isArray(results) || !Array.isArray(faults) || areTooDeep(results)) return undefined;
   if (changed === 0 ? results.length !== size : !areIndexes(changed, size) || changed.length !== results.length) {
     return undefined;
   }
@@ -61,8 +61,14 @@ function isMessage(said: unknown): said is string {
 }
 
 /** Deeper ones the realm does not make, and whoever walks a result would run out of stack. */
-function isTooDeep(result: unknown): boolean {
-  if (typeof result !== 'object' || result === null) return false;
+function areTooDeep(results: readonly unknown[]): boolean {
+  for (const result of results) {
+    if (typeof result === 'object' && result !== null && isTooDeep(result)) return true;
+  }
+  return false;
+}
+
+function isTooDeep(result: object): boolean {
   let level: object[] = [result];
   for (let depth = 0; depth <= realmLimits.resultDepth; depth++) {
     if (level.length === 0) return false;
