@@ -79,7 +79,8 @@ export function fixedAnnotations(virtual: VirtualItem, place: Place, translation
 
 /** Written at create and frozen afterwards, as vCluster does; undefined when no annotation was copied. */
 export function managedAnnotations(draft: Draft, virtual: VirtualItem): string | undefined {
-  const copied = [...draft.annotations.keys()].filter((key) => virtual.annotations?.[key] !== undefined).sort();
+  const tenants = virtual.annotations ?? {};
+  const copied = [...draft.annotations.keys()].filter((key) => Object.hasOwn(tenants, key)).sort();
   return copied.length > 0 ? copied.join('\n') : undefined;
 }
 

@@ -104,16 +104,18 @@ export function agreementOf(
     values: BackValues['labels'],
     map: 'labels' | 'annotations',
     patched: ReadonlySet<string>,
-  ): Map<string, BaseEntry> =>
-    new Map(
+  ): Map<string, BaseEntry> => {
+    const hostValues = entriesOf(host[map]);
+    return new Map(
       [...values].map(([key, value]) => {
-        const hostValue = host[map]?.[translation[map].toHost(key) ?? ''];
+        const hostValue = hostValues.get(translation[map].toHost(key) ?? '');
         return [
           key,
           { virtual: hashOf(value ?? undefined), host: hashOf(hostValue), isPatched: patched.has(key), isMade: false },
         ];
       }),
     );
+  };
   return {
     over: host.annotations?.[baseKey],
     labels: entries(back.labels, 'labels', draft.patchedLabels),

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { managedAnnotationsKey } from '../../../src/sync/words.ts';
 import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
 
@@ -39,6 +40,23 @@ describe('keys that every object inherits', () => {
       }),
     );
     expect(hostTexts()).toEqual({});
+  });
+
+  it('go from the tenant when the host removes them', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { ...texts('v'), k: 'v' } }));
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (draft) => {
+        for (const key of inherited) delete draft.metadata.annotations?.[key];
+      }),
+    );
+    expect([outcome(), virtualTexts(), hostTexts()]).toEqual([undefined, { k: 'v' }, { k: 'v' }]);
+  });
+
+  it('are not noted as the tenant’s when a patch makes them', async () => {
+    const patches = [entry({ path: 'metadata.annotations', expression: `({ ...value, toString: 'made' })` })];
+    await start({ patches }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    expect(hostTexts()).toEqual({ k: 'v', toString: 'made' });
+    expect(world.copy('web')?.metadata.annotations?.[managedAnnotationsKey]).toBe('k');
   });
 
   it.each(inherited)('are kept as the host has them, which may be not at all: %s', async (key) => {
