@@ -43,7 +43,7 @@ function fieldsOf(text: string, kind: Kind): FieldSelector {
   if (!parsed.ok) throw badRequest(parsed.message);
   for (const { field } of parsed.selector.requirements) {
     if (field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)) continue;
-    if (kind.selectableFields?.[field] === undefined) {
+    if (!Object.hasOwn(kind.selectableFields ?? {}, field)) {
       throw badRequest(unknownField(kind, field));
     }
   }

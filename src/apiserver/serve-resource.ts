@@ -38,7 +38,8 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   const { kit, target, user, request, response } = asked;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
-  const subresource = target.subresource === '' ? undefined : kind.subresources?.[target.subresource];
+  const { subresources = {} } = kind;
+  const subresource = Object.hasOwn(subresources, target.subresource) ? subresources[target.subresource] : undefined;
   if (target.subresource !== '' && subresource === undefined) throw new StatusFault(pathNotFound());
   checkScope(kind, target);
   const negotiated = negotiate(request.headers.accept);

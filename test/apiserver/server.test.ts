@@ -76,6 +76,22 @@ describe('a server of one made-up kind', () => {
     expect((json['items'] as { metadata: { name: string } }[]).map((item) => item.metadata.name)).toEqual(['a']);
   });
 
+  it.each(['constructor', '__proto__', '__defineGetter__'])(
+    'knows no field that every object has: %s',
+    async (field) => {
+      const shop = await start();
+      await shop.call('POST', collection, widget('a'));
+      const { status, json } = await shop.call('GET', `${collection}?fieldSelector=${field}%3Dx`);
+      expect([status, json['message']]).toEqual([400, `field label not supported: ${field}`]);
+    },
+  );
+
+  it.each(['constructor', '__proto__'])('has no subresource that every object has: %s', async (name) => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a'));
+    expect((await shop.call('GET', `${collection}/a/${name}`)).status).toBe(404);
+  });
+
   it('serves below a prefix, and nothing above it', async () => {
     const shop = await start({ pathPrefix: '/kubernetes/shop' });
     expect((await shop.call('GET', '/version')).json).toMatchObject({ gitVersion: 'v1.0.0' });
