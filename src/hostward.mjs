@@ -17,12 +17,15 @@ const major = Number(process.versions.node.split('.')[0]);
 // fifth, it was collected every few seconds, 30 ms each time. Only for the Node that they were measured with, since an
 // unknown flag keeps a newer one from starting.
 const heapFlags = {
+  // A word that is no command must not find what every object has.
+  __proto__: null,
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
 
 // The C library would keep a heap for each thread, of which only ours is ever busy: 6 MB for nothing. Whoever sets it
 // knows better.
 const environments = {
+  __proto__: null,
   run: { MALLOC_ARENA_MAX: '1' },
 };
 

@@ -53,6 +53,10 @@ describe('the launcher', () => {
     });
   });
 
+  it('has no flags for words that are no command, whatever every object has by that name', () => {
+    expect(start(copy, undefined, 'constructor')).toMatchObject({ status: 7, stdout: '[["constructor"],[]]\n' });
+  });
+
   it('says what it could not do in words, not in the names of system calls', () => {
     expect(start(launcher, undefined, 'test', join(folder, 'nowhere'))).toMatchObject({
       status: 1,
