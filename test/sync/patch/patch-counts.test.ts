@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { createMetrics } from '../../../src/metrics.ts';
 import { draftHost } from '../../../src/sync/draft.ts';
 import { projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
+import { createPatchCounts } from '../../../src/sync/patch/patch-metrics.ts';
 import { createRules } from '../../../src/sync/rules.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
@@ -27,5 +29,23 @@ describe('the counts of a patch', () => {
     const patched = await patcher.forward({ virtual, host: undefined, draft, translation });
     expect(patched.kind).toBe('patched');
     expect(counts.totals()).toEqual([{ patch: 0, values: 2, changes: 1, failures: 0 }]);
+  });
+
+  it('go on over a reload, what was not yet told of the list before included, and are told once', async () => {
+    const registry = createMetrics();
+    const told = async () =>
+      (await registry.metrics()).split('\n').filter((line) => line.startsWith('hostward_patch_values_total'));
+    const before = createPatchCounts(registry, [0, 1]);
+    before.evaluated(0, 5);
+    const after = createPatchCounts(registry, [0, 2]);
+    after.evaluated(0, 1);
+    before.evaluated(1, 4);
+    const lines = [
+      [0, 6],
+      [1, 4],
+      [2, 0],
+    ].map(([patch, sum]) => `hostward_patch_values_total{patch="${patch}"} ${sum}`);
+    expect([await told(), await told()]).toEqual([lines, lines]);
+    expect(after.totals().map(({ values }) => values)).toEqual([1, 0]);
   });
 });
