@@ -81,7 +81,7 @@ class ShortcutEvaluator implements Evaluator {
       let known: unknown[] | undefined;
       if (shortcut !== undefined && group.values.length <= shortcutLimits.values) {
         const cost = shortcut.steps * group.values.length;
-        if (cost > this.#room) return this.#nextTurn().then(() => this.#goOn(work));
+        if (cost > this.#room) return this.#goOnLater(work, cost);
         // Also where it turns out not to be known.
         this.#room -= cost;
         known = answersOf(shortcut, group, context);
@@ -94,6 +94,12 @@ class ShortcutEvaluator implements Evaluator {
     if (open.length === 0) return results as Answered;
     const asked = this.#inner.evaluate({ ...request, groups: open });
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
+  }
+
+  /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */
+  async #goOnLater(work: Work, cost: number): Promise<Answered> {
+    while (cost > this.#room) await this.#nextTurn();
+    return this.#goOn(work);
   }
 
   /** Nothing here waits for anybody else: without this, objects upon objects and patches upon patches would be one long turn. */

@@ -176,6 +176,28 @@ describe('withShortcuts()', () => {
     expect(turns).toBeGreaterThanOrEqual(shares - 1);
   });
 
+  it('is done when its turn has come, however many turns it waited for', async () => {
+    const expressions = ['value.trim()'].map(compiled);
+    const [expression] = expressions as [CompiledExpression];
+    const waiting = 200;
+    let answered = 0;
+    let ticks = 0;
+    let isOver = false;
+    const tick = (): void => {
+      ticks++;
+      if (!isOver) queueMicrotask(tick);
+    };
+    const metrics = { shortcut: () => void (++answered === waiting && queueMicrotask(tick)) };
+    const on = withShortcuts(forbidden(), { expressions, vcluster, metrics });
+    const values = Array.from({ length: shortcutLimits.values }, () => 'a');
+    const groups = Array.from({ length: 32 }, () => ({ expression, values }));
+    const ask = () => on.evaluate({ hostObject: null, virtualObject: null, groups });
+    await Promise.all(Array.from({ length: waiting }, ask));
+    isOver = true;
+    expect(answered).toBe(waiting);
+    expect(ticks).toBeLessThan(50);
+  });
+
   it('shows what the sandbox would: paths, values that do not exist, and a configuration without what JSON cannot hold', async () => {
     const expressions = ['context.path', 'valueExists ? value : "made"', 'context.vcluster.config.ratio ?? "none"'].map(
       compiled,
