@@ -117,7 +117,7 @@ const runGroup = (group, host, virtual, shared, state) => {
   const results = [], faults = [];
   const one = paths === 0 && exists === 0;
   const count = values.length, mostChars = limits.resultText;
-  // Mostly every value changes; then their numbers need not be said.
+  // Mostly every value changes; then their numbers need not be said, and none are made.
   let changed = 0, known = 0;
   for (let at = 0; at < count; at++) {
     const value = values[at];
@@ -126,29 +126,26 @@ const runGroup = (group, host, virtual, shared, state) => {
       const result = one ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
       let copy = result;
       if (typeof result === 'string') {
-        if (result === value) {
-          if (changed === 0) changed = firstNumbers(at);
-          continue;
-        }
+        if (result === value) continue;
         if (result.length > mostChars) textResult(result, mostChars);
         if ((state.room -= result.length) < 0) noRoom();
       } else {
         // An expression may change the parts of an object value and return the same object.
         if (typeof result !== 'object' || result === null) {
-          if (result === value || (result === undefined && value === null)) {
-            if (changed === 0) changed = firstNumbers(at);
-            continue;
-          }
+          if (result === value || (result === undefined && value === null)) continue;
         }
         copy = resultOf(result, state);
       }
-      if (changed !== 0) changed[known] = at;
+      if (known !== at) {
+        if (changed === 0) changed = firstNumbers(known);
+        changed[known] = at;
+      }
       results[known++] = copy;
     } catch (thrown) {
-      if (changed === 0) changed = firstNumbers(at);
       faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), placeOfThrow(thrown, index)];
     }
   }
+  if (known !== count && changed === 0) changed = firstNumbers(known);
   return [changed, results, faults];
 };
 const firstNumbers = (count) => {

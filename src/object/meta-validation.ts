@@ -74,12 +74,8 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
     // Upper case is allowed in the whole key, unlike in labels.
     for (const problem of labelKeyProblems(key.toLowerCase())) errors.push(invalidValue(path, key, problem));
   }
-  if (annotationBytes(annotations) > maxAnnotationBytes) errors.push(tooLong(path, maxAnnotationBytes));
+  if (!areWithin(Object.entries(annotations), maxAnnotationBytes)) errors.push(tooLong(path, maxAnnotationBytes));
   return errors;
-}
-
-export function annotationBytes(annotations: Readonly<Record<string, string>>): number {
-  return entryBytes(Object.entries(annotations));
 }
 
 export function entryBytes(entries: Iterable<readonly [key: string, value: string]>): number {

@@ -1,6 +1,6 @@
 // What is counted per patch, at zero from the start for every patch of the configuration.
 import { Counter } from 'prom-client';
-import { type Metrics, openTally } from '../../metrics.ts';
+import { type Metrics, openTally, type Tally, type TallySum } from '../../metrics.ts';
 
 export interface PatchCounts {
   evaluated(patch: number, values: number): void;
@@ -19,10 +19,11 @@ const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size'
 
 export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
   const series = registry && createSeries(registry, patches);
+  const toldOf = (tally: Tally | undefined, patch: number): TallySum => tally?.of(String(patch)) ?? { sum: 0 };
   const counts = new Map(
     patches.map((patch) => {
-      const told = { values: series?.values.of(String(patch)), changes: series?.changes.of(String(patch)) };
-      return [patch, { total: { patch, values: 0, changes: 0, failures: 0 }, told }];
+      const total = { patch, values: 0, changes: 0, failures: 0 };
+      return [patch, { total, values: toldOf(series?.values, patch), changes: toldOf(series?.changes, patch) }];
     }),
   );
   return {
@@ -30,13 +31,13 @@ export function createPatchCounts(registry: Metrics | undefined, patches: readon
       const count = counts.get(patch);
       if (count === undefined) return;
       count.total.values += values;
-      if (count.told.values !== undefined) count.told.values.sum += values;
+      count.values.sum += values;
     },
     changed(patch, changes) {
       const count = counts.get(patch);
       if (count === undefined) return;
       count.total.changes += changes;
-      if (count.told.changes !== undefined) count.told.changes.sum += changes;
+      count.changes.sum += changes;
     },
     failed(patch, kind) {
       const count = counts.get(patch);
