@@ -29,26 +29,30 @@ export function ifShort(text: string): string | Unknown {
   return text.length <= shortcutLimits.text ? text : unknown;
 }
 
-export type BinaryOperator = (a: Plain, b: Plain) => Plain | Unknown;
+export type BinaryOperator = (a: unknown, b: unknown) => Plain | Unknown;
 
 /** What the language makes of operands of any plain kind is what is wanted; the types of this one know numbers only. */
 type Operand = number;
 
 export const binaryOperators: ReadonlyMap<string, BinaryOperator> = new Map<string, BinaryOperator>([
-  ['===', (a, b) => a === b],
-  ['!==', (a, b) => a !== b],
-  ['==', areLike],
-  ['!=', (a, b) => not(areLike(a, b))],
-  ['<', (a, b) => (a as Operand) < (b as Operand)],
-  ['<=', (a, b) => (a as Operand) <= (b as Operand)],
-  ['>', (a, b) => (a as Operand) > (b as Operand)],
-  ['>=', (a, b) => (a as Operand) >= (b as Operand)],
+  ['===', ofPlain((a, b) => a === b)],
+  ['!==', ofPlain((a, b) => a !== b)],
+  ['==', ofPlain(areLike)],
+  ['!=', ofPlain((a, b) => not(areLike(a, b)))],
+  ['<', ofPlain((a, b) => (a as Operand) < (b as Operand))],
+  ['<=', ofPlain((a, b) => (a as Operand) <= (b as Operand))],
+  ['>', ofPlain((a, b) => (a as Operand) > (b as Operand))],
+  ['>=', ofPlain((a, b) => (a as Operand) >= (b as Operand))],
   ['+', sum],
-  ['-', (a, b) => (a as Operand) - (b as Operand)],
-  ['*', (a, b) => (a as Operand) * (b as Operand)],
-  ['/', (a, b) => (a as Operand) / (b as Operand)],
-  ['%', (a, b) => (a as Operand) % (b as Operand)],
+  ['-', ofPlain((a, b) => (a as Operand) - (b as Operand))],
+  ['*', ofPlain((a, b) => (a as Operand) * (b as Operand))],
+  ['/', ofPlain((a, b) => (a as Operand) / (b as Operand))],
+  ['%', ofPlain((a, b) => (a as Operand) % (b as Operand))],
 ]);
+
+function ofPlain(operate: (a: Plain, b: Plain) => Plain | Unknown): BinaryOperator {
+  return (a, b) => (isPlain(a) && isPlain(b) ? operate(a, b) : unknown);
+}
 
 export type UnaryOperator = (found: unknown) => Plain | Unknown;
 
@@ -58,7 +62,10 @@ export const unaryOperators: ReadonlyMap<string, UnaryOperator> = new Map<string
   ['-', (found) => (typeof found === 'number' ? -found : unknown)],
 ]);
 
-function sum(a: Plain, b: Plain): Plain | Unknown {
+function sum(a: unknown, b: unknown): Plain | Unknown {
+  // What most expressions are made of: the whole is short only where both parts are.
+  if (typeof a === 'string' && typeof b === 'string') return ifShort(a + b);
+  if (!isPlain(a) || !isPlain(b)) return unknown;
   const found: string | number = (a as Operand) + (b as Operand);
   return typeof found === 'string' ? ifShort(found) : found;
 }

@@ -193,14 +193,7 @@ class Compiler {
     const steps = this.#all([left, right]);
     if (operate === undefined || steps === undefined) return undefined;
     const [one, other] = steps as [Step, Step];
-    const isSum = operator === '+';
-    return (sight) => {
-      const a = one(sight);
-      const b = other(sight);
-      // What most expressions are made of.
-      if (isSum && typeof a === 'string' && typeof b === 'string') return ifShort(a + b);
-      return isPlain(a) && isPlain(b) ? operate(a, b) : unknown;
-    };
+    return (sight) => operate(one(sight), other(sight));
   }
 }
 
