@@ -1,8 +1,5 @@
 // What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
 // downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
-import { hash } from 'node:crypto';
-import { isRecord } from '../object/json.ts';
-
 export interface BaseEntry {
   /** Short hash of the virtual value, '' when the key was absent there. */
   virtual: string;
@@ -53,56 +50,75 @@ export interface Agreement {
   annotations: ReadonlyMap<string, BaseEntry>;
 }
 
-const formatVersion = 1;
+const formatVersion = '2';
 
-/** 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. */
+const alphabet = Uint8Array.from(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'));
 const hashLength = 8;
 
-/** Short values that were hashed lately: each look asks for the same few again, and a digest costs as much as all else. */
-const known = new Map<string, string>();
-const knownLimit = 2_000;
-const knownLength = 256;
-
+/**
+ * 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. Nothing is secret or proven by it: who finds
+ * two values with one hash can only hide an edit of their own from themselves. So it is made to be quick, as every look at an
+ * object takes a dozen of them: two multiplicative hashes over the same characters, each mixed at the end so that every bit
+ * of the value reaches every bit that is kept.
+ */
 export function hashOf(value: string | undefined): string {
   if (value === undefined) return '';
-  const before = known.get(value);
-  if (before !== undefined) return before;
-  const digest = hash('sha256', value, 'base64url').slice(0, hashLength);
-  if (value.length > knownLength) return digest;
-  if (known.size >= knownLimit) known.clear();
-  known.set(value, digest);
-  return digest;
+  let one = value.length ^ 0x2c1b3c6d;
+  let other = value.length ^ 0x297a2d39;
+  for (let at = 0; at < value.length; at++) {
+    const code = value.charCodeAt(at);
+    one = Math.imul(one ^ code, 0x21f0aaad);
+    one ^= one >>> 15;
+    other = Math.imul(other ^ code, 0x735a2d97);
+    other ^= other >>> 17;
+  }
+  const a = mixed(one);
+  const b = mixed(other);
+  return String.fromCharCode(
+    digit(a),
+    digit(a >>> 6),
+    digit(a >>> 12),
+    digit(a >>> 18),
+    digit(b),
+    digit(b >>> 6),
+    digit(b >>> 12),
+    digit(b >>> 18),
+  );
 }
 
-const patchedFlag = 1;
+function mixed(bits: number): number {
+  let after = Math.imul(bits ^ (bits >>> 16), 0x21f0aaad);
+  after = Math.imul(after ^ (after >>> 15), 0x735a2d97);
+  return after ^ (after >>> 15);
+}
+
+function digit(bits: number): number {
+  return alphabet[bits & 63] as number;
+}
+
+/** Stands for the hash of a key that a side lacks. */
+const absent = '.'.repeat(hashLength);
+
 const madeFlag = 2;
+const zero = 0x30;
 
-type PackedEntry = string | [string, string] | [string, string, typeof patchedFlag | typeof madeFlag];
-
-export function formatBase(base: Base): string {
-  return JSON.stringify({
-    v: formatVersion,
-    ...(base.patchDigest !== '' && { p: base.patchDigest }),
-    ...(base.labels.size > 0 && { l: packEntries(base.labels) }),
-    ...(base.annotations.size > 0 && { a: packEntries(base.annotations) }),
-  });
+/**
+ * `2;digest;labels;annotations`, a map as `key:entry,key:entry` and an entry as one hash for both sides, or as both and a
+ * digit: 1 when patches touched it, 2 when they made it, else 0. Not JSON: inside an annotation each of its quotes would be two
+ * characters, and every event brings it.
+ */
+export function formatBase({ patchDigest, labels, annotations }: Base): string {
+  return [formatVersion, escaped(patchDigest), packEntries(labels), packEntries(annotations)].join(';');
 }
 
 /** Undefined for anything we did not write ourselves: a base that cannot be trusted is no base. */
 export function parseBase(text: string | undefined): Base | undefined {
-  if (text === undefined) return undefined;
-  let packed: unknown;
-  try {
-    packed = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(packed) || packed['v'] !== formatVersion) return undefined;
-  const labels = unpackEntries(packed['l']);
-  const annotations = unpackEntries(packed['a']);
-  const patchDigest = packed['p'] ?? '';
-  if (labels === undefined || annotations === undefined || typeof patchDigest !== 'string') return undefined;
-  return { patchDigest, labels, annotations };
+  const parts = text?.split(';') ?? [];
+  if (parts.length !== 4 || parts[0] !== formatVersion) return undefined;
+  const labels = unpackEntries(parts[2] as string);
+  const annotations = unpackEntries(parts[3] as string);
+  if (labels === undefined || annotations === undefined) return undefined;
+  return { patchDigest: unescaped(parts[1] as string), labels, annotations };
 }
 
 export function readBase(text: string | undefined, agreed: Agreement | undefined): Base | undefined {
@@ -143,30 +159,55 @@ export function joinAgreements(before: Agreement | undefined, now: Agreement): A
   };
 }
 
-function packEntries(entries: ReadonlyMap<string, BaseEntry>): Record<string, PackedEntry> {
+function packEntries(entries: ReadonlyMap<string, BaseEntry>): string {
   const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(sorted.map(([key, entry]) => [key, packEntry(entry)]));
+  return sorted.map(([key, entry]) => `${escaped(key)}:${packEntry(entry)}`).join(',');
 }
 
-function packEntry(entry: BaseEntry): PackedEntry {
-  if (entry.isMade) return [entry.virtual, entry.host, madeFlag];
-  if (entry.isPatched) return [entry.virtual, entry.host, patchedFlag];
-  return entry.virtual === entry.host ? entry.virtual : [entry.virtual, entry.host];
+function packEntry({ virtual, host, isPatched, isMade }: BaseEntry): string {
+  if (virtual === host && !isPatched) return virtual || absent;
+  return `${virtual || absent}${host || absent}${isMade ? madeFlag : Number(isPatched)}`;
 }
 
-function unpackEntries(packed: unknown): Map<string, BaseEntry> | undefined {
-  if (packed === undefined) return new Map();
-  if (!isRecord(packed)) return undefined;
+function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
   const entries = new Map<string, BaseEntry>();
-  for (const key of Object.keys(packed)) {
-    const value = packed[key];
-    const isPair = Array.isArray(value);
-    const virtual = isPair ? value[0] : value;
-    const host = isPair ? value[1] : value;
-    if (typeof virtual !== 'string' || typeof host !== 'string') return undefined;
-    const flag = isPair ? value[2] : undefined;
-    const isMade = flag === madeFlag;
-    entries.set(key, { virtual, host, isPatched: isMade || flag === patchedFlag, isMade });
+  if (packed === '') return entries;
+  for (let from = 0; from <= packed.length; ) {
+    const comma = packed.indexOf(',', from);
+    const to = comma < 0 ? packed.length : comma;
+    const colon = packed.indexOf(':', from);
+    const entry = colon > from && colon < to ? unpackEntry(packed, colon + 1, to) : undefined;
+    if (entry === undefined) return undefined;
+    entries.set(unescaped(packed.slice(from, colon)), entry);
+    from = to + 1;
   }
   return entries;
 }
+
+/** Of equal lengths, so that they need no marks between them. */
+function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
+  const virtual = unpackHash(packed, from);
+  if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false };
+  const flag = packed.charCodeAt(to - 1) - zero;
+  if (to - from !== 2 * hashLength + 1 || !(flag >= 0 && flag <= madeFlag)) return undefined;
+  const host = unpackHash(packed, from + hashLength);
+  return { virtual, host, isPatched: flag > 0, isMade: flag === madeFlag };
+}
+
+function unpackHash(packed: string, from: number): string {
+  const text = packed.slice(from, from + hashLength);
+  return text === absent ? '' : text;
+}
+
+/** No API server takes a key that needs it, but an object file may hold any. */
+function escaped(text: string): string {
+  return special.test(text) ? text.replaceAll(eachSpecial, (one) => encodeURIComponent(one)) : text;
+}
+
+function unescaped(text: string): string {
+  return text.includes('%') ? text.replaceAll(eachEscape, (one) => decodeURIComponent(one)) : text;
+}
+
+const special = /[%:,;]/;
+const eachSpecial = /[%:,;]/g;
+const eachEscape = /%(?:25|3A|2C|3B)/g;

@@ -156,10 +156,10 @@ export function addressesSuite(ground: () => SyncGround): void {
     });
 
     it('annotations that leave no room for our bookkeeping are synced without it', async () => {
-      const keys = Array.from({ length: 3000 }, (_, at) => [`key-${at}`, 'v'.repeat(50)]);
+      const keys = Array.from({ length: 3000 }, (_, at) => [`key-${at}`, 'v'.repeat(58)]);
       await stage.pair({ name: 'wordy', metadata: { annotations: Object.fromEntries(keys) } });
       const daemon = await stage.daemon();
-      expect((await stage.copy('wordy'))?.metadata.annotations?.['key-7']).toBe('v'.repeat(50));
+      expect((await stage.copy('wordy'))?.metadata.annotations?.['key-7']).toBe('v'.repeat(58));
       expect((await stage.copy('wordy'))?.metadata.annotations?.[baseKey]).toBeUndefined();
       await daemon.stop();
       await stage.forgetWrites();
