@@ -122,10 +122,12 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       slow(node, sink);
       return;
     }
-    if (sink.values.length === 0) {
-      sink.parents = [];
-      sink.keys = [];
-      sink.values = [];
+    let count = sink.values.length;
+    if (count === 0) {
+      // Most often every element matches, and a list that grows by a push makes room for seventeen.
+      sink.parents = new Array(node.length);
+      sink.keys = new Array(node.length);
+      sink.values = new Array(node.length);
     }
     const { parents, keys: found, values } = sink;
     for (let index = 0; index < node.length; index++) {
@@ -134,10 +136,14 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       if (!isRecord(parent)) continue;
       const value = parent[last];
       if (value === undefined) continue;
-      parents.push(parent);
-      found.push(last);
-      values.push(value);
+      parents[count] = parent;
+      found[count] = last;
+      values[count] = value;
+      count++;
     }
+    parents.length = count;
+    found.length = count;
+    values.length = count;
   };
 }
 
@@ -145,7 +151,7 @@ type Visit = (container: JsonMap | unknown[], key: string | number, value: unkno
 
 const take: Visit = (container, key, value, sink) => {
   if (sink.values.length === 0) {
-    // Most paths match once, and a list that grows by a push makes room for seventeen.
+    // Most paths match once; see above.
     sink.parents = [container];
     sink.keys = [key];
     sink.values = [value];

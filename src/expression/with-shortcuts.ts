@@ -26,6 +26,11 @@ interface Work {
   context: Sight['context'];
   /** Of the groups so far; undefined where the other evaluator is to be asked. */
   results: (GroupResult | undefined)[];
+  /** How many of them have been tried. */
+  tried: number;
+  /** Whether one of them is left to the other evaluator. */
+  isOpen: boolean;
+  /** Values that were answered. */
   count: number;
 }
 
@@ -69,14 +74,15 @@ class ShortcutEvaluator implements Evaluator {
       virtualObject: virtualObject ?? null,
       path: '',
     };
-    return this.#goOn({ request, context, results: [], count: 0 });
+    const results = new Array<GroupResult | undefined>(request.groups.length);
+    return this.#goOn({ request, context, results, tried: 0, isOpen: false, count: 0 });
   }
 
   #goOn(work: Work): Answered | Promise<Answered> {
     const { request, context, results } = work;
     const { groups } = request;
-    for (let at = results.length; at < groups.length; at++) {
-      const group = groups[at] as ValueGroup;
+    for (; work.tried < groups.length; work.tried++) {
+      const group = groups[work.tried] as ValueGroup;
       const shortcut = this.#shortcuts.get(group.expression);
       let known: unknown[] | undefined;
       if (shortcut !== undefined && group.values.length <= shortcutLimits.values) {
@@ -86,12 +92,13 @@ class ShortcutEvaluator implements Evaluator {
         this.#room -= cost;
         known = answersOf(shortcut, group, context);
       }
-      if (known !== undefined) work.count += known.length;
-      results.push(known && { results: known, errors: noErrors });
+      if (known === undefined) work.isOpen = true;
+      else work.count += known.length;
+      results[work.tried] = known && { results: known, errors: noErrors };
     }
     this.#metrics?.shortcut(work.count);
+    if (!work.isOpen) return results as Answered;
     const open = groups.filter((_, at) => results[at] === undefined);
-    if (open.length === 0) return results as Answered;
     const asked = this.#inner.evaluate({ ...request, groups: open });
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }

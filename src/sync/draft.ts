@@ -26,10 +26,9 @@ export interface Draft {
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
-  /** Virtual spelling of keys that a patch touched. */
-  patchedLabels: ReadonlySet<string>;
-  patchedAnnotations: ReadonlySet<string>;
-  /** Whose a patched key is, virtual spelling; undefined without patches. */
+  /** Whether a patch touched a key, virtual spelling; undefined without patches, like the next. */
+  isPatched?: (map: 'labels' | 'annotations', virtualKey: string) => boolean;
+  /** Whose a patched key is, virtual spelling. */
   ownerOf?: (map: 'labels' | 'annotations', virtualKey: string) => KeyOwner;
 }
 
@@ -40,8 +39,6 @@ export function draftHost(virtual: VirtualItem, place: Place, translation: Trans
     labels: translateKeys(entriesOf(virtual.labels), translation.labels),
     annotations: translateKeys(entriesOf(virtual.annotations), translation.annotations),
     payload: kind.translate(virtual, placement),
-    patchedLabels: new Set(),
-    patchedAnnotations: new Set(),
   };
 }
 
@@ -117,22 +114,20 @@ export function renderCreate(
 export function baseOf(virtual: VirtualItem, draft: Draft, translation: Translation): Base {
   return {
     patchDigest: translation.patchDigest,
-    labels: freshEntries(entriesOf(virtual.labels), draft.labels, translation.labels, draft.patchedLabels),
-    annotations: freshEntries(
-      entriesOf(virtual.annotations),
-      draft.annotations,
-      translation.annotations,
-      draft.patchedAnnotations,
-    ),
+    labels: freshEntries('labels', virtual, draft, translation),
+    annotations: freshEntries('annotations', virtual, draft, translation),
   };
 }
 
 function freshEntries(
-  virtual: ReadonlyMap<string, string>,
-  host: ReadonlyMap<string, string>,
-  rules: KeyRules,
-  patched: ReadonlySet<string>,
+  map: 'labels' | 'annotations',
+  item: VirtualItem,
+  draft: Draft,
+  translation: Translation,
 ): Map<string, BaseEntry> {
+  const virtual = entriesOf(item[map]);
+  const host = draft[map];
+  const rules = translation[map];
   const keys = new Set([...virtual.keys()].filter((key) => rules.toHost(key) !== undefined));
   const entries = new Map<string, BaseEntry>();
   for (const [hostKey, value] of host) {
@@ -142,7 +137,13 @@ function freshEntries(
   }
   for (const key of keys) {
     const hostValue = host.get(rules.toHost(key) as string);
-    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, patched.has(key)));
+    entries.set(
+      key,
+      baseEntry(
+        { virtual: virtual.get(key), host: hostValue, desired: hostValue },
+        draft.isPatched?.(map, key) ?? false,
+      ),
+    );
   }
   return entries;
 }

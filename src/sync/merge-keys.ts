@@ -33,8 +33,8 @@ export interface KeyMergeInput {
   rules: KeyRules;
   /** A host-only key that an earlier create copied from the tenant (no base to tell). */
   wasCopied: (hostKey: string) => boolean;
-  /** Virtual spelling of keys that a patch touches now. */
-  patched: ReadonlySet<string>;
+  /** Whether a patch touches a key now; undefined where none does. */
+  isPatched?: (virtualKey: string) => boolean;
   /** False for a host version that may not flow back at all. */
   mayFlowBack: boolean;
   /** What would flow back stays on the host as it is and counts as not yet agreed: its time will come. */
@@ -121,7 +121,7 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
   }
   const entry = baseEntry(
     { virtual: virtualValue, host: finalHostValue, desired: desiredValue },
-    input.patched.has(key),
+    input.isPatched?.(key) ?? false,
   );
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }
@@ -184,6 +184,6 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
 }
 
 /** Whether what stands on the host may be what a patch of another set made of something. */
-function isSuspect(key: string, entry: BaseEntry | undefined, { isPatchSetNew, patched }: KeyMergeInput): boolean {
-  return isPatchSetNew && (patched.has(key) || entry?.isPatched === true);
+function isSuspect(key: string, entry: BaseEntry | undefined, { isPatchSetNew, isPatched }: KeyMergeInput): boolean {
+  return isPatchSetNew && (isPatched?.(key) === true || entry?.isPatched === true);
 }

@@ -3,13 +3,13 @@
 
 import type { Key } from '../object/object.ts';
 import { noteNames } from './patch/note-names.ts';
-import type { Patcher } from './patch/patcher.ts';
+import type { Patched, Patcher } from './patch/patcher.ts';
 import type { FoundReference } from './patch/reference-patch.ts';
 import type { Patching } from './reconcile.ts';
 import type { References } from './references/references.ts';
 import { targetOf } from './references/registry.ts';
 import type { Facts } from './step.ts';
-import type { World } from './world.ts';
+import type { Rules, World } from './world.ts';
 
 /** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
 export function createPatching(
@@ -17,32 +17,37 @@ export function createPatching(
   world: World,
   { references, wake }: { references?: References | undefined; wake?: (key: Key) => void } = {},
 ): Patching {
+  const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
+    if (patched.kind === 'failed') {
+      references?.noteFailed(facts.key, patched.references);
+      return { ...facts, patchFailure: patched.failure };
+    }
+    // What is published is judged, not what the tenant wrote.
+    const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
+    if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
+    const after: Facts = {
+      ...facts,
+      draft: patched.draft,
+      refusals,
+      winner: facts.winner && world.winnerOf(facts.key),
+      patchLapse: patched.lapse,
+      ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
+    };
+    references?.note(after, isForHost(after) ? patched.references : []);
+    return after;
+  };
   return {
-    async forward(facts) {
+    forward(facts) {
       const { draft, virtual, host } = facts;
       if (draft === undefined || virtual === undefined || patcher === undefined) {
         references?.note(facts, []);
         return facts;
       }
-      const { translation, policy } = world.rules;
-      const patched = await patcher.forward({ virtual, host, draft, translation });
-      if (patched.kind === 'failed') {
-        references?.noteFailed(facts.key, patched.references);
-        return { ...facts, patchFailure: patched.failure };
-      }
-      // What is published is judged, not what the tenant wrote.
-      const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
-      if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
-      const after: Facts = {
-        ...facts,
-        draft: patched.draft,
-        refusals,
-        winner: facts.winner && world.winnerOf(facts.key),
-        patchLapse: patched.lapse,
-        ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
-      };
-      references?.note(after, isForHost(after) ? patched.references : []);
-      return after;
+      const { rules } = world;
+      const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
+      return patched instanceof Promise
+        ? patched.then((told) => judged(facts, told, rules))
+        : judged(facts, patched, rules);
     },
     async back(facts, raw) {
       const { virtual, host } = facts;

@@ -25,7 +25,8 @@ const requestLimit = 16;
 
 /** Patches, as the conductor sees them; undefined when the configuration has none. */
 export interface Patching {
-  forward(facts: Facts): Promise<Facts>;
+  /** At once where it can be. */
+  forward(facts: Facts): Facts | Promise<Facts>;
   back(facts: Facts, raw: BackValues): Promise<Facts>;
 }
 
@@ -86,7 +87,8 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
   const { world, patching } = hands;
   const { translation } = world.rules;
   const seen = world.look(key, hands.circumstances(key));
-  const facts = patching === undefined ? seen : await patching.forward(seen);
+  const patched = patching === undefined ? seen : patching.forward(seen);
+  const facts = patched instanceof Promise ? await patched : patched;
   const step = decide(facts, memory, translation);
   const request = step.kind === 'request' ? step.request : undefined;
   const isBack = request?.side === 'virtual' && request.verb === 'patch';

@@ -100,26 +100,27 @@ export function agreementOf(
   host: HostItem,
   { draft, translation }: Pick<UpdateInput, 'draft' | 'translation'>,
 ): Agreement {
-  const entries = (
-    values: BackValues['labels'],
-    map: 'labels' | 'annotations',
-    patched: ReadonlySet<string>,
-  ): Map<string, BaseEntry> => {
+  const entries = (values: BackValues['labels'], map: 'labels' | 'annotations'): Map<string, BaseEntry> => {
     const hostValues = entriesOf(host[map]);
     return new Map(
       [...values].map(([key, value]) => {
         const hostValue = hostValues.get(translation[map].toHost(key) ?? '');
         return [
           key,
-          { virtual: hashOf(value ?? undefined), host: hashOf(hostValue), isPatched: patched.has(key), isMade: false },
+          {
+            virtual: hashOf(value ?? undefined),
+            host: hashOf(hostValue),
+            isPatched: draft.isPatched?.(map, key) ?? false,
+            isMade: false,
+          },
         ];
       }),
     );
   };
   return {
     over: host.annotations?.[baseKey],
-    labels: entries(back.labels, 'labels', draft.patchedLabels),
-    annotations: entries(back.annotations, 'annotations', draft.patchedAnnotations),
+    labels: entries(back.labels, 'labels'),
+    annotations: entries(back.annotations, 'annotations'),
   };
 }
 
@@ -158,7 +159,7 @@ function mergeBoth(input: UpdateInput): Merged {
     holdsBack: input.holdsBack ?? false,
   };
   const { observe, reversed } = input;
-  const { ownerOf } = draft;
+  const { isPatched, ownerOf } = draft;
   return {
     held: input.agreed === undefined ? base : undefined,
     labels: mergeKeys({
@@ -169,7 +170,7 @@ function mergeBoth(input: UpdateInput): Merged {
       base: base?.labels,
       rules: translation.labels,
       wasCopied: () => false,
-      patched: draft.patchedLabels,
+      ...(isPatched && { isPatched: (key: string) => isPatched('labels', key) }),
       reversed: reversed?.labels,
       ...(ownerOf && { ownerOf: (key: string) => ownerOf('labels', key) }),
       ...(observe && { observe: (key, verdict) => observe('labels', key, verdict) }),
@@ -182,7 +183,7 @@ function mergeBoth(input: UpdateInput): Merged {
       base: base?.annotations,
       rules: translation.annotations,
       wasCopied: (key) => copied.has(key),
-      patched: draft.patchedAnnotations,
+      ...(isPatched && { isPatched: (key: string) => isPatched('annotations', key) }),
       reversed: reversed?.annotations,
       ...(ownerOf && { ownerOf: (key: string) => ownerOf('annotations', key) }),
       ...(observe && { observe: (key, verdict) => observe('annotations', key, verdict) }),

@@ -45,8 +45,6 @@ export interface PatchSet {
   digest: string;
   /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
-  /** The keys that have an owner by that; undefined when all have. */
-  ownedKeys(map: 'labels' | 'annotations'): Iterable<string> | undefined;
 }
 
 export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
@@ -126,7 +124,6 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
-    ownedKeys: (map) => (owners[map].rest === undefined ? owners[map].named.keys() : undefined),
   };
 }
 

@@ -2,7 +2,7 @@
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
 import { useOf } from '../../expression/context-use.ts';
-import type { ValueGroup } from '../../expression/evaluator.ts';
+import type { GroupResult, ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import { equalJson } from '../../object/json.ts';
@@ -12,8 +12,8 @@ import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
 import { culpritOf } from './culprit.ts';
-import { type Part, partsOf } from './dirty.ts';
-import { type Place, shownPlace } from './excerpt.ts';
+import { type MapName, type Part, partsOf } from './dirty.ts';
+import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { translateLabels } from './labels-patch.ts';
@@ -58,53 +58,74 @@ export class Patcher {
     this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
   }
 
-  async forward(input: ForwardInput): Promise<Patched> {
-    let givenUp: ReadonlyMap<CompiledPatch, string> = noneGivenUp;
-    for (;;) {
-      const tried = await this.#try(input, givenUp);
-      const culprit = tried.kind === 'wrong' ? tried.culprit : undefined;
-      if (tried.kind !== 'wrong' || culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit)) {
-        return tried.kind === 'wrong' ? { ...this.#wrongResult(tried), references: tried.references } : tried;
-      }
-      // What it made is no valid object, so it has failed, and its policy says what then.
-      givenUp = new Map([...givenUp, [culprit, tried.message]]);
-    }
+  /** At once where the evaluator knows all results, as most often. */
+  forward(input: ForwardInput): Patched | Promise<Patched> {
+    return this.#tryWithout(noneGivenUp, input);
   }
 
-  async #try(input: ForwardInput, givenUp: Pass['givenUp']): Promise<Patched | WrongResult> {
-    const { draft, translation } = input;
-    const view = viewOf(draft, draft.payload);
-    // What the first try made is what there is to explain, and then which of it did not stand.
-    const trace = givenUp.size === 0 ? this.#options.trace : undefined;
-    const fresh = { view, kept: undefined, wholeOwners: undefined, references: [], writes: [], lapse: undefined };
-    const pass: Pass = { ...input, ...fresh, dirty: new Set(), givenUp, trace };
-    const { references, dirty } = pass;
-    for (const run of this.#runs) {
-      const failed = await this.#runForward(run, pass);
-      if (failed !== undefined) return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
-    }
-    const wrong = ({ place, message }: ResultProblem): WrongResult => {
-      return { kind: 'wrong', culprit: culpritOf(pass.writes, view, place), message, place, references };
+  #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Patched | Promise<Patched> {
+    const { draft, virtual, host, translation } = input;
+    const pass: Pass = {
+      draft,
+      virtual,
+      host,
+      translation,
+      view: viewOf(draft, draft.payload),
+      dirty: new Set(),
+      kept: undefined,
+      wholeOwners: undefined,
+      references: [],
+      writes: [],
+      givenUp,
+      // What the first try made is what there is to explain, and then which of it did not stand.
+      trace: givenUp.size === 0 ? this.#options.trace : undefined,
+      lapse: undefined,
     };
+    return this.#goOn(pass, 0);
+  }
+
+  #goOn(pass: Pass, from: number): Patched | Promise<Patched> {
+    for (let at = from; at < this.#runs.length; at++) {
+      const ended = this.#runForward(this.#runs[at] as readonly CompiledPatch[], pass);
+      if (ended instanceof Promise)
+        return ended.then((failed) => (failed === undefined ? this.#goOn(pass, at + 1) : this.#failed(failed, pass)));
+      if (ended !== undefined) return this.#failed(ended, pass);
+    }
+    return this.#conclude(pass);
+  }
+
+  #failed(failed: Failed, { references }: Pass): Patched {
+    return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
+  }
+
+  #conclude(pass: Pass): Patched | Promise<Patched> {
+    const { view, dirty, draft, translation } = pass;
     const read = readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
-    if (read.kind === 'wrong') return wrong(read);
+    if (read.kind === 'wrong') return this.#afterWrong(read, pass);
     if (read.restored > 0) this.#options.counts.restored(read.restored);
-    const kept = pass.kept?.overlay(read, input.host, translation.kind) ?? read;
+    const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
     const problem = problemOfResult(kept, draft);
-    if (problem !== undefined) return wrong(problem);
+    if (problem !== undefined) return this.#afterWrong(problem, pass);
     const { payload } = kept;
     const stored = payload === draft.payload ? payload : translation.kind.asStored(payload);
     const result = { labels: kept.labels, annotations: kept.annotations, payload: stored };
-    return { kind: 'patched', draft: this.#draftOf(pass, result), references, lapse: pass.lapse };
+    return { kind: 'patched', draft: this.#draftOf(pass, result), references: pass.references, lapse: pass.lapse };
+  }
+
+  #afterWrong(problem: ResultProblem, pass: Pass): Patched | Promise<Patched> {
+    const { givenUp, references } = pass;
+    const culprit = culpritOf(pass.writes, pass.view, problem.place);
+    if (culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit))
+      return { ...this.#wrongResult(problem, culprit), references };
+    // What it made is no valid object, so it has failed, and its policy says what then.
+    return this.#tryWithout(new Map([...givenUp, [culprit, problem.message]]), pass);
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
-  async #runForward(run: readonly CompiledPatch[], pass: Pass): Promise<Failed | undefined> {
-    const groups: ValueGroup[] = [];
-    const asked: { patch: CompiledPatch; matches: Matches; isWhole: boolean }[] = [];
+  #runForward(run: readonly CompiledPatch[], pass: Pass): Failed | undefined | Promise<Failed | undefined> {
+    const asked: Asked[] = [];
     for (const patch of run) {
       const matches = matchesOf(patch, pass);
-      const isWhole = matches.whole !== undefined;
       const message = pass.givenUp.get(patch);
       if (message !== undefined) {
         const failed = this.#fallBack(faultOf(patch, matches, message), pass);
@@ -115,38 +136,37 @@ export class Patcher {
       } else if (patch.reference !== undefined) {
         const failed = this.#translateReferences(patch, { matches, reference: patch.reference }, pass);
         if (failed !== undefined) return failed;
-      } else if (patch.forward !== undefined && (isWhole || matches.values.length > 0)) {
-        const values = isWhole ? [wholeOf(pass.view, pass)] : matches.values;
-        groups.push({ expression: patch.forward, values, missing: matches.missing, paths: matches.paths });
-        asked.push({ patch, matches, isWhole });
+      } else if (patch.forward !== undefined && matches.values.length > 0) {
+        const { missing, paths, whole } = matches;
+        const values = whole === undefined ? matches.values : [wholeOf(pass.view, pass)];
+        asked.push({ expression: patch.forward, values, missing, paths, patch, matches });
       }
     }
-    if (groups.length === 0) return undefined;
+    if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
       hostObject: this.#seesHost ? hostObjectOf(pass.host, pass.translation.kind) : null,
       virtualObject: this.#seesVirtual ? virtualObjectOf(pass.virtual, pass.translation.kind) : null,
-      groups,
+      groups: asked,
     });
-    const results = Array.isArray(answer) ? answer : await answer;
+    return Array.isArray(answer)
+      ? this.#settleAll(asked, answer, pass)
+      : answer.then((results) => this.#settleAll(asked, results, pass));
+  }
+
+  #settleAll(asked: readonly Asked[], results: readonly GroupResult[], pass: Pass): Failed | undefined {
     for (let at = 0; at < asked.length; at++) {
-      const { patch, matches, isWhole } = asked[at] as (typeof asked)[0];
-      const { results: values, errors } = results[at] as { results: unknown[]; errors: Failed['errors'] };
-      const failed = this.#settle(patch, { matches, isWhole, values, errors }, pass);
+      const failed = this.#settle(asked[at] as Asked, results[at] as GroupResult, pass);
       if (failed !== undefined) return failed;
     }
     return undefined;
   }
 
   /** Writes what one patch came to, or applies its failure policy. */
-  #settle(
-    patch: CompiledPatch,
-    answer: { matches: Matches; isWhole: boolean; values: unknown[]; errors: Failed['errors'] },
-    pass: Pass,
-  ): Failed | undefined {
-    const { matches, isWhole, values } = answer;
+  #settle({ patch, matches }: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    if (answer.errors.length > 0) return this.#fallBack({ patch, matches, errors: answer.errors }, pass);
+    if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
+    const isWhole = matches.whole !== undefined;
     const isOfMap = patch.path.segments.length < 3;
     const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
     if (tooMany !== undefined) return this.#fallBack(faultOf(patch, matches, tooMany), pass);
@@ -244,37 +264,28 @@ export class Patcher {
   #draftOf(pass: Pass, result: Pick<Draft, Part>): Draft {
     const { draft, translation, wholeOwners } = pass;
     const { set } = this;
-    const ownerOf = (map: 'labels' | 'annotations', virtualKey: string): KeyOwner => {
+    const ownerOf = (map: MapName, virtualKey: string): KeyOwner => {
       const hostKey = translation[map].toHost(virtualKey) ?? virtualKey;
       return set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
     };
-    const touched = (map: 'labels' | 'annotations'): Set<string> => {
-      const keys = new Set<string>();
-      const add = (hostKey: string): void => {
-        const key = translation[map].toVirtual(hostKey);
-        if (key !== undefined) keys.add(key);
-      };
-      if (result[map] !== draft[map]) for (const key of changedKeys(draft[map], result[map])) add(key);
-      const host = pass.host?.[map] ?? noKeys;
-      for (const key of set.ownedKeys(map) ?? [...draft[map].keys(), ...Object.keys(host)]) {
-        if (draft[map].has(key) || Object.hasOwn(host, key)) add(key);
-      }
-      return keys;
+    const isPatched = (map: MapName, virtualKey: string): boolean => {
+      const key = translation[map].toHost(virtualKey);
+      if (key === undefined) return false;
+      if (draft[map].get(key) !== result[map].get(key)) return true;
+      const isThere = draft[map].has(key) || Object.hasOwn(pass.host?.[map] ?? noKeys, key);
+      return isThere && set.ownerOf(map, key) !== undefined;
     };
-    return {
-      ...draft,
-      ...result,
-      patchedLabels: touched('labels'),
-      patchedAnnotations: touched('annotations'),
-      ownerOf,
-    };
+    return { ...draft, ...result, isPatched, ownerOf };
   }
 
   #say(failed: Failed, field: 'expression' | 'reverseExpression'): PatchFailure {
     return failureOf(failed, this.#options.sourceOf(failed.patch.index, field));
   }
 
-  #wrongResult({ culprit, message, place }: WrongResult): { kind: 'failed'; failure: PatchFailure } {
+  #wrongResult(
+    { message, place }: ResultProblem,
+    culprit: CompiledPatch | undefined,
+  ): { kind: 'failed'; failure: PatchFailure } {
     const failure = { at: shownPlace(place.join('.')), class: 'type' };
     if (culprit === undefined) {
       this.#options.counts.failedTogether('type');
@@ -302,12 +313,10 @@ function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'
   return forward !== undefined && useOf(forward.context, object) !== undefined;
 }
 
-interface WrongResult {
-  kind: 'wrong';
-  culprit: CompiledPatch | undefined;
-  place: Place;
-  message: string;
-  references: readonly FoundReference[];
+/** What the evaluator is asked for a patch, and where the answer goes. */
+interface Asked extends ValueGroup {
+  patch: CompiledPatch;
+  matches: Matches;
 }
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {

@@ -45,7 +45,10 @@ describe('a second look at one draft', () => {
       { path: 'metadata.labels[*]', expression: 'value + "-x"' },
       { other: 'h' },
     );
-    const touched = [first, second].map((look) => look.kind === 'patched' && [...look.draft.patchedLabels]);
+    const touched = [first, second].map(
+      (look) =>
+        look.kind === 'patched' && ['team', 'other', 'x'].filter((key) => look.draft.isPatched?.('labels', key)),
+    );
     expect(touched).toEqual([['team'], ['team', 'other']]);
   });
 
