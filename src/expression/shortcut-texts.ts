@@ -31,7 +31,7 @@ export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, Text
 type Result = ReturnType<TextMethod['apply']>;
 
 /** In the time, and where each character is replaced by the other text, in what comes of it. */
-function isSearchable(text: string, wanted: unknown): wanted is string {
+export function isSearchable(text: string, wanted: unknown): wanted is string {
   return typeof wanted === 'string' && text.length * wanted.length <= shortcutLimits.search;
 }
 

@@ -19,6 +19,7 @@ import {
   unaryOperators,
   unknown,
 } from './shortcut-operators.ts';
+import { patternMethod, patternTest } from './shortcut-patterns.ts';
 import { type TextMethod, textMethods } from './shortcut-texts.ts';
 
 /** What a chain comes to whose optional link met null or undefined. */
@@ -140,12 +141,22 @@ class Compiler {
   #call(node: CallExpression): Step | undefined {
     const { callee } = node;
     if (node.optional || callee.type !== 'MemberExpression' || callee.object.type === 'Super') return undefined;
-    const method = textMethods.get(writtenKey(callee) ?? '');
+    const name = writtenKey(callee) ?? '';
+    const tested = regexOf(callee.object);
+    if (tested !== undefined) return name === 'test' ? this.#test(tested, node.arguments) : undefined;
+    const pattern = regexOf(node.arguments[0]);
+    const method = pattern === undefined ? textMethods.get(name) : patternMethod(name, pattern);
     const self = this.step(callee.object);
-    const parameters = this.#all(node.arguments);
+    const parameters = this.#all(pattern === undefined ? node.arguments : node.arguments.slice(1));
     if (method === undefined || self === undefined || parameters === undefined) return undefined;
     if (parameters.length < method.fewest || parameters.length > method.most) return undefined;
     return called(method, { self, parameters, optional: callee.optional });
+  }
+
+  #test(pattern: Regex, parameters: readonly AnyNode[]): Step | undefined {
+    const test = patternTest(pattern);
+    const [text, ...more] = this.#all(parameters) ?? [];
+    return test && text && more.length === 0 ? (sight) => test(text(sight)) : undefined;
   }
 
   #condition(test: Expression, consequent: Expression, alternate: Expression): Step | undefined {
@@ -195,6 +206,12 @@ class Compiler {
     const [one, other] = steps as [Step, Step];
     return (sight) => operate(one(sight), other(sight));
   }
+}
+
+type Regex = { pattern: string; flags: string };
+
+function regexOf(node: AnyNode | undefined): Regex | undefined {
+  return node?.type === 'Literal' ? (node.regex ?? undefined) : undefined;
 }
 
 function literal(value: unknown): Step | undefined {

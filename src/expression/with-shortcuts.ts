@@ -23,7 +23,8 @@ type Answered = GroupResult[];
 /** A request on its way: the loop may be given a turn between two groups. */
 interface Work {
   request: EvaluationRequest;
-  context: Sight['context'];
+  /** One for all values, one after the other. */
+  sight: Sight;
   /** Of the groups so far; undefined where the other evaluator is to be asked. */
   results: (GroupResult | undefined)[];
   /** How many of them have been tried. */
@@ -75,11 +76,12 @@ class ShortcutEvaluator implements Evaluator {
       path: '',
     };
     const results = new Array<GroupResult | undefined>(request.groups.length);
-    return this.#goOn({ request, context, results, tried: 0, isOpen: false, count: 0 });
+    const sight = { value: undefined, valueExists: true, context };
+    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0 });
   }
 
   #goOn(work: Work): Answered | Promise<Answered> {
-    const { request, context, results } = work;
+    const { request, sight, results } = work;
     const { groups } = request;
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
@@ -90,7 +92,7 @@ class ShortcutEvaluator implements Evaluator {
         if (cost > this.#room) return this.#goOnLater(work, cost);
         // Also where it turns out not to be known.
         this.#room -= cost;
-        known = answersOf(shortcut, group, context);
+        known = answersOf(shortcut, group, sight);
       }
       if (known === undefined) work.isOpen = true;
       else work.count += known.length;
@@ -131,18 +133,15 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 }
 
 /** Undefined when one of them is not known. */
-function answersOf(
-  shortcut: Shortcut,
-  { values, missing, paths }: ValueGroup,
-  context: Sight['context'],
-): unknown[] | undefined {
+function answersOf(shortcut: Shortcut, { values, missing, paths }: ValueGroup, sight: Sight): unknown[] | undefined {
   const results: unknown[] = new Array(values.length);
-  const sight: Sight = { value: undefined, valueExists: true, context };
+  const { context } = sight;
   for (let at = 0; at < values.length; at++) {
     sight.value = values[at];
     sight.valueExists = missing?.has(at) !== true;
     if (paths !== undefined) sight.context = { ...context, path: paths[at] ?? '' };
     const result = shortcut.answer(sight);
+    sight.context = context;
     if (result === unknown) return undefined;
     results[at] = result;
   }

@@ -284,6 +284,14 @@ const { expression: anyExpression } = fc.letrec<{ expression: string }>((tie) =>
     '**',
     'in',
   );
+  const sign = fc.oneof(
+    { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'e', '-', '\\.', '\\/', '\ud83d', 'ß', '\\-', 'we', 'W') },
+    { weight: 1, arbitrary: fc.constantFrom('.', '$', '^', '\\w', '+') },
+  );
+  const signs = fc.array(sign, { minLength: 1, maxLength: 2 });
+  const pattern = fc
+    .tuple(fc.constantFrom('', '', '^'), signs, fc.constantFrom('', '', '$'), fc.constantFrom('', 'g', 'g', 'g'))
+    .map(([start, body, end, flags]) => `/${start}${body.join('')}${end}/${flags}`);
   const leaf = fc.oneof(
     fc.constantFrom('value', 'value', 'value', 'valueExists', 'undefined', 'null', 'true', 'NaN'),
     fc.constantFrom('context.vcluster.name', 'context.virtualObject.metadata.labels["x.y/z"]', 'context.hostObject'),
@@ -309,6 +317,10 @@ const { expression: anyExpression } = fc.letrec<{ expression: string }>((tie) =>
       fc
         .tuple(part, fc.constantFrom('replace', 'replaceAll'), part, part)
         .map(([a, name, b, c]) => `(${a}).${name}(${b}, ${c})`),
+      fc
+        .tuple(part, fc.constantFrom('replace', 'replaceAll'), pattern, part)
+        .map(([a, name, b, c]) => `(${a}).${name}(${b}, ${c})`),
+      fc.tuple(pattern, part).map(([a, b]) => `${a}.test(${b})`),
       fc.tuple(part, part).map(([a, b]) => `\`<\${${a}}|\${${b}}>\``),
     ),
   };
