@@ -2,6 +2,7 @@
 // give the same results; a resync of unchanged objects then never enters the sandbox. What is remembered is a whole list of
 // matched values: looking up each of a thousand addresses costs more than sending them. Two generations stand in for an
 // exact order of last use: what was not asked for during a whole generation is forgotten.
+import { hashText } from '../object/text-hash.ts';
 import { memoLimits } from './limits.ts';
 
 /** A result that can be handed out again and again: plain values as they are, objects as JSON, so that nobody shares one. */
@@ -15,7 +16,7 @@ export interface Question {
   /** Context, paths and missing keys as far as the expression can see them. */
   extra: string;
   /** Made of the others: looked for on the way in, put down on the way out. */
-  key: string;
+  key: PlaceKey;
   chars: number;
 }
 
@@ -28,10 +29,13 @@ interface Known {
   chars: number;
 }
 
+/** Finds the place; whether it holds the answer, isSame decides. A number where it can be: a Map hashes every text anew. */
+type PlaceKey = string | number;
+
 /** The memory of one expression. */
 export interface Shelf {
-  young: Map<string, Known>;
-  old: Map<string, Known>;
+  young: Map<PlaceKey, Known>;
+  old: Map<PlaceKey, Known>;
 }
 
 export interface MemoOptions {
@@ -82,7 +86,7 @@ export class Memo {
     this.#put(shelf, key, { values, json, extra, results: kept, hasObjects, chars });
   }
 
-  #put(shelf: Shelf, key: string, known: Known): void {
+  #put(shelf: Shelf, key: PlaceKey, known: Known): void {
     const entries = known.results.length;
     const { chars } = known;
     if (chars > this.#maxChars || entries > this.#maxEntries) return;
@@ -103,6 +107,7 @@ export class Memo {
 }
 
 const shownOfText = 64;
+const hashMultiplier = 0x21f0aaad;
 
 export function question(values: readonly unknown[], extra: string): Question {
   const plainChars = plainCharsOf(values);
@@ -116,18 +121,23 @@ export function question(values: readonly unknown[], extra: string): Question {
   };
 }
 
-/** Finds the place; whether it holds the answer, isSame decides. Short, because every character of it is hashed. */
-function keyOf(values: readonly unknown[], extra: string): string {
-  // Certificates, say, begin alike.
-  if (values.length === 1 && extra === '' && typeof values[0] === 'string') return values[0];
-  const first = clip(values[0]);
-  if (values.length > 1) return `${first}|${clip(values[values.length - 1])}${extra}`;
-  return `${first}|${extra}`;
+/** Of plain values: the first and the last tell most lists apart. */
+function keyOf(values: readonly unknown[], extra: string): PlaceKey {
+  const first = hashPlain(values[0]);
+  const ends = values.length > 1 ? Math.imul(first, 31) ^ hashPlain(values[values.length - 1]) : first;
+  return extra === '' ? ends : `${ends}|${extra}`;
 }
 
-function clip(value: unknown): string {
-  if (typeof value !== 'string') return String(value);
-  return value.length > shownOfText ? value.slice(0, shownOfText) : value;
+function hashPlain(value: unknown): number {
+  if (typeof value === 'number') return Math.imul(value * 0x10001, hashMultiplier);
+  if (typeof value !== 'string') return value === true ? 1 : 0;
+  return hashText(value.length > 3 * shownOfText ? glimpseOf(value) : value, hashMultiplier);
+}
+
+/** Certificates, say, begin alike. */
+function glimpseOf(text: string): string {
+  const middle = text.length >>> 1;
+  return text.slice(0, shownOfText) + text.slice(middle, middle + shownOfText) + text.slice(-shownOfText);
 }
 
 /** A short list that grew by pushes holds room for seventeen. */

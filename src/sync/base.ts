@@ -1,5 +1,7 @@
 // What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
 // downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
+import { hashText, mixed } from '../object/text-hash.ts';
+
 export interface BaseEntry {
   /** Short hash of the virtual value, '' when the key was absent there. */
   virtual: string;
@@ -58,22 +60,12 @@ const hashLength = 8;
 /**
  * 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. Nothing is secret or proven by it: who finds
  * two values with one hash can only hide an edit of their own from themselves. So it is made to be quick, as every look at an
- * object takes a dozen of them: two multiplicative hashes over the same characters, each mixed at the end so that every bit
- * of the value reaches every bit that is kept.
+ * object takes a dozen of them.
  */
 export function hashOf(value: string | undefined): string {
   if (value === undefined) return '';
-  let one = value.length ^ 0x2c1b3c6d;
-  let other = value.length ^ 0x297a2d39;
-  for (let at = 0; at < value.length; at++) {
-    const code = value.charCodeAt(at);
-    one = Math.imul(one ^ code, 0x21f0aaad);
-    one ^= one >>> 15;
-    other = Math.imul(other ^ code, 0x735a2d97);
-    other ^= other >>> 17;
-  }
-  const a = mixed(one);
-  const b = mixed(other);
+  const a = mixed(hashText(value, 0x21f0aaad));
+  const b = mixed(hashText(value, 0x735a2d97));
   return String.fromCharCode(
     digit(a),
     digit(a >>> 6),
@@ -84,12 +76,6 @@ export function hashOf(value: string | undefined): string {
     digit(b >>> 12),
     digit(b >>> 18),
   );
-}
-
-function mixed(bits: number): number {
-  let after = Math.imul(bits ^ (bits >>> 16), 0x21f0aaad);
-  after = Math.imul(after ^ (after >>> 15), 0x735a2d97);
-  return after ^ (after >>> 15);
 }
 
 function digit(bits: number): number {
