@@ -36,16 +36,42 @@ export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified
 const maxAddressLength = 45;
 
 export function parseAddress(text: string): ParsedAddress {
+  const plain = plainV4Of(text);
+  if (plain >= 0) return { kind: 'ok', family: 'IPv4', value: BigInt(plain), canonical: text };
   if (text === '') return invalid('empty', 'it is empty');
   if (text.includes('%')) return invalid('zone', 'it has a zone, which means something on one machine only');
   if (text.length > maxAddressLength) return invalid('syntax', 'it is too long');
   if (!text.includes(':')) {
-    const octets = parseOctets(text);
-    return typeof octets === 'string' ? octetProblem(octets) : v4Address(octets);
+    const problem = parseOctets(text);
+    return octetProblem(typeof problem === 'string' ? problem : 'syntax');
   }
   const groups = parseGroups(text);
   return typeof groups === 'string' ? octetProblem(groups) : v6Address(groups);
 }
+
+/** The number behind four decimal ones with dots, as most addresses are written; -1 for any other text, right or wrong. */
+export function plainV4Of(text: string): number {
+  if (text.length > maxV4Length) return -1;
+  let address = 0;
+  let octets = 0;
+  for (let at = 0; at < text.length; at++) {
+    const from = at;
+    let octet = 0;
+    for (let digit = text.charCodeAt(at) - zero; digit >= 0 && digit <= 9; digit = text.charCodeAt(++at) - zero) {
+      octet = octet * 10 + digit;
+    }
+    const isOctet = at > from && octet <= 255 && (at === from + 1 || text.charCodeAt(from) !== zero);
+    const isEnded = octets === 3 ? at === text.length : text.charCodeAt(at) === dot;
+    if (!isOctet || !isEnded) return -1;
+    address = address * 256 + octet;
+    octets++;
+  }
+  return octets === 4 ? address : -1;
+}
+
+const maxV4Length = 15;
+const zero = 0x30;
+const dot = 0x2e;
 
 /** `10.0.0.0/8`: an address, a slash, a length, and no bit set behind the length. */
 export function parseCidr(text: string): ParsedCidr {
@@ -119,10 +145,6 @@ function isWithin(cidr: Cidr, value: bigint): boolean {
 
 function bitsOf(family: AddressFamily): number {
   return family === 'IPv4' ? 32 : 128;
-}
-
-function v4Address(octets: number[]): Address {
-  return { kind: 'ok', family: 'IPv4', value: BigInt(v4Number(octets)), canonical: octets.join('.') };
 }
 
 function v6Address(groups: number[]): Address {

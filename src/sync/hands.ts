@@ -11,11 +11,11 @@ import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
-import type { Hands } from './reconcile.ts';
+import type { Hands, Patching } from './reconcile.ts';
 import type { References } from './references/references.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
 import { baseKey } from './words.ts';
-import type { World } from './world.ts';
+import type { Rules, World } from './world.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
 const ownerLength = 8;
@@ -50,6 +50,8 @@ export function createHands(options: HandsOptions): Hands {
   const backFlow = new Contest(clock);
   const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
   let hostRepacks = false;
+  let patchingRules: Rules | undefined;
+  let patching: Patching | undefined;
 
   const mayRemoveLabelsBack = (key: Key): boolean => {
     if (options.isHostRecent) return true;
@@ -103,9 +105,14 @@ export function createHands(options: HandsOptions): Hands {
   return {
     world,
     get patching() {
-      const { patcher } = world.rules;
-      const { references } = options;
-      return patcher || references ? createPatching(patcher, world, { references, wake: options.enqueue }) : undefined;
+      if (world.rules !== patchingRules) {
+        patchingRules = world.rules;
+        const { patcher } = patchingRules;
+        const { references } = options;
+        patching =
+          patcher || references ? createPatching(patcher, world, { references, wake: options.enqueue }) : undefined;
+      }
+      return patching;
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,

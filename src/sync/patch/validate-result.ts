@@ -1,6 +1,6 @@
 // Whether what patches made of a host object is still an Endpoints that the API server will take. Found here, a wrong
 // result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
-import { parseAddress } from '../../object/ip.ts';
+import { parseAddress, plainV4Of } from '../../object/ip.ts';
 import { isRecord } from '../../object/json.ts';
 import { areWithin, entryBytes, maxAnnotationBytes } from '../../object/meta-validation.ts';
 import {
@@ -32,9 +32,6 @@ const fields = {
   port: new Set(['name', 'port', 'protocol', 'appProtocol']),
   targetRef: new Set(['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath']),
 };
-
-/** Most addresses look like this, and there can be thousands; whatever does not is read with care. */
-const plainV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 const protocols = ['TCP', 'UDP', 'SCTP'];
 
@@ -143,7 +140,7 @@ function problemOfAddress(address: unknown): Below | undefined {
   if (!isRecord(address)) return here(`must be an object, got ${shapeOf(address)}`);
   const { ip, hostname, nodeName, targetRef } = address;
   if (typeof ip !== 'string') return at('ip', `must be a string, got ${shapeOf(ip)}`);
-  const parsed = plainV4.test(ip) ? undefined : parseAddress(ip);
+  const parsed = plainV4Of(ip) >= 0 ? undefined : parseAddress(ip);
   if (parsed?.kind === 'invalid') return at('ip', `must be an IP address, but ${parsed.reason}`);
   const isUnnamed = hostname === undefined || hostname === '';
   if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
