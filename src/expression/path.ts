@@ -107,7 +107,39 @@ function compile(segments: readonly Segment[]): Walk | undefined {
     walk = keysBehind === undefined || keysBehind.length === 0 ? slow : elementsThenKeys(keysBehind, slow);
     keysBehind = undefined;
   }
-  return walk;
+  return walk === undefined || keysBehind === undefined ? walk : keysOnly(keysBehind, walk);
+}
+
+/** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
+function keysOnly(keys: readonly string[], slow: Walk): Walk {
+  const last = keys[keys.length - 1] as string;
+  const areSpecial = keys.some(isSpecial);
+  return (node, sink) => {
+    if (areSpecial || sink.trail !== undefined) {
+      slow(node, sink);
+      return;
+    }
+    let parent = node;
+    for (let at = 0; at < keys.length - 1; at++) {
+      if (!isRecord(parent)) return;
+      parent = parent[keys[at] as string];
+    }
+    if (!isRecord(parent)) return;
+    let value = parent[last];
+    if (value === undefined) {
+      if (!sink.createMissing) return;
+      value = null;
+      sink.missing = new Set([0]);
+    }
+    sink.parents = [parent];
+    sink.keys = [last];
+    sink.values = [value];
+  };
+}
+
+/** What an array has too, or what every object inherits. */
+function isSpecial(key: string): boolean {
+  return key in Object.prototype || arrayIndex.test(key);
 }
 
 /**
@@ -116,9 +148,9 @@ function compile(segments: readonly Segment[]): Walk | undefined {
  */
 function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
-  const isSpecial = keys.some((key) => key in Object.prototype || arrayIndex.test(key));
+  const areSpecial = keys.some(isSpecial);
   return (node, sink) => {
-    if (isSpecial || sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
+    if (areSpecial || sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
       slow(node, sink);
       return;
     }

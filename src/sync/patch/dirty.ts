@@ -1,21 +1,21 @@
 // Which parts of an object a patch can change, and which its patches have changed so far: what nobody changed was right before
 // and needs no second look.
-import type { CompiledPatch } from './patch-set.ts';
+import type { CompiledPath } from '../../expression/path.ts';
 
 export type MapName = 'labels' | 'annotations';
 export type Part = MapName | 'payload';
 const mapNames: readonly MapName[] = ['labels', 'annotations'];
 
 /** The maps that a path can lead into; other fields of metadata no path can name. */
-export function mapsOfPatch({ path: { segments } }: CompiledPatch): readonly MapName[] {
+export function mapsOnPath({ segments }: CompiledPath): readonly MapName[] {
   const [root, map] = segments;
   if (root?.kind === 'key' && root.key !== 'metadata') return [];
   return map?.kind === 'key' ? mapNames.filter((name) => name === map.key) : mapNames;
 }
 
 /** The same with the fields beside metadata. */
-export function partsOf(patch: CompiledPatch): readonly Part[] {
-  const [root] = patch.path.segments;
-  const maps = mapsOfPatch(patch);
+export function partsOf(path: CompiledPath): readonly Part[] {
+  const [root] = path.segments;
+  const maps = mapsOnPath(path);
   return root?.kind === 'key' && root.key === 'metadata' ? maps : [...maps, 'payload'];
 }

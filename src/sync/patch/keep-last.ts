@@ -4,7 +4,7 @@ import type { Matches } from '../../expression/path.ts';
 import type { Draft } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, SyncedKind } from '../kind.ts';
-import { type MapName, type Part, partsOf } from './dirty.ts';
+import type { MapName, Part } from './dirty.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
@@ -17,7 +17,7 @@ export class Kept {
 
   add(patch: CompiledPatch, matches: Matches): void {
     const isOfWhole = patch.path.segments.length < 3;
-    for (const part of partsOf(patch)) {
+    for (const part of patch.parts) {
       if (part === 'payload') this.keepsPayload = true;
       else if (isOfWhole) this.#whole.add(part);
       else for (const matched of matches.keys) this.#keys[part].add(String(matched));

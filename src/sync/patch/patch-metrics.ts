@@ -20,34 +20,39 @@ const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size'
 export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
   const series = registry && createSeries(registry, patches);
   const toldOf = (tally: Tally | undefined, patch: number): TallySum => tally?.of(String(patch)) ?? { sum: 0 };
-  const counts = new Map(
-    patches.map((patch) => {
-      const total = { patch, values: 0, changes: 0, failures: 0 };
-      return [patch, { total, values: toldOf(series?.values, patch), changes: toldOf(series?.changes, patch) }];
-    }),
-  );
+  const counts: (Count | undefined)[] = [];
+  for (const patch of patches) {
+    const total = { patch, values: 0, changes: 0, failures: 0 };
+    counts[patch] = { total, values: toldOf(series?.values, patch), changes: toldOf(series?.changes, patch) };
+  }
   return {
     evaluated(patch, values) {
-      const count = counts.get(patch);
+      const count = counts[patch];
       if (count === undefined) return;
       count.total.values += values;
       count.values.sum += values;
     },
     changed(patch, changes) {
-      const count = counts.get(patch);
+      const count = counts[patch];
       if (count === undefined) return;
       count.total.changes += changes;
       count.changes.sum += changes;
     },
     failed(patch, kind) {
-      const count = counts.get(patch);
+      const count = counts[patch];
       if (count !== undefined) count.total.failures++;
       series?.failures.inc({ patch: String(patch), class: kind });
     },
     failedTogether: (kind) => series?.failures.inc({ patch: allPatches, class: kind }),
     restored: (keys) => series?.restored.inc(keys),
-    totals: () => [...counts.values()].map(({ total }) => total),
+    totals: () => counts.flatMap((count) => count?.total ?? []),
   };
+}
+
+interface Count {
+  total: ReturnType<PatchCounts['totals']>[0];
+  values: TallySum;
+  changes: TallySum;
 }
 
 function createSeries(registry: Metrics, patches: readonly number[]) {

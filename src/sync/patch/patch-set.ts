@@ -7,6 +7,7 @@ import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use
 import { type CompiledPath, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
+import { type Part, partsOf } from './dirty.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
@@ -18,6 +19,8 @@ export interface CompiledPatch {
   back: CompiledExpression | undefined;
   reference: CompiledReference | undefined;
   isLabels: boolean;
+  /** What of an object it can change. */
+  parts: readonly Part[];
 }
 
 export interface CompiledReference {
@@ -80,7 +83,8 @@ function compilePatch(
   const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
   const reference = entry.reference && compileReference(index, entry.reference, faults);
   if (path === undefined || faults.length > before) return undefined;
-  return { index, path, entry, forward, back, reference, isLabels: entry.labels !== undefined };
+  const isLabels = entry.labels !== undefined;
+  return { index, path, entry, forward, back, reference, isLabels, parts: partsOf(path) };
 }
 
 interface At {

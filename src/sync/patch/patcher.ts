@@ -12,7 +12,7 @@ import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
 import { culpritOf } from './culprit.ts';
-import { type MapName, type Part, partsOf } from './dirty.ts';
+import type { MapName, Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
@@ -40,7 +40,6 @@ export class Patcher {
   readonly #options: PatcherOptions;
   /** Patches that change something forward, by the call of the sandbox that they share. */
   readonly #runs: readonly (readonly CompiledPatch[])[];
-  readonly #partsOf: ReadonlyMap<CompiledPatch, readonly Part[]>;
   readonly #seesHost: boolean;
   readonly #seesVirtual: boolean;
 
@@ -53,7 +52,6 @@ export class Patcher {
       patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels),
       options,
     );
-    this.#partsOf = new Map(patches.map((patch) => [patch, partsOf(patch)]));
     this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
     this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
   }
@@ -235,7 +233,7 @@ export class Patcher {
       namespace: pass.virtual.namespace,
       placement,
       resolver: this.#options.references,
-      ...(this.#partsOf.get(patch)?.includes('payload') && { renamed: kind.renamedBy(pass.virtual, placement) }),
+      ...(patch.parts.includes('payload') && { renamed: kind.renamedBy(pass.virtual, placement) }),
     });
     if (written.kind === 'wrong') {
       const { at, message } = written;
@@ -258,7 +256,7 @@ export class Patcher {
 
   #changed(patch: CompiledPatch, changes: number, { dirty }: Pass): void {
     this.#options.counts.changed(patch.index, changes);
-    if (changes > 0) for (const part of this.#partsOf.get(patch) ?? []) dirty.add(part);
+    if (changes > 0) for (const part of patch.parts) dirty.add(part);
   }
 
   #draftOf(pass: Pass, result: Pick<Draft, Part>): Draft {

@@ -10,7 +10,7 @@ import type { Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
-import { type MapName, mapsOfPatch } from './dirty.ts';
+import { type MapName, mapsOnPath } from './dirty.ts';
 import { shownKey, shownPlace } from './excerpt.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
@@ -182,7 +182,7 @@ function referBack(
 function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass: BackPass): void {
   const isOfWhole = patch.path.segments.length < 3;
   // Nothing else than these maps goes back.
-  for (const name of mapsOfPatch(patch)) {
+  for (const name of mapsOnPath(patch.path)) {
     const held = isOfWhole ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
     for (const one of held) pass.withheld[name].add(one);
   }
