@@ -107,6 +107,8 @@ export class Memo {
 }
 
 const shownOfText = 64;
+/** More is not hashed whole. */
+const longText = 3 * shownOfText;
 const hashMultiplier = 0x21f0aaad;
 
 export function question(values: readonly unknown[], extra: string): Question {
@@ -123,7 +125,10 @@ export function question(values: readonly unknown[], extra: string): Question {
 
 /** Of plain values: the first and the last tell most lists apart. */
 function keyOf(values: readonly unknown[], extra: string): PlaceKey {
-  const first = hashPlain(values[0]);
+  const [only] = values;
+  // Copies of a manifest differ in a name that no glimpse shows: in one place they would drive each other out.
+  if (values.length === 1 && extra === '' && typeof only === 'string' && only.length > longText) return only;
+  const first = hashPlain(only);
   const ends = values.length > 1 ? Math.imul(first, 31) ^ hashPlain(values[values.length - 1]) : first;
   return extra === '' ? ends : `${ends}|${extra}`;
 }
@@ -131,7 +136,7 @@ function keyOf(values: readonly unknown[], extra: string): PlaceKey {
 function hashPlain(value: unknown): number {
   if (typeof value === 'number') return Math.imul(value * 0x10001, hashMultiplier);
   if (typeof value !== 'string') return value === true ? 1 : 0;
-  return hashText(value.length > 3 * shownOfText ? glimpseOf(value) : value, hashMultiplier);
+  return hashText(value.length > longText ? glimpseOf(value) : value, hashMultiplier);
 }
 
 /** Certificates, say, begin alike. */

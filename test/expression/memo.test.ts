@@ -61,6 +61,13 @@ describe('what was asked', () => {
     }
   });
 
+  it('has a place of its own, however alike long texts are', () => {
+    const { keep, recall } = memory();
+    const texts = Array.from({ length: 20 }, (_, at) => `${long}${long}web-${10 + at}${long}${long}${long}`);
+    for (const text of texts) keep([[text]], [text]);
+    expect(texts.filter((text) => recall([[text]]) === undefined)).toEqual([]);
+  });
+
   it('is answered from its own shelf', () => {
     const { keep, memo, another } = memory();
     keep([['a']], ['r']);
