@@ -30,9 +30,12 @@ export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, Text
 
 type Result = ReturnType<TextMethod['apply']>;
 
-/** In the time, and where each character is replaced by the other text, in what comes of it. */
+/**
+ * In the time, and where each character is replaced by the other text, in what comes of it. The other text is looked through
+ * even if there is nothing to search.
+ */
 export function isSearchable(text: string, wanted: unknown): wanted is string {
-  return typeof wanted === 'string' && text.length * wanted.length <= shortcutLimits.search;
+  return typeof wanted === 'string' && Math.max(text.length, 1) * wanted.length <= shortcutLimits.search;
 }
 
 function ofText(apply: (text: string) => Result): TextMethod {

@@ -106,6 +106,18 @@ describe('a shortcut', () => {
   });
 });
 
+describe('a shortcut to a replacement', () => {
+  const longest = 'x'.repeat(shortcutLimits.search);
+  it.each([
+    'value.replace(/a/, context.long)',
+    'value.replace("a", context.long)',
+    'value.replaceAll("a", context.long)',
+  ])('does not look through one of any length for an empty text: %s', (expression) => {
+    expect(answer({ expression, value: '', context: { long: longest } })).toBe('');
+    expect(answer({ expression, value: '', context: { long: `${longest}x` } })).toBe(unknown);
+  });
+});
+
 describe('withShortcuts()', () => {
   const open = (sources: readonly string[], inner: Evaluator) => {
     const expressions = sources.map(compiled);
