@@ -154,6 +154,7 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       slow(node, sink);
       return;
     }
+    if (node.length === 0) return;
     let count = sink.values.length;
     if (count === 0) {
       // Most often every element matches, and a list that grows by a push makes room for seventeen.
@@ -173,6 +174,8 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       values[count] = value;
       count++;
     }
+    // To set the same length again costs more than a short list.
+    if (values.length === count) return;
     parents.length = count;
     found.length = count;
     values.length = count;
