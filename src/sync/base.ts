@@ -162,7 +162,7 @@ function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
     const comma = packed.indexOf(',', from);
     const to = comma < 0 ? packed.length : comma;
     const colon = packed.indexOf(':', from);
-    const entry = colon > from && colon < to ? unpackEntry(packed, colon + 1, to) : undefined;
+    const entry = colon >= from && colon < to ? unpackEntry(packed, colon + 1, to) : undefined;
     if (entry === undefined) return undefined;
     entries.set(unescaped(packed.slice(from, colon)), entry);
     from = to + 1;

@@ -329,7 +329,7 @@ describe('base', () => {
     '2;;k:short;',
     '2;;k:AAAAAAAA,;',
     '2;;,k:AAAAAAAA;',
-    '2;;:AAAAAAAA;',
+    '2;;AAAAAAAA;',
     '2;;k:AAAAAAAABBBBBBBB;',
     '2;;k:AAAAAAAABBBBBBBB3;',
     '2;;k:AAAAAAAABBBBBBBBx;',
@@ -341,7 +341,7 @@ describe('base', () => {
   it('survives it whatever its keys are called', () => {
     const hash = fc.option(fc.string(), { nil: undefined }).map(hashOf);
     const entries = fc
-      .array(fc.tuple(fc.string({ minLength: 1, unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean()))
+      .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean()))
       .map((list) => {
         const entryOf = ([key, virtual, host, isPatched, isMade]: (typeof list)[0]): [string, BaseEntry] => {
           return [key, { virtual, host, isPatched: isPatched || isMade, isMade }];
