@@ -96,8 +96,6 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 const dedupeFrom = 64;
 /** So many are looked at, and when no more than half of them differ, each value is sent once. */
 const dedupeSample = 16;
-/** When the first ones all differ, so do most others. */
-const dedupeGlimpse = 5;
 
 /** The sandbox starts again, or has more to do than it can: neither takes longer. */
 const unavailableMs = 1_000;
@@ -310,7 +308,8 @@ function openOf(asked: Omit<Open, 'values' | 'places'>): Open {
 function repeats(values: readonly unknown[]): boolean {
   let repeated = 0;
   for (let at = 1; at < dedupeSample; at++) {
-    if (at === dedupeGlimpse && repeated === 0) return false;
+    // The rest of them would not be enough.
+    if (repeated + dedupeSample - at < dedupeSample / 2) return false;
     for (let before = 0; before < at; before++) {
       if (values[before] !== values[at]) continue;
       repeated++;

@@ -2,7 +2,7 @@
 // prefix or an ending away. They are searched for as texts, so that no pattern ever runs in this process. Pure.
 
 import { ifShort, isShortText, unknown } from './shortcut-operators.ts';
-import { isSearchable, type TextMethod } from './shortcut-texts.ts';
+import { isSearchable, stepsForEach, type TextMethod } from './shortcut-texts.ts';
 
 interface TextPattern {
   literal: string;
@@ -19,6 +19,7 @@ export function patternMethod(name: string, regex: { pattern: string; flags: str
   return {
     fewest: 1,
     most: 1,
+    steps: pattern.isGlobal ? stepsForEach : 0,
     apply: (text, instead) =>
       isSearchable(text, literal) && isSearchable(text, instead) && !instead.includes('$')
         ? ifShort(replaced(text, pattern, instead))

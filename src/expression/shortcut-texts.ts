@@ -6,9 +6,13 @@ import { ifShort, type Unknown, unknown } from './shortcut-operators.ts';
 export interface TextMethod {
   fewest: number;
   most: number;
+  /** More parts of an expression that it counts as: whatever makes something for each character takes as long as many others. */
+  steps: number;
   /** A list only from split, to take an element or the length of. */
   apply(text: string, first: unknown, second: unknown): string | number | boolean | readonly string[] | Unknown;
 }
+
+export const stepsForEach = 16;
 
 export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
   ['toLowerCase', ofText((text) => ifShort(text.toLowerCase()))],
@@ -21,11 +25,11 @@ export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, Text
   ['includes', withText((text, wanted) => text.includes(wanted))],
   ['indexOf', withText((text, wanted) => text.indexOf(wanted))],
   ['lastIndexOf', withText((text, wanted) => text.lastIndexOf(wanted))],
-  ['split', withText((text, separator) => text.split(separator))],
+  ['split', withText((text, separator) => text.split(separator), stepsForEach)],
   ['slice', withPlaces((text, from, to) => text.slice(from, to))],
   ['substring', withPlaces((text, from, to) => text.substring(from, to))],
   ['replace', withTexts((text, wanted, instead) => text.replace(wanted, instead))],
-  ['replaceAll', withTexts((text, wanted, instead) => text.replaceAll(wanted, instead))],
+  ['replaceAll', withTexts((text, wanted, instead) => text.replaceAll(wanted, instead), stepsForEach)],
 ]);
 
 type Result = ReturnType<TextMethod['apply']>;
@@ -39,13 +43,14 @@ export function isSearchable(text: string, wanted: unknown): wanted is string {
 }
 
 function ofText(apply: (text: string) => Result): TextMethod {
-  return { fewest: 0, most: 0, apply };
+  return { fewest: 0, most: 0, steps: 0, apply };
 }
 
-function withText(apply: (text: string, wanted: string) => Result): TextMethod {
+function withText(apply: (text: string, wanted: string) => Result, steps = 0): TextMethod {
   return {
     fewest: 1,
     most: 1,
+    steps,
     apply: (text, wanted) => (isSearchable(text, wanted) ? apply(text, wanted) : unknown),
   };
 }
@@ -53,13 +58,13 @@ function withText(apply: (text: string, wanted: string) => Result): TextMethod {
 function withPlaces(apply: (text: string, from: number, to: number | undefined) => Result): TextMethod {
   const run: TextMethod['apply'] = (text, from, to) =>
     typeof from === 'number' && (typeof to === 'number' || to === undefined) ? apply(text, from, to) : unknown;
-  return { fewest: 1, most: 2, apply: run };
+  return { fewest: 1, most: 2, steps: 0, apply: run };
 }
 
-function withTexts(apply: (text: string, wanted: string, instead: string) => string): TextMethod {
+function withTexts(apply: (text: string, wanted: string, instead: string) => string, steps = 0): TextMethod {
   const run: TextMethod['apply'] = (text, wanted, instead) =>
     isSearchable(text, wanted) && isSearchable(text, instead) && !instead.includes('$')
       ? ifShort(apply(text, wanted, instead))
       : unknown;
-  return { fewest: 2, most: 2, apply: run };
+  return { fewest: 2, most: 2, steps, apply: run };
 }

@@ -150,6 +150,8 @@ class Compiler {
     const parameters = this.#all(pattern === undefined ? node.arguments : node.arguments.slice(1));
     if (method === undefined || self === undefined || parameters === undefined) return undefined;
     if (parameters.length < method.fewest || parameters.length > method.most) return undefined;
+    this.steps += method.steps;
+    if (this.steps > shortcutLimits.steps) return undefined;
     return called(method, { self, parameters, optional: callee.optional });
   }
 

@@ -76,6 +76,15 @@ describe('a shortcut', () => {
     expect(shortcutOf(compiled(parts(shortcutLimits.steps)))).toBeUndefined();
   });
 
+  it.each(['value.replaceAll("a", "b")', 'value.replace(/a/g, "b")', 'value.split("a")[0]'])(
+    'counts %s as many parts: it makes something for each character',
+    (source) => {
+      const sliced = shortcutOf(compiled('value.slice(1, 2)'))?.steps ?? 0;
+      expect(shortcutOf(compiled(source))?.steps).toBeGreaterThanOrEqual(2 * sliced);
+      expect(shortcutOf(compiled(Array.from({ length: 8 }, () => source).join(' || ')))).toBeUndefined();
+    },
+  );
+
   it('is not made for a pattern that the parser could not make a value of', () => {
     const tree = parseExpressionAt('/a/', 0, { ecmaVersion: 2022 });
     expect(shortcutOf({ tree: { ...tree, value: null } as typeof tree })).toBeUndefined();
