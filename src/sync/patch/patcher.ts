@@ -58,10 +58,20 @@ export class Patcher {
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    return this.#tryWithout(noneGivenUp, input);
+    return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
   }
 
-  #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Patched | Promise<Patched> {
+  /** In a loop: each try that is given up is let go before the next one. */
+  #afterTry(first: Tried | Promise<Tried>, input: ForwardInput): Patched | Promise<Patched> {
+    let tried = first;
+    for (;;) {
+      if (tried instanceof Promise) return tried.then((told) => this.#afterTry(told, input));
+      if (tried.kind !== 'again') return tried;
+      tried = this.#tryWithout(tried.givenUp, input);
+    }
+  }
+
+  #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
     const { draft, virtual, host, translation } = input;
     const pass: Pass = {
       draft,
@@ -82,7 +92,7 @@ export class Patcher {
     return this.#goOn(pass, 0);
   }
 
-  #goOn(pass: Pass, from: number): Patched | Promise<Patched> {
+  #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
     for (let at = from; at < this.#runs.length; at++) {
       const ended = this.#runForward(this.#runs[at] as readonly CompiledPatch[], pass);
       if (ended instanceof Promise)
@@ -96,7 +106,7 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
-  #conclude(pass: Pass): Patched | Promise<Patched> {
+  #conclude(pass: Pass): Tried {
     const { view, dirty, draft, translation } = pass;
     const read = readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
     if (read.kind === 'wrong') return this.#afterWrong(read, pass);
@@ -110,13 +120,13 @@ export class Patcher {
     return { kind: 'patched', draft: this.#draftOf(pass, result), references: pass.references, lapse: pass.lapse };
   }
 
-  #afterWrong(problem: ResultProblem, pass: Pass): Patched | Promise<Patched> {
+  #afterWrong(problem: ResultProblem, pass: Pass): Tried {
     const { givenUp, references } = pass;
     const culprit = culpritOf(pass.writes, pass.view, problem.place);
     if (culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit))
       return { ...this.#wrongResult(problem, culprit), references };
     // What it made is no valid object, so it has failed, and its policy says what then.
-    return this.#tryWithout(new Map([...givenUp, [culprit, problem.message]]), pass);
+    return { kind: 'again', givenUp: new Map([...givenUp, [culprit, problem.message]]) };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -310,6 +320,9 @@ const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
 function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
   return forward !== undefined && useOf(forward.context, object) !== undefined;
 }
+
+/** Again: a patch made no valid object, and its policy lets the others go on without it. */
+type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
 /** What the evaluator is asked for a patch, and where the answer goes. */
 interface Asked extends ValueGroup {
