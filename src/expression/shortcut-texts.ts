@@ -12,6 +12,7 @@ export interface TextMethod {
   apply(text: string, first: unknown, second: unknown): string | number | boolean | readonly string[] | Unknown;
 }
 
+/** Of what goes through all characters and makes something for each: 20 us of 512 of them, where a part takes a few tens of ns. */
 export const stepsForEach = 16;
 
 export const textMethods: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
