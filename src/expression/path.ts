@@ -113,9 +113,9 @@ function compile(segments: readonly Segment[]): Walk | undefined {
 /** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
 function keysOnly(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
-  const areSpecial = keys.some(isSpecial);
+  if (keys.some(isSpecial)) return slow;
   return (node, sink) => {
-    if (areSpecial || sink.trail !== undefined) {
+    if (sink.trail !== undefined) {
       slow(node, sink);
       return;
     }
@@ -148,9 +148,9 @@ function isSpecial(key: string): boolean {
  */
 function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
-  const areSpecial = keys.some(isSpecial);
+  if (keys.some(isSpecial)) return slow;
   return (node, sink) => {
-    if (areSpecial || sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
+    if (sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
       slow(node, sink);
       return;
     }

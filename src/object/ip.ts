@@ -41,10 +41,7 @@ export function parseAddress(text: string): ParsedAddress {
   if (text === '') return invalid('empty', 'it is empty');
   if (text.includes('%')) return invalid('zone', 'it has a zone, which means something on one machine only');
   if (text.length > maxAddressLength) return invalid('syntax', 'it is too long');
-  if (!text.includes(':')) {
-    const problem = parseOctets(text);
-    return octetProblem(typeof problem === 'string' ? problem : 'syntax');
-  }
+  if (!text.includes(':')) return octetProblem(problemOfV4(text));
   const groups = parseGroups(text);
   return typeof groups === 'string' ? octetProblem(groups) : v6Address(groups);
 }
@@ -159,22 +156,16 @@ function v6Address(groups: number[]): Address {
   return address;
 }
 
-function v4Number(octets: number[]): number {
-  return octets.reduce((value, octet) => value * 256 + octet, 0);
-}
-
-/** The octets, or what is wrong. */
-function parseOctets(text: string): number[] | AddressProblem {
+/** What is wrong with a text that is no plain IPv4 address. */
+function problemOfV4(text: string): AddressProblem {
   const parts = text.split('.');
   if (parts.length !== 4) return 'syntax';
-  const octets: number[] = [];
   for (const part of parts) {
     if (!/^[0-9]{1,3}$/.test(part) || Number(part) > 255) return 'syntax';
     // Some programs read 010 as eight, some as ten.
     if (part.length > 1 && part.startsWith('0')) return 'leadingZero';
-    octets.push(Number(part));
   }
-  return octets;
+  return 'syntax';
 }
 
 /** The eight groups, or what is wrong. */
@@ -197,9 +188,8 @@ function parseHalf(text: string, isEnd: boolean): number[] | AddressProblem {
   const groups: number[] = [];
   for (const [index, part] of parts.entries()) {
     if (isEnd && index === parts.length - 1 && part.includes('.')) {
-      const octets = parseOctets(part);
-      if (typeof octets === 'string') return octets;
-      const number = v4Number(octets);
+      const number = plainV4Of(part);
+      if (number < 0) return problemOfV4(part);
       groups.push(Math.floor(number / 65536), number % 65536);
     } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) {
       groups.push(Number.parseInt(part, 16));

@@ -160,34 +160,24 @@ function mergeBoth(input: UpdateInput): Merged {
   };
   const { observe, reversed } = input;
   const { isPatched, ownerOf } = draft;
+  const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
+    mergeKeys({
+      ...shared,
+      virtual: entriesOf(virtual[map]),
+      desired: draft[map],
+      host: entriesOf(host[map]),
+      base: base?.[map],
+      rules: translation[map],
+      wasCopied,
+      reversed: reversed?.[map],
+      ...(isPatched && { isPatched: (key: string) => isPatched(map, key) }),
+      ...(ownerOf && { ownerOf: (key: string) => ownerOf(map, key) }),
+      ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
+    });
   return {
     held: input.agreed === undefined ? base : undefined,
-    labels: mergeKeys({
-      ...shared,
-      virtual: entriesOf(virtual.labels),
-      desired: draft.labels,
-      host: entriesOf(host.labels),
-      base: base?.labels,
-      rules: translation.labels,
-      wasCopied: () => false,
-      ...(isPatched && { isPatched: (key: string) => isPatched('labels', key) }),
-      reversed: reversed?.labels,
-      ...(ownerOf && { ownerOf: (key: string) => ownerOf('labels', key) }),
-      ...(observe && { observe: (key, verdict) => observe('labels', key, verdict) }),
-    }),
-    annotations: mergeKeys({
-      ...shared,
-      virtual: entriesOf(virtual.annotations),
-      desired: draft.annotations,
-      host: entriesOf(host.annotations),
-      base: base?.annotations,
-      rules: translation.annotations,
-      wasCopied: (key) => copied.has(key),
-      ...(isPatched && { isPatched: (key: string) => isPatched('annotations', key) }),
-      reversed: reversed?.annotations,
-      ...(ownerOf && { ownerOf: (key: string) => ownerOf('annotations', key) }),
-      ...(observe && { observe: (key, verdict) => observe('annotations', key, verdict) }),
-    }),
+    labels: merge('labels', () => false),
+    annotations: merge('annotations', (key) => copied.has(key)),
   };
 }
 
