@@ -1,5 +1,6 @@
 // Reads what the sandbox answered. It ran foreign code, so nothing of the answer is believed: a shape other than the agreed
 // one is no answer at all. What the results mean is checked by those who asked.
+import { isRecord } from '../object/json.ts';
 import { realmLimits } from './limits.ts';
 
 /** Of one group: which values changed (0: all of them), their results in the same order, and the values that failed. */
@@ -27,22 +28,31 @@ export function readAnswers(text: string, sizes: readonly number[]): Answer[] | 
   }
   if (!Array.isArray(parsed) || parsed.length !== sizes.length) return undefined;
   const answers: Answer[] = [];
-  for (const [group, part] of parsed.entries()) {
-    const answer = readAnswer(part, sizes[group] as number);
+  for (let group = 0; group < sizes.length; group++) {
+    const answer = readAnswer(parsed[group], sizes[group] as number);
     if (answer === undefined) return undefined;
     answers.push(answer);
   }
   return answers;
 }
 
+/** Mostly all values changed and none failed: then the results are all there is to say. */
 function readAnswer(part: unknown, size: number): Answer | undefined {
-  if (!Array.isArray(part) || part.length !== 3) return undefined;
-  const [changed, results, faults] = part as unknown[];
+  if (Array.isArray(part)) {
+    return part.length === size && !areTooDeep(part) ? { changed: 0, results: part, faults: noFaults } : undefined;
+  }
+  if (!isRecord(part) || Object.keys(part).length !== 3) return undefined;
+  const { changed, results, faults } = part;
   if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
   if (!Array.isArray(results) || !Array.isArray(faults) || areTooDeep(results)) return undefined;
-  if (changed === 0 ? results.length !== size : !areIndexes(changed, size) || changed.length !== results.length) {
-    return undefined;
-  }
+  if (!areIndexes(changed, size) || changed.length !== results.length) return undefined;
+  const read = readFaults(faults, size);
+  return read && { changed, results, faults: read };
+}
+
+const noFaults: readonly AnswerFault[] = [];
+
+function readFaults(faults: readonly unknown[], size: number): AnswerFault[] | undefined {
   const read: AnswerFault[] = [];
   for (const fault of faults) {
     if (!Array.isArray(fault) || !isIndex(fault[0], size) || !isMessage(fault[2])) return undefined;
@@ -52,7 +62,7 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
     if (typeof offset !== 'number' || !Number.isInteger(offset)) return undefined;
     read.push({ at: fault[0], kind, message: fault[2], offset });
   }
-  return { changed: changed as number[] | 0, results, faults: read };
+  return read;
 }
 
 /** Longer ones the realm does not write, and taking the secrets out of megabytes would keep everybody waiting. */

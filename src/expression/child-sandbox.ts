@@ -190,9 +190,9 @@ export class ChildSandbox implements Sandbox {
   #pump(): void {
     if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
     const wasIdle = this.#book.inFlight === 0;
-    for (const { id, text } of this.#book.next()) {
+    for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
       if (this.#outbox === '') setImmediate(() => this.#flush());
-      this.#outbox += encodeFrame({ id, kind: 'run', text });
+      this.#outbox += encodeFrame({ id: next.id, kind: 'run', text: next.text });
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();

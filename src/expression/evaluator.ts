@@ -181,7 +181,8 @@ class SandboxedEvaluator implements Evaluator {
         outcome.text,
         asked.map(({ values }) => values.length),
       );
-      for (const [at, open] of asked.entries()) {
+      for (let at = 0; at < asked.length; at++) {
+        const open = asked[at] as Open;
         const answer = answers?.[at];
         if (answer !== undefined) this.#take(open, answer);
         else this.#failGroup(open, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
@@ -208,8 +209,10 @@ class SandboxedEvaluator implements Evaluator {
 
   #textOf(request: EvaluationRequest, asked: readonly Open[]): string | undefined {
     const groups = asked.map(({ slot, group, values }) => {
+      const { usesPath } = slot.expression;
+      if (!usesPath && group.missing === undefined) return [slot.index, values];
       const exists = group.missing === undefined ? 0 : values.map((_, at) => (group.missing?.has(at) ? 0 : 1));
-      const paths = slot.expression.usesPath ? values.map((_, at) => group.paths?.[at] ?? '') : 0;
+      const paths = usesPath ? values.map((_, at) => group.paths?.[at] ?? '') : 0;
       return [slot.index, values, exists, paths];
     });
     const usesHost = asked.some(({ slot }) => slot.hostUse !== undefined);

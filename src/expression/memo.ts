@@ -8,7 +8,7 @@ import { memoLimits } from './limits.ts';
 /** A result that can be handed out again and again: plain values as they are, objects as JSON, so that nobody shares one. */
 type Remembered = string | number | boolean | null | { json: string };
 
-/** What was asked: the values, and whatever else the results depend on. */
+/** What was asked, the values and whatever else the results depend on; and once it is remembered, what came of it. */
 export interface Question {
   values: readonly unknown[];
   /** All values as JSON, when one of them is an object. */
@@ -18,15 +18,8 @@ export interface Question {
   /** Made of the others: looked for on the way in, put down on the way out. */
   key: PlaceKey;
   chars: number;
-}
-
-interface Known {
-  values: readonly unknown[];
-  json: string | undefined;
-  extra: string;
   results: readonly Remembered[];
   hasObjects: boolean;
-  chars: number;
 }
 
 /** Finds the place; whether it holds the answer, isSame decides. A number where it can be: a Map hashes every text anew. */
@@ -34,8 +27,8 @@ type PlaceKey = string | number;
 
 /** The memory of one expression. */
 export interface Shelf {
-  young: Map<PlaceKey, Known>;
-  old: Map<PlaceKey, Known>;
+  young: Map<PlaceKey, Question>;
+  old: Map<PlaceKey, Question>;
 }
 
 export interface MemoOptions {
@@ -69,26 +62,25 @@ export class Memo {
     if (known === undefined || !isSame(known, question)) {
       known = shelf.old.get(key);
       if (known === undefined || !isSame(known, question)) return undefined;
-      this.#put(shelf, key, known);
+      this.#put(shelf, known);
     }
     return known.hasObjects ? known.results.map(handOut) : known.results;
   }
 
-  /** The lists belong to the memory from here on: whoever holds them may only read. */
+  /** The question and the lists belong to the memory from here on: whoever holds them may only read. */
   remember(shelf: Shelf, question: Question, results: readonly unknown[]): void {
     if (this.#maxEntries < 1) return;
-    const { json, extra, key } = question;
-    const values = json === undefined ? trimmed(question.values) : [];
     const plainChars = plainCharsOf(results);
-    const hasObjects = plainChars === undefined;
-    const kept = hasObjects ? results.map(rememberedOf) : (results as readonly Remembered[]);
-    const chars = question.chars + (plainChars ?? keptCharsOf(kept));
-    this.#put(shelf, key, { values, json, extra, results: kept, hasObjects, chars });
+    question.values = question.json === undefined ? trimmed(question.values) : [];
+    question.hasObjects = plainChars === undefined;
+    question.results = question.hasObjects ? results.map(rememberedOf) : (results as readonly Remembered[]);
+    question.chars += plainChars ?? keptCharsOf(question.results);
+    this.#put(shelf, question);
   }
 
-  #put(shelf: Shelf, key: PlaceKey, known: Known): void {
+  #put(shelf: Shelf, known: Question): void {
+    const { chars, key } = known;
     const entries = known.results.length;
-    const { chars } = known;
     if (chars > this.#maxChars || entries > this.#maxEntries) return;
     if (this.#entries + entries > this.#maxEntries || this.#chars + chars > this.#maxChars) this.#age();
     shelf.young.set(key, known);
@@ -106,6 +98,7 @@ export class Memo {
   }
 }
 
+const noResults: readonly Remembered[] = [];
 const shownOfText = 64;
 /** More is not hashed whole. */
 const longText = 3 * shownOfText;
@@ -120,6 +113,8 @@ export function question(values: readonly unknown[], extra: string): Question {
     extra,
     key: json ?? keyOf(values, extra),
     chars: extra.length + (json?.length ?? plainChars ?? 0),
+    results: noResults,
+    hasObjects: false,
   };
 }
 
@@ -145,14 +140,14 @@ function glimpseOf(text: string): string {
   return text.slice(0, shownOfText) + text.slice(middle, middle + shownOfText) + text.slice(-shownOfText);
 }
 
-/** A short list that grew by pushes holds room for seventeen. */
+/** A short list that grew by pushes holds room for seventeen; one value stands in a list that was made for it. */
 const grownRoom = 17;
 
 function trimmed(list: readonly unknown[]): readonly unknown[] {
-  return list.length < grownRoom ? list.slice() : list;
+  return list.length > 1 && list.length < grownRoom ? list.slice() : list;
 }
 
-function isSame(known: Known, { values, json, extra }: Question): boolean {
+function isSame(known: Question, { values, json, extra }: Question): boolean {
   if (known.extra !== extra || known.json !== json) return false;
   if (json !== undefined) return true;
   if (known.values.length !== values.length) return false;

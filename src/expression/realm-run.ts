@@ -112,10 +112,11 @@ const placeOfThrow = (thrown, index) => {
 const functions = [];
 let vcluster = null;
 const runGroup = (group, host, virtual, shared, state) => {
-  const [index, values, exists, paths] = group;
+  // By number: without a compiler, taking a list apart runs through its iterator.
+  const index = group[0], values = group[1], isPlain = group.length === 2;
+  const exists = isPlain ? 0 : group[2], paths = isPlain ? 0 : group[3];
   const f = functions[index];
   const results = [], faults = [];
-  const one = paths === 0 && exists === 0;
   const count = values.length, mostChars = limits.resultText;
   // Mostly every value changes; then their numbers need not be said, and none are made.
   let changed = 0, known = 0;
@@ -123,7 +124,7 @@ const runGroup = (group, host, virtual, shared, state) => {
     const value = values[at];
     try {
       const context = paths === 0 ? shared : freeze({ vcluster, hostObject: host, virtualObject: virtual, path: paths[at] });
-      const result = one ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
+      const result = isPlain ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
       let copy = result;
       if (typeof result === 'string') {
         if (result === value) continue;
@@ -145,8 +146,8 @@ const runGroup = (group, host, virtual, shared, state) => {
       faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), placeOfThrow(thrown, index)];
     }
   }
-  if (known !== count && changed === 0) changed = firstNumbers(known);
-  return [changed, results, faults];
+  if (known === count && changed === 0) return results;
+  return { changed: changed === 0 ? firstNumbers(known) : changed, results, faults };
 };
 const firstNumbers = (count) => {
   const numbers = [];
@@ -154,21 +155,22 @@ const firstNumbers = (count) => {
   return numbers;
 };
 // Half surrogate pairs are rare enough to look for them once, in the text that they were escaped in.
-const wellFormed = ([numbers, results, faults]) => {
-  const kept = [[], [], faults];
+const wellFormed = (answer) => {
+  const isPlain = isArray(answer), results = isPlain ? answer : answer.results;
+  const kept = { changed: [], results: [], faults: isPlain ? [] : answer.faults };
   for (let at = 0; at < results.length; at++) {
-    const place = numbers === 0 ? at : numbers[at];
+    const place = isPlain ? at : answer.changed[at];
     if (hasWholeTexts(results[at])) {
-      kept[0][kept[0].length] = place;
-      kept[1][kept[1].length] = results[at];
-    } else faults[faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text', -1];
+      kept.changed[kept.changed.length] = place;
+      kept.results[kept.results.length] = results[at];
+    } else kept.faults[kept.faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text', -1];
   }
   return kept;
 };
 // Texts come and go in lists of one: a bare one of more than 1 KiB would be memory that nobody counts.
-const run = ([text]) => {
-  const [groups, hostObject, virtualObject] = parseJson(text);
-  const host = freezeData(hostObject), virtual = freezeData(virtualObject);
+const run = (request) => {
+  const asked = parseJson(request[0]), groups = asked[0];
+  const host = freezeData(asked[1]), virtual = freezeData(asked[2]);
   const shared = freeze({ vcluster, hostObject: host, virtualObject: virtual, path: '' });
   const state = { room: limits.results, chars: 0, units: 0 };
   const answers = [];
@@ -181,7 +183,7 @@ const run = ([text]) => {
   if (json.length > limits.answer) {
     // Said once for each group: there can be more values than an answer could say it of.
     const message = 'all results of the object are larger than ' + limits.answer + ' characters of JSON';
-    for (let at = 0; at < answers.length; at++) answers[at] = [[], [], message];
+    for (let at = 0; at < answers.length; at++) answers[at] = { changed: [], results: [], faults: message };
     json = stringifyJson(answers);
   }
   return [json];

@@ -39,16 +39,15 @@ export class RequestBook {
     this.#nextId = (this.#nextId + 1) >>> 0;
   }
 
-  /** What may be sent now; one that wants to be alone waits until the process is empty and keeps it empty. */
-  *next(): Generator<{ id: number; text: string }> {
-    while (this.#waiting.length > 0 && this.#inFlight.size < sandboxLimits.inFlight) {
-      const next = this.#waiting[0] as Request;
-      if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) break;
-      this.#waiting.shift();
-      this.#hasLoner = next.alone;
-      this.#inFlight.set(next.id, next);
-      yield next;
-    }
+  /** The next that may be sent now; one that wants to be alone waits until the process is empty and keeps it empty. */
+  next(): { id: number; text: string } | undefined {
+    const [next] = this.#waiting;
+    if (next === undefined || this.#inFlight.size >= sandboxLimits.inFlight) return undefined;
+    if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) return undefined;
+    this.#waiting.shift();
+    this.#hasLoner = next.alone;
+    this.#inFlight.set(next.id, next);
+    return next;
   }
 
   /** The one that is answered; undefined when the answer comes too late. */

@@ -25,9 +25,8 @@ const setup: SandboxSetup = {
   callsPerIsolate: 1_000,
 };
 
-const request = (expression: number, value: unknown = 'v') =>
-  JSON.stringify([[[expression, [value], 0, 0]], null, null]);
-const answer = (text: string) => ({ kind: 'answer', text: JSON.stringify([[0, [text], []]]) });
+const request = (expression: number, value: unknown = 'v') => JSON.stringify([[[expression, [value]]], null, null]);
+const answer = (text: string) => ({ kind: 'answer', text: JSON.stringify([[text]]) });
 
 async function opened(options: Partial<ConstructorParameters<typeof ChildSandbox>[0]> = {}) {
   const sandbox = new ChildSandbox({
@@ -184,7 +183,7 @@ describe('ChildSandbox', () => {
     await bed.sandbox.start();
     // As much text as etcd takes in one object.
     const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
-    const text = JSON.stringify([[[0, values, 0, 0]], null, null]);
+    const text = JSON.stringify([[[0, values]], null, null]);
     const outcomes = await Promise.all(Array.from({ length: 64 }, () => bed.sandbox.run(text)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
     const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];

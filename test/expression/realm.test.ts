@@ -27,7 +27,7 @@ function timed(code: string, options: Partial<SandboxSetup>): { kind: string; to
   const isolate = open(code, options);
   isolate.start();
   const beganAt = performance.now();
-  const { kind } = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, null]));
+  const { kind } = isolate.run(JSON.stringify([[[0, ['v']]], null, null]));
   const tookMs = performance.now() - beganAt;
   isolate.stop();
   return { kind, tookMs };
@@ -37,10 +37,13 @@ function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
   const isolate = open(code, { functions });
   isolate.start();
   try {
-    const outcome = isolate.run(JSON.stringify([[[0, ['v'], 0, 0]], null, { labels: { a: 1 } }]));
+    const outcome = isolate.run(JSON.stringify([[[0, ['v']]], null, { labels: { a: 1 } }]));
     if (outcome.kind !== 'answer') return outcome.kind;
-    const [[, results, faults]] = JSON.parse(outcome.text);
-    return faults.length > 0 ? `${faults[0][1]}: ${faults[0][2]}` : results[0];
+    const [answer] = JSON.parse(outcome.text);
+    // Null where the value is as it was.
+    if (Array.isArray(answer)) return answer[0];
+    const [fault] = answer.faults;
+    return fault === undefined ? answer.results[0] : `${fault[1]}: ${fault[2]}`;
   } finally {
     isolate.stop();
   }
@@ -223,14 +226,10 @@ describe('the realm', () => {
   it('keeps an expression that V8 cannot read to itself', () => {
     expect(raw('for')).toBe('threw: V8 cannot read the expression');
     const isolate = open('', { expressions: ['value + 1', 'for', 'value + 3'] });
-    const outcome = isolate.run(JSON.stringify([[0, 1, 2].map((index) => [index, ['v'], 0, 0]), null, null]));
+    const outcome = isolate.run(JSON.stringify([[0, 1, 2].map((index) => [index, ['v']]), null, null]));
     isolate.stop();
     const unread = [0, 'threw', 'V8 cannot read the expression', -1];
-    const answers = [
-      [0, ['v1'], []],
-      [[], [], [unread]],
-      [0, ['v3'], []],
-    ];
+    const answers = [['v1'], { changed: [], results: [], faults: [unread] }, ['v3']];
     expect(outcome).toEqual({ kind: 'answer', text: JSON.stringify(answers) });
   });
 
