@@ -81,8 +81,10 @@ export const shortcutLimits = {
   steps: 64,
   /** Characters of every text that is looked into or made; names have 253, label values 63. */
   text: 512,
-  /** Values of one patch: where there are more, one request for all of them, and one memory of them, cost less of each. */
-  values: 32,
+  /** Values of one patch that are not worth remembering: to answer so few again takes no longer than to look them up. */
+  fewValues: 32,
+  /** Parts of an expression times values of one patch: more of them are the sandbox's. */
+  parts: 2_048,
   /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
   room: 4_096,
   /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */

@@ -1,9 +1,11 @@
 // An evaluator in front of another one: answers the groups whose expression is of the simplest kind, and hands on the rest.
 // A group is answered as a whole or not at all, so every error and every limit is the other one's to tell.
 import type { CompiledExpression } from './compile.ts';
+import { useOf } from './context-use.ts';
 import type { EvaluationRequest, Evaluator, GroupResult, ValueGroup } from './evaluator.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { shortcutLimits } from './limits.ts';
+import { Memo, type MemoOptions, question, type Shelf } from './memo.ts';
 import { type Shortcut, type Sight, shortcutOf } from './shortcut.ts';
 import { unknown } from './shortcut-operators.ts';
 
@@ -11,7 +13,8 @@ export interface ShortcutOptions {
   expressions: readonly CompiledExpression[];
   /** context.vcluster. */
   vcluster: unknown;
-  metrics?: Pick<ExpressionMetrics, 'shortcut'>;
+  metrics?: Pick<ExpressionMetrics, 'shortcut' | 'remembered'>;
+  memo?: MemoOptions;
 }
 
 export function withShortcuts(evaluator: Evaluator, options: ShortcutOptions): Evaluator {
@@ -19,6 +22,12 @@ export function withShortcuts(evaluator: Evaluator, options: ShortcutOptions): E
 }
 
 type Answered = GroupResult[];
+
+interface Front {
+  shortcut: Shortcut;
+  /** What it made of many values; undefined where its results hang on more than them. */
+  shelf: Shelf | undefined;
+}
 
 /** A request on its way: the loop may be given a turn between two groups. */
 interface Work {
@@ -31,27 +40,31 @@ interface Work {
   tried: number;
   /** Whether one of them is left to the other evaluator. */
   isOpen: boolean;
-  /** Values that were answered. */
+  /** Values that were answered, by working it out and by memory. */
   count: number;
+  remembered: number;
 }
 
 class ShortcutEvaluator implements Evaluator {
   readonly #inner: Evaluator;
-  readonly #shortcuts = new Map<CompiledExpression, Shortcut>();
+  readonly #fronts = new Map<CompiledExpression, Front>();
+  readonly #memo: Memo;
   readonly #vcluster: unknown;
   readonly #metrics: ShortcutOptions['metrics'];
   /** What is left of a share since the loop was last given a turn. */
   #room: number = shortcutLimits.room;
   #turn: Promise<void> | undefined;
 
-  constructor(inner: Evaluator, { expressions, vcluster, metrics }: ShortcutOptions) {
+  constructor(inner: Evaluator, { expressions, vcluster, metrics, memo }: ShortcutOptions) {
     this.#inner = inner;
+    this.#memo = new Memo(memo);
     // As it comes to the sandbox: what JSON cannot hold is null.
     this.#vcluster = JSON.parse(JSON.stringify(vcluster));
     this.#metrics = metrics;
     for (const expression of expressions) {
       const shortcut = shortcutOf(expression);
-      if (shortcut !== undefined) this.#shortcuts.set(expression, shortcut);
+      const shelf = seesOnlyValues(expression) ? this.#memo.shelf() : undefined;
+      if (shortcut !== undefined) this.#fronts.set(expression, { shortcut, shelf });
     }
   }
 
@@ -77,37 +90,54 @@ class ShortcutEvaluator implements Evaluator {
     };
     const results = new Array<GroupResult | undefined>(request.groups.length);
     const sight = { value: undefined, valueExists: true, context };
-    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0 });
+    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0, remembered: 0 });
   }
 
   #goOn(work: Work): Answered | Promise<Answered> {
-    const { request, sight, results } = work;
+    const { request, results } = work;
     const { groups } = request;
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
-      const shortcut = this.#shortcuts.get(group.expression);
-      let known: unknown[] | undefined;
-      if (shortcut !== undefined && group.values.length <= shortcutLimits.values) {
-        const cost = shortcut.steps * group.values.length;
-        if (cost > this.#room) return this.#goOnLater(work, cost);
+      const front = this.#fronts.get(group.expression);
+      const parts = front === undefined ? Number.POSITIVE_INFINITY : front.shortcut.steps * group.values.length;
+      let known: readonly unknown[] | undefined;
+      if (front !== undefined && parts <= shortcutLimits.parts) {
+        if (parts > this.#room) return this.#goOnLater(work, parts);
         // Also where it turns out not to be known.
-        this.#room -= cost;
-        known = answersOf(shortcut, group, sight);
+        this.#room -= parts;
+        known =
+          group.values.length > shortcutLimits.fewValues
+            ? this.#ofMany(front, group, work)
+            : workOut(front, group, work);
       }
-      if (known === undefined) work.isOpen = true;
-      else work.count += known.length;
+      work.isOpen ||= known === undefined;
       results[work.tried] = known && { results: known, errors: noErrors };
     }
     this.#metrics?.shortcut(work.count);
+    this.#metrics?.remembered(work.remembered);
     if (!work.isOpen) return results as Answered;
     const open = groups.filter((_, at) => results[at] === undefined);
     const asked = this.#inner.evaluate({ ...request, groups: open });
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }
 
+  /** Where the same values can have other results, the evaluator behind it knows what they hang on. */
+  #ofMany(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
+    if (front.shelf === undefined || group.missing !== undefined) return undefined;
+    const asked = question(group.values, '');
+    const remembered = this.#memo.recall(front.shelf, asked);
+    if (remembered !== undefined) {
+      work.remembered += remembered.length;
+      return remembered;
+    }
+    const known = workOut(front, group, work);
+    if (known !== undefined) this.#memo.remember(front.shelf, asked, known);
+    return known;
+  }
+
   /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */
-  async #goOnLater(work: Work, cost: number): Promise<Answered> {
-    while (cost > this.#room) await this.#nextTurn();
+  async #goOnLater(work: Work, parts: number): Promise<Answered> {
+    while (parts > this.#room) await this.#nextTurn();
     return this.#goOn(work);
   }
 
@@ -132,9 +162,14 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
   return results.map((result) => result ?? (told[next++] as GroupResult));
 }
 
+function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
+  return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
+}
+
 /** Undefined when one of them is not known. */
-function answersOf(shortcut: Shortcut, { values, missing, paths }: ValueGroup, sight: Sight): unknown[] | undefined {
+function workOut({ shortcut }: Front, { values, missing, paths }: ValueGroup, work: Work): unknown[] | undefined {
   const results: unknown[] = new Array(values.length);
+  const { sight } = work;
   const { context } = sight;
   for (let at = 0; at < values.length; at++) {
     sight.value = values[at];
@@ -145,5 +180,6 @@ function answersOf(shortcut: Shortcut, { values, missing, paths }: ValueGroup, s
     if (result === unknown) return undefined;
     results[at] = result;
   }
+  work.count += results.length;
   return results;
 }

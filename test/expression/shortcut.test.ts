@@ -162,15 +162,67 @@ describe('withShortcuts()', () => {
     ]);
   });
 
-  it('asks the sandbox when a patch has more values than are worth it', async () => {
+  const many = (count: number) => Array.from({ length: count }, (_, number) => `v${number}`);
+
+  it('asks the sandbox when a patch has more values than may be worked out in a turn of the loop', async () => {
     const reached: ValueGroup[] = [];
     const { expressions, on } = open(['"t-" + value', 'value'], forbidden(reached));
-    const groups = expressions.map((expression, at) => ({
-      expression,
-      values: Array.from({ length: shortcutLimits.values + 1 - at }, (_, number) => `v${number}`),
-    }));
+    const [longer, shorter] = expressions as [CompiledExpression, CompiledExpression];
+    const most = (expression: CompiledExpression) => shortcutLimits.parts / (shortcutOf(expression)?.steps ?? 1);
+    const groups = [
+      { expression: longer, values: many(Math.floor(most(longer)) + 1) },
+      { expression: shorter, values: many(most(shorter)) },
+    ];
     await on.evaluate({ hostObject: null, virtualObject: null, groups });
     expect(reached).toEqual([groups[0]]);
+  });
+
+  it('remembers what it made of many values, and only of the same ones', async () => {
+    const told: [string, number][] = [];
+    const metrics = {
+      shortcut: (count: number) => void told.push(['worked out', count]),
+      remembered: (count: number) => void told.push(['remembered', count]),
+    };
+    const expressions = ['"t-" + value'].map(compiled);
+    const [expression] = expressions as [CompiledExpression];
+    const on = withShortcuts(forbidden(), { expressions, vcluster, metrics });
+    const few = many(shortcutLimits.fewValues);
+    const more = [...few, 'last'];
+    const lists = [few, few, more, more.slice(), [...few, 'other'], more];
+    for (const values of lists) {
+      const [result] = await on.evaluate({ hostObject: null, virtualObject: null, groups: [{ expression, values }] });
+      expect(result).toEqual({ results: values.map((value) => `t-${value}`), errors: [] });
+    }
+    const [of32, of33] = [few.length, more.length];
+    expect(told.filter(([, count]) => count > 0)).toEqual([
+      ['worked out', of32],
+      ['worked out', of32],
+      ['worked out', of33],
+      ['remembered', of33],
+      ['worked out', of33],
+      ['remembered', of33],
+    ]);
+  });
+
+  it('leaves many values to the sandbox where their results hang on more than them', async () => {
+    const reached: ValueGroup[] = [];
+    const sources = ['context.virtualObject.a + value', 'context.hostObject.a + value', 'context.path + value'];
+    const { expressions, on } = open(
+      [...sources, 'valueExists ? value : "x"', 'context.vcluster.name'],
+      forbidden(reached),
+    );
+    const values = many(shortcutLimits.fewValues + 1);
+    const paths = values.map((_, at) => `p.${at}`);
+    const missing = new Set([0]);
+    const groups = expressions.map((expression, at) => ({
+      expression,
+      values,
+      ...(at === 2 && { paths }),
+      ...(at === 3 && { missing }),
+    }));
+    const results = await on.evaluate({ hostObject: { a: 'h' }, virtualObject: { a: 'v' }, groups });
+    expect(reached).toEqual(groups.slice(0, 4));
+    expect(new Set(results[4]?.results)).toEqual(new Set(['vc']));
   });
 
   it.each([
@@ -180,7 +232,7 @@ describe('withShortcuts()', () => {
     const { expressions, on } = open(['value.trim()'], forbidden());
     const [expression] = expressions as [CompiledExpression];
     const steps = shortcutOf(expression)?.steps ?? 0;
-    const values: unknown[] = Array.from({ length: shortcutLimits.values }, () => 'a');
+    const values: unknown[] = Array.from({ length: shortcutLimits.fewValues }, () => 'a');
     values.splice(-1, 1, last);
     const shares = 4;
     const requests = (shares * shortcutLimits.room) / (steps * values.length);
@@ -208,9 +260,9 @@ describe('withShortcuts()', () => {
       ticks++;
       if (!isOver) queueMicrotask(tick);
     };
-    const metrics = { shortcut: () => void (++answered === waiting && queueMicrotask(tick)) };
+    const metrics = { shortcut: () => void (++answered === waiting && queueMicrotask(tick)), remembered: () => {} };
     const on = withShortcuts(forbidden(), { expressions, vcluster, metrics });
-    const values = Array.from({ length: shortcutLimits.values }, () => 'a');
+    const values = Array.from({ length: shortcutLimits.fewValues }, () => 'a');
     const groups = Array.from({ length: 32 }, () => ({ expression, values }));
     const ask = () => on.evaluate({ hostObject: null, virtualObject: null, groups });
     await Promise.all(Array.from({ length: waiting }, ask));
@@ -248,7 +300,7 @@ describe('withShortcuts()', () => {
       quarantined: 3,
     };
     const expressions = ['value.trim()', '"t-" + value'].map(compiled);
-    const metrics = { shortcut: (count: number) => void calls.push(count) };
+    const metrics = { shortcut: (count: number) => void calls.push(count), remembered: () => {} };
     const on = withShortcuts(inner, { expressions, vcluster, metrics });
     await on.start();
     const groups = expressions.map((expression) => ({ expression, values: ['a', 7] }));
