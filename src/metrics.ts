@@ -36,6 +36,15 @@ export interface TallySum {
 
 /** A counter by one label, for what is counted many times with every object: summed up here, and told when it is scraped. */
 export function openTally(metrics: Metrics, options: { name: string; help: string; label: string }): Tally {
+  return tallyCounter(metrics, options);
+}
+
+/** The same without a label. */
+export function openSum(metrics: Metrics, options: { name: string; help: string }): TallySum {
+  return tallyCounter(metrics, { ...options, label: undefined }).of('');
+}
+
+function tallyCounter(metrics: Metrics, options: { name: string; help: string; label: string | undefined }) {
   const known = metrics.getSingleMetric(options.name);
   return known instanceof TallyCounter ? known : new TallyCounter({ ...options, metrics });
 }
@@ -43,16 +52,17 @@ export function openTally(metrics: Metrics, options: { name: string; help: strin
 class TallyCounter extends Counter implements Tally {
   readonly #sums: Map<string, TallySum>;
 
-  constructor({ name, help, label, metrics }: { name: string; help: string; label: string; metrics: Metrics }) {
+  constructor(options: { name: string; help: string; label: string | undefined; metrics: Metrics }) {
+    const { name, help, label, metrics } = options;
     const sums = new Map<string, TallySum>();
     super({
       name,
       help,
-      labelNames: [label],
+      labelNames: label === undefined ? [] : [label],
       registers: [metrics],
       collect() {
         for (const [value, one] of sums) {
-          this.inc({ [label]: value }, one.sum);
+          this.inc(label === undefined ? {} : { [label]: value }, one.sum);
           one.sum = 0;
         }
       },

@@ -1,6 +1,5 @@
 // The series of this room: what evaluations end in, how many were remembered, how often the sandbox was started and why.
-import { Counter } from 'prom-client';
-import type { Metrics } from '../metrics.ts';
+import { type Metrics, openSum, openTally } from '../metrics.ts';
 import type { StartReason } from './child-sandbox.ts';
 import type { EvaluationErrorKind } from './evaluation-error.ts';
 
@@ -15,36 +14,39 @@ const outcomes = ['value', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'
 const reasons: readonly StartReason[] = ['first', 'hung', 'died', 'retired'];
 
 export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
-  const registers = [registry];
-  const evaluations = new Counter({
+  const evaluations = openTally(registry, {
     name: 'hostward_expression_evaluations_total',
     help: 'Values that expressions were run on in the sandbox, by outcome',
-    labelNames: ['outcome'],
-    registers,
+    label: 'outcome',
   });
-  const remembered = new Counter({
+  const remembered = openSum(registry, {
     name: 'hostward_expression_remembered_total',
     help: 'Values whose result was known without running the expression',
-    registers,
   });
-  const shortcuts = new Counter({
+  const shortcuts = openSum(registry, {
     name: 'hostward_expression_shortcuts_total',
     help: 'Values whose result was worked out without the sandbox, by expressions of the simplest kind',
-    registers,
   });
-  const starts = new Counter({
+  const starts = openTally(registry, {
     name: 'hostward_sandbox_starts_total',
     help: 'Starts of the sandbox process, by what came before',
-    labelNames: ['reason'],
-    registers,
+    label: 'reason',
   });
   // "Never happened" reads 0, not "absent".
-  for (const outcome of outcomes) evaluations.inc({ outcome }, 0);
-  for (const reason of reasons) starts.inc({ reason }, 0);
+  for (const outcome of outcomes) evaluations.of(outcome);
+  for (const reason of reasons) starts.of(reason);
   return {
-    evaluated: (outcome, count) => evaluations.inc({ outcome }, count),
-    remembered: (count) => remembered.inc(count),
-    shortcut: (count) => shortcuts.inc(count),
-    started: (reason) => starts.inc({ reason }),
+    evaluated: (outcome, count) => {
+      evaluations.of(outcome).sum += count;
+    },
+    remembered: (count) => {
+      remembered.sum += count;
+    },
+    shortcut: (count) => {
+      shortcuts.sum += count;
+    },
+    started: (reason) => {
+      starts.of(reason).sum += 1;
+    },
   };
 }
