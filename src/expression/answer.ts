@@ -46,6 +46,8 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
   if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
   if (!Array.isArray(results) || !Array.isArray(faults) || areTooDeep(results)) return undefined;
   if (!areIndexes(changed, size) || changed.length !== results.length) return undefined;
+  // Each value comes to one thing at most; who counts them takes the faults from the values.
+  if (changed.length + faults.length > size) return undefined;
   const read = readFaults(faults, size);
   return read && { changed, results, faults: read };
 }

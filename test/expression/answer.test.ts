@@ -70,6 +70,11 @@ describe('an answer of the sandbox', () => {
     ['a change before them', other({ changed: [-1], results: ['c'] })],
     ['a change between them', other({ changed: [0.5], results: ['c'] })],
     ['a change that is no number', other({ changed: ['length'], results: ['c'] })],
+    ['more faults than values', other({ faults: Array(3).fill([0, 'threw', 'm', 1]) })],
+    [
+      'more changes and faults than values',
+      other({ changed: [0, 1], results: ['a', 'b'], faults: [[0, 'threw', 'm', 1]] }),
+    ],
     ['a fault beyond the values', fault(2)],
     ['a fault before them', fault(-1)],
     ['a fault that is no list', other({ faults: [{ 0: 0, 1: 'threw', 2: 'm', 3: 1 }] })],
