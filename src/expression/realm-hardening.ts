@@ -73,6 +73,8 @@ for (const kind of functionKinds) {
 }
 // Reached only by syntax that the inspection refuses.
 for (const name of ['Symbol', 'BigInt', 'Promise']) prototypes.push([globals[name].prototype, []]);
+// Of errors that V8 throws, and whose classes nobody is offered.
+for (const name of ['ReferenceError', 'URIError']) prototypes.push([globals[name].prototype, ['message', 'name']]);
 if (tracedFrames > 0) put(globals.Error, { stackTraceLimit: tracedFrames });
 const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
 for (const [prototype, kept] of prototypes) prune(prototype, kept);

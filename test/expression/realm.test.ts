@@ -92,6 +92,9 @@ const seeds = [
   ],
   ...['new Date(0)', 'context', 'Object(1n)', '(() => { try { null.x } catch (e) { return e } })()', '((t) => t)`x`'],
   ...['(function* () {})()', '(async () => 1)()', '(async function* () {})()'],
+  ...['later; let later', 'decodeURIComponent("%")', 'JSON.parse("{")', '"x".normalize("x")'].map(
+    (code) => `(() => { try { ${code} } catch (e) { return e } })()`,
+  ),
 ];
 
 describe('building a realm', () => {
