@@ -124,6 +124,8 @@ class ShortcutEvaluator implements Evaluator {
   /** Where the same values can have other results, the evaluator behind it knows what they hang on. */
   #ofMany(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
     if (front.shelf === undefined || group.missing !== undefined) return undefined;
+    // Objects are looked up by their JSON, which takes longer than to work it out, and as long as they are large.
+    if (group.values.some(isObject)) return workOut(front, group, work);
     const asked = question(group.values, '');
     const remembered = this.#memo.recall(front.shelf, asked);
     if (remembered !== undefined) {
@@ -164,6 +166,10 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Undefined when one of them is not known. */

@@ -204,6 +204,26 @@ describe('withShortcuts()', () => {
     ]);
   });
 
+  it('works out many objects each time: nobody reads all that is in them', async () => {
+    const told: string[] = [];
+    const metrics = {
+      shortcut: (count: number) => void told.push(`worked out ${count}`),
+      remembered: (count: number) => void told.push(`remembered ${count}`),
+    };
+    const expressions = ['value.a'].map(compiled);
+    const [expression] = expressions as [CompiledExpression];
+    const on = withShortcuts(forbidden(), { expressions, vcluster, metrics });
+    const unread = () => expect.unreachable('nobody asked for it');
+    const values = many(shortcutLimits.fewValues + 1).map((a) =>
+      Object.defineProperty({ a }, 'b', { get: unread, enumerable: true }),
+    );
+    for (let time = 0; time < 2; time++) {
+      const [result] = await on.evaluate({ hostObject: null, virtualObject: null, groups: [{ expression, values }] });
+      expect(result).toEqual({ results: values.map(({ a }) => a), errors: [] });
+    }
+    expect(told).toEqual(['worked out 33', 'remembered 0', 'worked out 33', 'remembered 0']);
+  });
+
   it('leaves many values to the sandbox where their results hang on more than them', async () => {
     const reached: ValueGroup[] = [];
     const sources = ['context.virtualObject.a + value', 'context.hostObject.a + value', 'context.path + value'];
