@@ -9,7 +9,8 @@ export function nearestKey(wrong: string, known: Iterable<string>): string | und
     const candidate = key.toLowerCase();
     const isAbbreviation = word.length >= 3 && candidate.startsWith(word);
     const isLonger = candidate.length >= 4 && word.startsWith(candidate);
-    const distance = isAbbreviation || isLonger ? 1 : editDistance(word, candidate, bestDistance);
+    const isOnlyCase = candidate === word;
+    const distance = isAbbreviation || isLonger ? (isOnlyCase ? 0 : 1) : editDistance(word, candidate, bestDistance);
     if (distance < bestDistance) {
       best = key;
       bestDistance = distance;

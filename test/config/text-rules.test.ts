@@ -55,10 +55,11 @@ describe('nearestKey()', () => {
     ['reverseExpresion', 'reverseExpression'],
     ['onmising', 'onMissing'],
     ['listenAddress', 'listen'],
+    ['listenaddress', 'listenAddress', ['listen', 'listenAddress']],
     ['zzz', undefined],
     ['e', undefined],
     ['', undefined],
-  ])('takes %j for %j', (wrong, meant) => {
-    expect(nearestKey(wrong, known)).toBe(meant);
+  ])('takes %j for %j', (wrong, meant, among = known) => {
+    expect(nearestKey(wrong, among)).toBe(meant);
   });
 });
