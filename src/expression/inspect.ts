@@ -247,7 +247,7 @@ class Inspector {
       return;
     }
     if (!freeNames.has(name)) {
-      const [message, fix] = unavailable(name, this.#source);
+      const [message, fix] = unavailable(name, this.#source, node.start);
       this.#refuse(node, message, fix);
       return;
     }

@@ -2,7 +2,7 @@
 // warning never keeps a configuration from loading.
 import type { AnyNode, CallExpression, MemberExpression } from 'acorn';
 import { nearestKey } from '../object/nearest-key.ts';
-import { contextMembers, keptMethods } from './builtins.ts';
+import { contextMembers, keptMethods, ownFunctions } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
@@ -45,12 +45,27 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
     const message = 'result is a function, which nobody calls';
     return [{ rule: 'bare-function', at, message, fix: `write (${shown(text)})(value)` }];
   }
+  const isMethod = tree.type === 'MemberExpression' && isOfData(tree) && textMethods.has(writtenKey(tree) ?? '');
+  if (isMethod || (tree.type === 'Identifier' && ownFunctions.includes(tree.name))) {
+    const message = 'result is a function, which nobody calls';
+    return [{ rule: 'bare-function', at, message, fix: `write ${shown(text)}(${isMethod ? '' : 'value'})` }];
+  }
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
     const message = 'result is what was assigned, not the object that was changed';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
   }
   return [];
 }
+
+/** Those that need no argument, and that no field of an object is called. */
+const textMethods: ReadonlySet<string> = new Set([
+  'toLowerCase',
+  'toUpperCase',
+  'toString',
+  'trim',
+  'trimEnd',
+  'trimStart',
+]);
 
 function lintNode(node: AnyNode, source: string): Found[] {
   const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));

@@ -67,9 +67,16 @@ function explain(source: string, thrown: unknown): Parsed {
   return fault(source, at, `not an expression: ${message}`, fixAt(source, at, said));
 }
 
+/** From the wide forms of East Asian keyboards to the characters of ASCII. */
+const fullWidth = 0xfee0;
+
 /** Word processors put these in, and other languages do without the backticks. */
 function fixAt(source: string, at: number, said: string): string {
   if (/[‘’“”„«»]/.test(source.charAt(at))) return 'write plain quotes: " or \'';
+  if (/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064]/.test(source.charAt(at)))
+    return `take out the character that cannot be seen, U+${source.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')}`;
+  if (/[\uff01-\uff5e]/.test(source.charAt(at)))
+    return `write "${String.fromCharCode(source.charCodeAt(at) - fullWidth)}", the narrow one`;
   if (/^Unterminated (?:string|template)/.test(said))
     return 'close the quote; where YAML took " #" for a comment, put the whole in quotes';
   if (/\$\{/.test(source) && !source.includes('`')) return `write the text between backticks: \`${shown(source)}\``;

@@ -67,13 +67,13 @@ function foreignRoot(text: string, start: number): PathFault | undefined {
       'address a field nearer to the root',
     );
   }
-  if (/^\$(?=$|[.[])/.test(rest)) {
+  if (/^\$(?=$|\.(?!\.)|\[)/.test(rest)) {
     const bare = rest.slice(1).replace(/^\./, '');
     return fault(start, 'path starts with "$", the root of JSONPath; paths start at the object', `write "${bare}"`);
   }
-  if (rest.startsWith('/')) {
+  if (/^#?\//.test(rest)) {
     const keys = rest
-      .slice(1)
+      .replace(/^#?\//, '')
       .split('/')
       .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
     return fault(start, 'path is a JSON Pointer; levels are separated by dots', `write "${pathText(keys)}"`);

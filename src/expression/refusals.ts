@@ -50,8 +50,19 @@ const hostNames = new Set([
 const offered = [...inputs, ...ownFunctions];
 const shortestName = 3;
 
+const mentionsInput = /\b(value|context|valueExists)\b/;
+
+/** The name of a host that forgot its quotes, as vCluster's own documentation has it: virtualToHostDNS(db.shop.svc). */
+function hostNameAt(source: string, at: number): string | undefined {
+  const before = /[\w.-]*$/.exec(source.slice(0, at))?.[0] ?? '';
+  const behind = /^[\w.-]*/.exec(source.slice(at))?.[0] ?? '';
+  const word = before + behind;
+  const isCall = /^\s*\(/.test(source.slice(at + behind.length));
+  return /^\w+(-+\w+)*(\.\w+(-+\w+)*){2,}$/.test(word) && !isCall && !mentionsInput.test(word) ? word : undefined;
+}
+
 /** A name that is neither declared nor offered: a mistyped builtin, the outside world, or a text without its quotes. */
-export function unavailable(name: string, source: string): readonly [message: string, fix: string] {
+export function unavailable(name: string, source: string, at?: number): readonly [message: string, fix: string] {
   const own = named.get(name);
   if (own !== undefined) return own;
   if (hostNames.has(name)) return [`"${name}" is not available`, 'expressions see value, valueExists and context only'];
@@ -72,8 +83,8 @@ export function unavailable(name: string, source: string): readonly [message: st
       ? undefined
       : nearestKey(name, offered);
   const text = source.trim();
-  const isBareText = /^[\w.\-/: ]+$/.test(text) && !/\b(value|context|valueExists)\b/.test(text);
-  const quoted = isBareText ? text : name;
+  const isBareText = /^[\w.\-/: ]+$/.test(text) && !mentionsInput.test(text);
+  const quoted = isBareText ? text : ((at === undefined ? undefined : hostNameAt(source, at)) ?? name);
   const meant = near === undefined ? 'write' : `write ${near}, or`;
   return [`"${name}" is not defined`, `${meant} ${shown(JSON.stringify(quoted))} if it is a text`];
 }
