@@ -81,7 +81,9 @@ export class Checker {
   #unknownKeys(node: MapNode, slot: Slot, path: SettingsPath): void {
     for (const [key, entry] of node.entries) {
       if (slot.children.has(key)) continue;
-      const near = nearestKey(entry.written, slot.children.keys());
+      const former = formerNames.get(key);
+      const isFormer = former !== undefined && slot.children.has(former);
+      const near = isFormer ? former : nearestKey(entry.written, slot.children.keys());
       const isOnlyCase = near?.toLowerCase() === key.toLowerCase();
       // Elsewhere vCluster's own keys pass, but none of its keys differs from one of ours by letter case alone.
       if (!slot.closed && !isOnlyCase) continue;
@@ -95,7 +97,7 @@ export class Checker {
           path: showPath([...path, entry.written]),
           found: quoted(entry.written),
           wanted,
-          fix: near === undefined ? '' : `did you mean ${near}?`,
+          fix: isFormer ? `${former} is its name today` : near === undefined ? '' : `did you mean ${near}?`,
         }),
       );
     }
@@ -154,7 +156,7 @@ export class Checker {
 
   #text(node: TreeNode, rule: TextRule, path: SettingsPath): string | undefined {
     if (node.kind !== 'scalar' || node.value === null)
-      return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node));
+      return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node), directionsFix(node));
     const text = scalarText(node.value);
     const problem = checkText(text, rule);
     if (problem === undefined) return text;
@@ -200,6 +202,15 @@ function describeScalar(node: ScalarNode): string {
   if (value === null) return 'nothing';
   if (typeof value === 'string') return node.style === 'plain' ? quoted(value) : `the text ${quoted(value)}`;
   return String(value) === text ? text : `${text}, which YAML reads as ${String(value)}`;
+}
+
+/** What vCluster called it before patches were released. */
+const formerNames: ReadonlyMap<string, string> = new Map([['translate', 'patches']]);
+
+/** And each had one map for both directions. */
+function directionsFix(node: TreeNode): string {
+  const isOfBoth = node.kind === 'map' && (node.entries.has('toHost') || node.entries.has('fromHost'));
+  return isOfBoth ? 'write toHost of it as expression, and fromHost as reverseExpression, without the map' : '';
 }
 
 /** `enabled:true` is one word to YAML; the map that was meant never comes to be. */
