@@ -56,7 +56,7 @@ function stepInto(shape: Shape, segment: Segment): Shape[] {
     case 'map':
       return [shape.of];
     case 'list':
-      return segment.kind === 'every' || /^\d+$/.test(segment.key) ? [shape.of] : [];
+      return segment.kind === 'every' || /^(?:0|[1-9]\d*)$/.test(segment.key) ? [shape.of] : [];
     case 'object': {
       if (segment.kind === 'every') return [...shape.fields.values()];
       const field = shape.fields.get(segment.key);

@@ -60,7 +60,9 @@ function whatItIs(parent: string): string {
 }
 
 function fixOf(reached: { at: number; parent: string; fields: string[] }, segments: readonly Segment[]): string {
-  if (reached.parent === 'list') return `write ${segmentsText(segments.slice(0, reached.at))}[*]`;
+  const wrong = segments[reached.at];
+  const index = wrong?.kind === 'key' ? /^\s*\+?0*(\d+)\s*$/.exec(wrong.key)?.[1] : undefined;
+  if (reached.parent === 'list') return `write ${segmentsText(segments.slice(0, reached.at))}[${index ?? '*'}]`;
   if (reached.parent === 'object') return `the fields are ${reached.fields.join(', ')}`;
   const [root, map, ...rest] = segments.map((segment) => (segment.kind === 'key' ? segment.key : '*'));
   // The key of an annotation has dots, and dots go a level down.
@@ -109,7 +111,7 @@ function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): P
   const list = 'sync.toHost.endpoints.patches';
   const found = isSame
     ? `the place of ${list}[${other.index}] in another spelling`
-    : `places that ${list}[${other.index}] (${shown(other.entry.path)}) patches too; they run in the order of the list`;
+    : `places that ${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches too; they run in the order of the list`;
   const wanted = isSame ? 'one entry for a place' : 'entries that do not touch each other';
   const fix = isSame ? 'join the two entries into one' : 'join them, or see to it that the order is meant';
   return [atPath(patch, { rule: 'overlap', found, wanted, fix })];

@@ -1,6 +1,6 @@
 // What no patch may change: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to it are refused
 // when the configuration loads; wildcards and whole maps do not see it; whatever an expression returns, it is put back.
-import type { Segment } from '../../expression/path-grammar.ts';
+import { pathText, type Segment } from '../../expression/path-grammar.ts';
 import { nearestKey } from '../../object/nearest-key.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../words.ts';
 
@@ -48,6 +48,10 @@ export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonl
   if (root === 'apiVersion' || root === 'kind') return refusal(`"${root}" is protected`);
   if (root !== undefined && root !== 'metadata' && !fieldsOfKind.includes(root)) {
     const why = `there is no field "${root}"; the fields are metadata, ${fieldsOfKind.join(', ')}`;
+    const levels = root.split('/');
+    const isSlashed =
+      levels.length > 1 && segments.length === 1 && ['metadata', ...fieldsOfKind].includes(levels[0] ?? '');
+    if (isSlashed) return refusal(`${why}; levels are separated by dots`, pathText(levels));
     const ofMetadata = nearestKey(root, metadataMaps);
     return refusal(why, nearestKey(root, ['metadata', ...fieldsOfKind]) ?? (ofMetadata && `metadata.${ofMetadata}`));
   }

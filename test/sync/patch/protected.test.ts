@@ -17,6 +17,7 @@ describe('a path that may not be patched', () => {
     ['annotations["a"]', 'write metadata.annotations'],
     ['subset[*].addresses', 'write subsets'],
     ['metadata.anotations[*]', 'write metadata.annotations'],
+    ['metadata/labels/a', 'write metadata.labels.a'],
     ['spec.ports[*].port', 'patch labels, annotations or the fields of the object itself'],
   ])('%s is told what was meant, where that can be seen: %s', (path, fix) => {
     expect(refused(path)).toEqual({ why: expect.stringContaining('there is no field'), fix });
