@@ -48,6 +48,12 @@ describe('an answer of the sandbox', () => {
     expect(readAnswers('[', [2])).toBeUndefined();
   });
 
+  it('is none when it is longer than any that the realm writes', () => {
+    const ofLength = (length: number) => readAnswers(JSON.stringify([['x'.repeat(length - '[[""]]'.length)]]), [1]);
+    expect(ofLength(realmLimits.answer)).toBeDefined();
+    expect(ofLength(realmLimits.answer + 1)).toBeUndefined();
+  });
+
   it.each<[name: string, answer: unknown]>([
     ['no list', { 0: ['a', 'b'], length: 1 }],
     ['null', null],
