@@ -86,5 +86,8 @@ export function unavailable(name: string, source: string, at?: number): readonly
   const isBareText = /^[\w.\-/: ]+$/.test(text) && !mentionsInput.test(text);
   const quoted = isBareText ? text : ((at === undefined ? undefined : hostNameAt(source, at)) ?? name);
   const meant = near === undefined ? 'write' : `write ${near}, or`;
-  return [`"${name}" is not defined`, `${meant} ${shown(JSON.stringify(quoted))} if it is a text`];
+  const literal = shown(JSON.stringify(quoted));
+  // Where it is all there is, YAML and the shell take one pair of quotes away.
+  const written = quoted === text ? `'${literal}', with both quotes,` : literal;
+  return [`"${name}" is not defined`, `${meant} ${written} if it is a text`];
 }
