@@ -89,6 +89,23 @@ const misplaced: { path: string[]; wanted: string; where: string; fix: string }[
   ]),
   { path: ['toHost'], wanted: 'sync.toHost', where: 'at the top', fix: 'move it below sync' },
   { path: ['endpoints'], wanted: 'sync.toHost.endpoints', where: 'at the top', fix: 'move it below sync and toHost' },
+  ...[
+    { path: ['patches'], where: 'at the top' },
+    { path: ['sync', 'patches'], where: 'right under sync' },
+    { path: ['sync', 'toHost', 'patches'], where: 'right under toHost' },
+  ].map((place) => ({
+    ...place,
+    wanted: 'sync.toHost.endpoints.patches',
+    fix: 'move it below sync, toHost and endpoints',
+  })),
+];
+
+/** Keys that go on with a dot are one key to YAML; below these maps a level was meant. */
+const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
+  [[], /^(?:sync|hostward|global)\./],
+  [['global'], /^hostward\./],
+  [['sync'], /^toHost\./],
+  [['sync', 'toHost'], /^(?:endpoints|namespaces)\./],
 ];
 
 function misplacedWarnings(root: MapNode): Fault[] {
@@ -102,11 +119,16 @@ function misplacedWarnings(root: MapNode): Fault[] {
     const entry = parent?.kind === 'map' ? parent.entries.get(path.at(-1) as string) : undefined;
     if (entry !== undefined) warn(entry, path, { found: `it ${where}, where nothing reads it`, wanted, fix });
   }
-  for (const [key, entry] of root.entries) {
-    if (/^(?:sync|hostward|global)\./.test(key)) {
+  for (const [path, begins] of oneKeyForMany) {
+    const parent = find(root, path);
+    for (const [key, entry] of parent?.kind === 'map' ? parent.entries : []) {
+      if (!begins.test(key)) continue;
       const fix = `write ${key.split('.').join(': {')}: …${'}'.repeat(key.split('.').length - 1)}`;
-      warn(entry, [key], { found: `${JSON.stringify(key)}, which is one key`, wanted: 'maps inside each other', fix });
+      const found = `${JSON.stringify(key)}, which is one key`;
+      warn(entry, [...path, key], { found, wanted: 'maps inside each other', fix });
     }
+  }
+  for (const [key, entry] of root.entries) {
     // The values of a chart that has vCluster's in it.
     const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
     if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;

@@ -68,6 +68,7 @@ const syntaxFixes: Record<string, string> = {
 const fixesByWords: readonly [words: RegExp, fix: string][] = [
   [/end with a \]/, 'close the "[" with "]", or mend the indentation'],
   [/end with a \}/, 'close the "{" with "}", or mend the indentation'],
+  [/start at the same column/, 'indent the key as the others of its map'],
   [/without - indicator/, 'indent the key as the others of its entry'],
   [/block sequence may not be/, 'begin every entry with "- ", all of them at one indentation'],
 ];
@@ -75,6 +76,7 @@ const fixesByWords: readonly [words: RegExp, fix: string][] = [
 function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError): string {
   const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
   if (/^[ ]*-\w+:/.test(source.text.slice(lineStart))) return 'put a blank behind "-"';
+  if (/:[ ]+[|>][+-]?[ ]*\r?\n\s*$/.test(source.text.slice(0, lineStart))) return 'indent the text deeper than its key';
   return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
 }
 
