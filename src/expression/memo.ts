@@ -105,17 +105,19 @@ const longText = 3 * shownOfText;
 const hashMultiplier = 0x21f0aaad;
 
 export function question(values: readonly unknown[], extra: string): Question {
+  const plain = plainQuestion(values, extra);
+  if (plain !== undefined) return plain;
+  const json = JSON.stringify(values);
+  const chars = extra.length + json.length;
+  return { values, json, extra, key: json, chars, results: noResults, hasObjects: false };
+}
+
+/** Undefined when one of the values is an object: such a question takes reading all that is in them. */
+export function plainQuestion(values: readonly unknown[], extra: string): Question | undefined {
   const plainChars = plainCharsOf(values);
-  const json = plainChars === undefined ? JSON.stringify(values) : undefined;
-  return {
-    values,
-    json,
-    extra,
-    key: json ?? keyOf(values, extra),
-    chars: extra.length + (json?.length ?? plainChars ?? 0),
-    results: noResults,
-    hasObjects: false,
-  };
+  if (plainChars === undefined) return undefined;
+  const chars = extra.length + plainChars;
+  return { values, json: undefined, extra, key: keyOf(values, extra), chars, results: noResults, hasObjects: false };
 }
 
 /** Of plain values: the first and the last tell most lists apart. */

@@ -5,7 +5,7 @@ import { useOf } from './context-use.ts';
 import type { EvaluationRequest, Evaluator, GroupResult, ValueGroup } from './evaluator.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { shortcutLimits } from './limits.ts';
-import { Memo, type MemoOptions, question, type Shelf } from './memo.ts';
+import { Memo, type MemoOptions, plainQuestion, type Shelf } from './memo.ts';
 import { type Shortcut, type Sight, shortcutOf } from './shortcut.ts';
 import { unknown } from './shortcut-operators.ts';
 
@@ -124,9 +124,9 @@ class ShortcutEvaluator implements Evaluator {
   /** Where the same values can have other results, the evaluator behind it knows what they hang on. */
   #ofMany(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
     if (front.shelf === undefined || group.missing !== undefined) return undefined;
-    // Objects are looked up by their JSON, which takes longer than to work it out, and as long as they are large.
-    if (group.values.some(isObject)) return workOut(front, group, work);
-    const asked = question(group.values, '');
+    const asked = plainQuestion(group.values, '');
+    // Objects would have to be read whole, which takes longer than to work it out.
+    if (asked === undefined) return workOut(front, group, work);
     const remembered = this.#memo.recall(front.shelf, asked);
     if (remembered !== undefined) {
       work.remembered += remembered.length;
@@ -166,10 +166,6 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Undefined when one of them is not known. */
