@@ -152,7 +152,11 @@ class SandboxedEvaluator implements Evaluator {
       const known = this.#memo.recall(slot.shelf, question);
       this.#metrics?.remembered(known === undefined ? 0 : known.length);
       const result: GroupResult = { results: known ?? noResults, errors: noErrors };
-      if (known === undefined) open.push(openOf({ slot, group, result, question, subject: request.subject }));
+      if (known === undefined) {
+        const { values } = group;
+        const asked = { slot, group, result, question, subject: request.subject, values, places: undefined };
+        open.push(eachOnce(asked));
+      }
       results.push(result);
     }
     if (open.length === 0) return results;
@@ -291,20 +295,18 @@ function questionOf(slot: Slot, { values, missing, paths }: ValueGroup, request:
   );
 }
 
-function openOf(asked: Omit<Open, 'values' | 'places'>): Open {
-  const { slot, group, result, question, subject } = asked;
-  const { values } = group;
-  const isUniform = question.json === undefined && group.missing === undefined && !slot.expression.usesPath;
-  if (!isUniform || values.length < dedupeFrom || !repeats(values)) {
-    return { slot, group, result, question, subject, values, places: undefined };
-  }
+/** Where values repeat, what is sent is each of them once. */
+function eachOnce(open: Open): Open {
+  const { slot, group, question, values } = open;
+  if (values.length < dedupeFrom || question.json !== undefined) return open;
+  if (group.missing !== undefined || slot.expression.usesPath || !repeats(values)) return open;
   const placesOf = new Map<unknown, number[]>();
   for (const [at, value] of values.entries()) {
     const places = placesOf.get(value);
     if (places === undefined) placesOf.set(value, [at]);
     else places.push(at);
   }
-  return { slot, group, result, question, subject, values: [...placesOf.keys()], places: [...placesOf.values()] };
+  return { ...open, values: [...placesOf.keys()], places: [...placesOf.values()] };
 }
 
 /** Whether at least half of the first values stand there more than once. */
