@@ -9,6 +9,8 @@ export interface OptionSpec {
   /** May be given several times. */
   repeats?: boolean;
   choices?: readonly string[];
+  /** The empty text is a value of its own. */
+  mayBeEmpty?: boolean;
   summary: string;
 }
 
@@ -187,7 +189,12 @@ export const commands: readonly CommandSpec[] = [
     ],
     options: [
       { name: 'value', value: 'JSON', summary: 'the value; a text needs its quotes: \'"text"\'' },
-      { name: 'path', value: 'PATH', summary: 'context.path, and where in the object the value is without --value' },
+      {
+        name: 'path',
+        value: 'PATH',
+        mayBeEmpty: true,
+        summary: 'context.path, and where in the object the value is without --value',
+      },
       { name: 'file', short: 'f', value: 'FILE', summary: 'context.virtualObject; - is standard input' },
       { name: 'host-object', value: 'FILE', summary: 'context.hostObject' },
       { name: 'back', summary: 'as a reverse expression: --path is one of the host object' },

@@ -15,7 +15,8 @@ export interface EvalRequest {
   /** Undefined: taken from the object. */
   value: unknown;
   valueExists: boolean | undefined;
-  path: string;
+  /** Undefined: none; the empty one is the whole object. */
+  path: string | undefined;
   object: JsonMap | undefined;
   hostObject: JsonMap | undefined;
   isBack: boolean;
@@ -79,7 +80,7 @@ export function failed(kind: EvaluationError['kind'], message: string): { error:
 }
 
 function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
-  const parsed = parsePath(request.path);
+  const parsed = parsePath(request.path ?? '');
   if (parsed.kind === 'fault') {
     const { message, column, fix } = parsed;
     return { error: { kind: 'syntax', message: `path: ${message}; ${fix}`, position: { line: 1, column } } };
@@ -88,7 +89,8 @@ function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
   const { value, valueExists } = request;
   if (value !== undefined) return [{ path: canonical, value, valueExists: valueExists !== false }];
   const root = request.isBack ? (request.hostObject ?? request.object) : request.object;
-  const isAsked = root !== undefined && canonical !== '' && valueExists !== false;
+  const isAsked = root !== undefined && request.path !== undefined && valueExists !== false;
+  if (isAsked && canonical === '') return [{ path: '', value: contextObject(root), valueExists: true }];
   const found = isAsked ? match(root, { withPaths: true }) : undefined;
   if (found === undefined || found.values.length === 0)
     return [{ path: canonical, value: null, valueExists: valueExists === true }];

@@ -41,7 +41,7 @@ async function requestOf(context: Context, options: Options, expression: string)
     expression,
     value: json === undefined ? undefined : parseValue(json),
     valueExists: undefined,
-    path: options.text('path') ?? '',
+    path: options.text('path'),
     object: await objectIn(context, options.text('file')),
     hostObject: await objectIn(context, options.text('host-object')),
     isBack: options.has('back'),
@@ -87,7 +87,7 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
   if (!isRecord(said)) return failed('type', 'wanted a request as a JSON object');
   const { expression = defaults.expression, path = defaults.path, object = said['virtualObject'] } = said;
   if (typeof expression !== 'string') return failed('type', 'wanted the expression as a text');
-  if (typeof path !== 'string') return failed('type', 'wanted the path as a text');
+  if (path !== undefined && typeof path !== 'string') return failed('type', 'wanted the path as a text');
   const { hostObject, valueExists, value = Object.hasOwn(said, 'value') ? null : defaults.value } = said;
   for (const [name, one] of Object.entries({ object, hostObject })) {
     if (one !== undefined && one !== null && !isRecord(one)) return failed('type', `wanted ${name} as a JSON object`);

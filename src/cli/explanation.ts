@@ -51,17 +51,29 @@ export class Explanation {
     explained.matches.push({ at, before: structuredClone(before), ...result });
   }
 
-  patches(): ExplainedPatch[] {
-    return [...this.#found.values()].map((one) => ({ ...one, tookMs: Math.round(one.tookMs * 100) / 100 }));
+  patches(set: PatchSet): ExplainedPatch[] {
+    return this.#passes(set).flatMap(({ object, direction, going }) =>
+      going.map(({ index, entry }) => {
+        const found = this.#found.get(`${direction} ${object} ${index}`);
+        const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, matches: [] };
+        return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
+      }),
+    );
+  }
+
+  #passes(set: PatchSet): { object: Key; direction: Direction; going: PatchSet['patches'] }[] {
+    return [...this.#begun].map((id) => {
+      const space = id.indexOf(' ');
+      const direction = id.slice(0, space) as Direction;
+      const going = set.patches.filter((patch) => goes(patch, direction));
+      return { object: id.slice(space + 1) as Key, direction, going };
+    });
   }
 
   /** Comment lines, so that what is printed stays YAML and stays a diff. */
   text(set: PatchSet): string {
     const lines: string[] = [];
-    for (const id of this.#begun) {
-      const space = id.indexOf(' ');
-      const [direction, object] = [id.slice(0, space) as Direction, id.slice(space + 1)];
-      const going = set.patches.filter((patch) => goes(patch, direction));
+    for (const { object, direction, going } of this.#passes(set)) {
       if (going.length === 0) continue;
       lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
       for (const { index, entry } of going) {

@@ -152,7 +152,8 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
   }
   // A lone dash is standard input, one before a digit a number; any other is the next option, and the value was forgotten.
   const isNextOption = token.inlineValue !== true && /^-[^\d.]/.test(token.value ?? '');
-  if (token.value === undefined || token.value === '' || isNextOption) {
+  const isEmpty = token.value === '' && spec.mayBeEmpty !== true;
+  if (token.value === undefined || isEmpty || isNextOption) {
     const found = token.value === undefined ? 'found nothing' : `found "${token.value}"`;
     throw usageFault(`${name} wants a value (${spec.value}), ${found}`, { command });
   }

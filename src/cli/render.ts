@@ -94,7 +94,7 @@ function textOf(rendered: OfflineRender, output: string, { compiled }: GoodConfi
   const results = objects.map(({ after }) => after.object);
   if (output === 'json' && explanation !== undefined) {
     const result = results.length === 0 ? null : objectsValue(results);
-    return `${JSON.stringify({ result, explain: explanation.patches() }, undefined, 2)}\n`;
+    return `${JSON.stringify({ result, explain: explanation.patches(compiled.set) }, undefined, 2)}\n`;
   }
   const explained = explanation?.text(compiled.set) ?? '';
   if (output === 'diff') return explained + objects.map(({ before, after }) => objectDiff(before, after)).join('');

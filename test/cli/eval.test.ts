@@ -56,6 +56,11 @@ describe('hostward eval', () => {
       },
     ],
     [
+      'the empty path, which is the whole object without its versions',
+      ['Object.keys(value.metadata).join() + context.path', '--path', '', '-f', 'o.yaml'],
+      { value: 'name,namespace,labels' },
+    ],
+    [
       'a path of the host object',
       ['value', '--back', '--path', 'metadata.name', '--host-object', 'o.yaml'],
       { value: 'web' },
@@ -163,6 +168,7 @@ describe('hostward eval --stdin', () => {
       { expression: '[value, valueExists]', value: 'v', valueExists: false },
       { expression: '[value, valueExists]', object, path: 'metadata.labels.app' },
       { expression: '[value, valueExists]', object, path: 'metadata.labels.x' },
+      { expression: '[value.kind, valueExists]', object, path: '' },
       { expression: 'context.virtualObject.metadata.resourceVersion', object },
       { expression: '() => 1' },
     ]);
@@ -173,6 +179,7 @@ describe('hostward eval --stdin', () => {
       { value: ['v', false] },
       { value: ['db', true] },
       { value: [null, false] },
+      { value: ['Endpoints', true] },
       { value: null },
       { error: { kind: 'type', message: expect.any(String) } },
     ]);

@@ -163,6 +163,7 @@ describe('hostward render, with patches', () => {
     expect(object.explain).toMatchObject([
       { object: 'shop/web', direction: 'forward', patch: 0, matches: [{ before: '10.0.0.1', after: '10.9.0.1' }] },
       { patch: 1, matches: [{ at: 'metadata.annotations.two-way', before: 'v', after: 'host-v' }] },
+      ...[2, 3, 4].map((patch) => ({ object: 'shop/web', direction: 'forward', patch, tookMs: 0, matches: [] })),
     ]);
   });
 
