@@ -80,7 +80,37 @@ function fixAt(source: string, at: number, said: string): string {
   if (/^Unterminated (?:string|template)/.test(said))
     return 'close the quote; where YAML took " #" for a comment, put the whole in quotes';
   if (/\$\{/.test(source) && !source.includes('`')) return `write the text between backticks: \`${shown(source)}\``;
+  const word = /^\w+/.exec(source.slice(at))?.[0] ?? '';
+  const operator = operatorsInWords.get(word);
+  if (operator !== undefined) return `write ${operator} for ${word}`;
+  if (said === 'Unexpected token' && at >= source.trimEnd().length) {
+    const missing = closingOf(source);
+    return missing === '' ? 'write what is missing behind it' : `add ${missing}`;
+  }
   return 'write one JavaScript expression';
+}
+
+/** As other languages of configurations have them. */
+const operatorsInWords: ReadonlyMap<string, string> = new Map([
+  ['and', '&&'],
+  ['or', '||'],
+]);
+
+const closers = new Map([
+  ['(', ')'],
+  ['[', ']'],
+  ['{', '}'],
+]);
+
+/** What would close the brackets that are open at the end; texts are left out, as far as they can be told. */
+function closingOf(source: string): string {
+  const open: string[] = [];
+  for (const one of source.replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/g, '')) {
+    const closer = closers.get(one);
+    if (closer !== undefined) open.unshift(closer);
+    else if (one === open[0]) open.shift();
+  }
+  return shown(open.join(''));
 }
 
 /** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */
