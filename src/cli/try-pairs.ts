@@ -31,14 +31,17 @@ export async function tryPairs(context: Context, configuration: GoodConfiguratio
 }
 
 function warningOf({ back, value, onHost, returned }: CounterExample): Parameters<typeof placedWarning>[0] {
-  const end = returned === null ? 'nothing' : short(returned);
+  const end =
+    returned === undefined
+      ? 'fails on the way back, as every other sample does'
+      : `comes back as ${returned === null ? 'nothing' : short(returned)}`;
   return {
     index: back.index,
     field: 'reverseExpression',
     line: 1,
     column: 1,
     rule: 'round-trip',
-    found: `${short(value)}, which is ${short(onHost)} on the host and comes back as ${end}`,
+    found: `${short(value)}, which is ${short(onHost)} on the host and ${end}`,
     wanted: 'a reverse expression that undoes the expression',
     fix: 'make each undo exactly what the other does',
   };

@@ -14,7 +14,7 @@ export interface CounterExample {
   back: CompiledPatch;
   value: unknown;
   onHost: unknown;
-  /** null where the reverse expression deletes it. */
+  /** null where the reverse expression deletes it, undefined where it fails, as it then does for every sample. */
   returned: unknown;
 }
 
@@ -59,7 +59,9 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
   const hosts = went.map(({ onHost }) => onHost);
   const returned = await run(evaluator, back.back, { values: hosts, path: back.path.canonical });
   const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
-  const example = went[wrong];
+  // One that fails now and then may know its values better than the samples do; one that always fails is of no use.
+  const isUseless = returned.every((one) => one === undefined);
+  const example = went[isUseless ? 0 : wrong];
   return example && { forward, back, ...example, returned: returned[wrong] };
 }
 
