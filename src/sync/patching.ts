@@ -55,7 +55,9 @@ export function createPatching(
       references?.learnNames(() => learnNames(patcher, world, references));
       const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
       if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
-      return { ...facts, reversed: reversed.values };
+      const { values, ownerOf } = reversed;
+      const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
+      return { ...facts, reversed: values, ...(draft && { draft }) };
     },
   };
 }

@@ -18,6 +18,8 @@ export interface ForwardInput {
   host: HostItem | undefined;
   draft: Draft;
   translation: Translation;
+  /** Nobody is to see what was made of it. */
+  isTrial?: boolean;
 }
 
 export interface PatcherOptions {

@@ -22,6 +22,7 @@ import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts'
 import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { mayOwnAnyKey, ownersIfTaken } from './taken-keys.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
@@ -42,6 +43,7 @@ export class Patcher {
   readonly #runs: readonly (readonly CompiledPatch[])[];
   readonly #seesHost: boolean;
   readonly #seesVirtual: boolean;
+  readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
     const { patches } = options.set;
@@ -54,6 +56,7 @@ export class Patcher {
     );
     this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
     this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
+    this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
   }
 
   /** At once where the evaluator knows all results, as most often. */
@@ -72,12 +75,13 @@ export class Patcher {
   }
 
   #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
-    const { draft, virtual, host, translation } = input;
+    const { draft, virtual, host, translation, isTrial = false } = input;
     const pass: Pass = {
       draft,
       virtual,
       host,
       translation,
+      isTrial,
       view: viewOf(draft, draft.payload),
       dirty: new Set(),
       kept: undefined,
@@ -86,7 +90,7 @@ export class Patcher {
       writes: [],
       givenUp,
       // What the first try made is what there is to explain, and then which of it did not stand.
-      trace: givenUp.size === 0 ? this.#options.trace : undefined,
+      trace: givenUp.size === 0 && !isTrial ? this.#options.trace : undefined,
       lapse: undefined,
     };
     return this.#goOn(pass, 0);
@@ -194,7 +198,7 @@ export class Patcher {
     const failed = withPlaces(plain, pass.view);
     const { patch } = failed;
     this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
-    traceFailure(failed, this.#options.trace);
+    traceFailure(failed, pass.isTrial ? undefined : this.#options.trace);
     const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
     if (onError === 'fail' || (onError === 'keepLast' && !mayKeep)) return failed;
@@ -309,8 +313,14 @@ export class Patcher {
   }
 
   /** Values that the host changed, as the virtual side should hold them. */
-  back(input: BackInput): Promise<Reversed> {
-    return reverse(input, this.#options);
+  async back(input: BackInput): Promise<Reversed> {
+    const reversed = await reverse(input, this.#options);
+    if (reversed.kind === 'failed' || !this.#mayOwnAnyKey) return reversed;
+    const forward = async (taken: ForwardInput): Promise<Draft | undefined> => {
+      const patched = await this.forward(taken);
+      return patched.kind === 'patched' ? patched.draft : undefined;
+    };
+    return { ...reversed, ownerOf: await ownersIfTaken(input, forward) };
   }
 }
 

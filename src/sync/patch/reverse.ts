@@ -6,7 +6,7 @@ import { writeResults } from '../../expression/write-results.ts';
 import { isRecord } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';
 import { labelValueProblems } from '../../object/qualified-name.ts';
-import type { Translation } from '../draft.ts';
+import type { Draft, Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
@@ -27,7 +27,10 @@ export interface BackInput {
   raw: BackValues;
 }
 
-export type Reversed = { kind: 'reversed'; values: BackValues } | { kind: 'failed'; failure: PatchFailure };
+export type Reversed =
+  /** ownerOf: whose keys are where the tenant would take the host's values; undefined where that is as before. */
+  | { kind: 'reversed'; values: BackValues; ownerOf?: Draft['ownerOf'] | undefined }
+  | { kind: 'failed'; failure: PatchFailure };
 
 interface BackPass extends BackInput {
   view: PatchView;

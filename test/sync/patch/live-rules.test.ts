@@ -129,6 +129,41 @@ describe('patches in both directions', () => {
     expect(world.virtual.writes).toEqual([]);
   });
 
+  const prefixed = 'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, "t-" + v]))';
+  const inWhole = (map: string) =>
+    `({ metadata: { ...value.metadata, annotations: ${map.replaceAll('value', 'value.metadata.annotations')} } })`;
+
+  it.each([
+    ['metadata.annotations', prefixed],
+    ['', inWhole(prefixed)],
+    ['metadata.annotations', '({ a: value.a })'],
+  ])(
+    'only an expression, over "%s", %s: what it would change of the host’s own stays there',
+    async (path, expression) => {
+      await start({ patches: [entry({ path, expression })] }, (w) =>
+        putPair(w, 'web', '10.0.0.1', { annotations: { a: '1' } }),
+      );
+      const settled = tenantOnly(annotations(world.copy('web')));
+      const writes = world.host.writes.length;
+      await editHost('n', 't-x');
+      await world.restart();
+      expect(tenantOnly(annotations(virtual()))).toEqual({ a: '1' });
+      expect(tenantOnly(annotations(world.copy('web')))).toEqual({ ...settled, n: 't-x' });
+      expect([world.virtual.writes.length, world.host.writes.length]).toEqual([0, writes]);
+    },
+  );
+
+  it('only an expression, over a whole map: what it leaves alone goes both ways, and what it would change is put back', async () => {
+    const expression =
+      'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, v.startsWith("x") ? "y" + v : v]))';
+    const patches = [entry({ path: 'metadata.annotations', expression })];
+    await start({ patches }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { a: '1' } }));
+    await editHost('n', 'plain');
+    await editHost('a', 'x1');
+    expect(tenantOnly(annotations(virtual()))).toEqual({ a: '1', n: 'plain' });
+    expect(tenantOnly(annotations(world.copy('web')))).toEqual({ a: '1', n: 'plain' });
+  });
+
   it('only a reverse expression: the host owns it, the tenant follows', async () => {
     await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: '"from-" + value' })] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { k: 'first' } }),
