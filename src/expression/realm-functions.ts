@@ -13,6 +13,8 @@ const utf8Of = (text) => {
         at++;
       }
     }
+    // Half of a pair, as an emoji cut in two leaves it, is no character; every encoder writes this one for it.
+    if (code >= 0xd800 && code <= 0xdfff) code = 0xfffd;
     if (code < 0x80) bytes[bytes.length] = code;
     else if (code < 0x800) {
       bytes[bytes.length] = 0xc0 | (code >> 6);
