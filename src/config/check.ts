@@ -63,13 +63,13 @@ export class Checker {
       return isOptional ? undefined : this.#map(undefined, slot, path, false);
     }
     if (node === undefined && isOptional) return undefined;
-    if (node !== undefined) this.#unknownKeys(node, slot, path);
+    const meant = node === undefined ? new Set() : this.#unknownKeys(node, slot, path);
     const object: PlainObject = plainObject();
     for (const [key, below] of slot.children) {
       const entry = node?.entries.get(key)?.node;
       const value = this.check(entry, below, [...path, key]);
       const isAbsent = entry === undefined || (entry.kind === 'scalar' && entry.value === null);
-      if (isAbsent && below.setting?.required && node !== undefined) {
+      if (isAbsent && below.setting?.required && node !== undefined && !meant.has(key)) {
         const missing = { wanted: `${key} in it`, found: 'none' };
         this.#refuse('CONFIG_MISSING_KEY', node, path, missing.wanted, missing.found);
       }
@@ -78,7 +78,9 @@ export class Checker {
     return object;
   }
 
-  #unknownKeys(node: MapNode, slot: Slot, path: SettingsPath): void {
+  /** Gives back which keys were probably meant: that they are missing is the same slip. */
+  #unknownKeys(node: MapNode, slot: Slot, path: SettingsPath): ReadonlySet<string> {
+    const meant = new Set<string>();
     for (const [key, entry] of node.entries) {
       if (slot.children.has(key)) continue;
       const former = formerNames.get(key);
@@ -87,6 +89,7 @@ export class Checker {
       const isOnlyCase = near?.toLowerCase() === key.toLowerCase();
       // Elsewhere vCluster's own keys pass, but none of its keys differs from one of ours by letter case alone.
       if (!slot.closed && !isOnlyCase) continue;
+      if (near !== undefined) meant.add(near);
       const known = [...slot.children.keys()];
       const wanted =
         near === undefined ? (known.length === 0 ? 'no keys' : `one of ${known.join(', ')}`) : 'a known key';
@@ -101,6 +104,7 @@ export class Checker {
         }),
       );
     }
+    return meant;
   }
 
   #list(node: TreeNode, slot: Slot, path: SettingsPath): unknown {

@@ -50,10 +50,14 @@ export function checkPatches(
     if (value === undefined || node === undefined) continue;
     const raw = value as RawPatch;
     const path = [...listPath, index];
-    // An entry with a misspelt key seems to have no mode; one slip is to be one fault.
     const shown = showPath(path);
-    const isFound = options.found.some((of) => of.path === shown || of.path.startsWith(`${shown}.`));
-    const broken = isFound ? [] : [...modeFaults(raw, node, path), ...referenceFaults(raw, node, path)];
+    const isFoundBelow = (place: string) =>
+      options.found.some((of) => of.path === place || of.path.startsWith(`${place}.`));
+    const isFound = isFoundBelow(shown);
+    const broken = [
+      ...modeFaults(raw, { node, path, isFound }),
+      ...referenceFaults(raw, { node, path, isFound: isFoundBelow(`${shown}.reference`) }),
+    ];
     faults.push(...broken);
     const isMistaken = isFound || broken.length > 0 || raw.path === undefined;
     // Without a path there is an expression to judge all the same; the empty one is never at fault.
@@ -74,16 +78,23 @@ function modesOf(raw: RawPatch): string[] {
   return modes;
 }
 
-function modeFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fault[] {
+/** isFound: something in it is wrong already. What a misspelt key seems to lack is no second fault. */
+interface EntryPlace {
+  node: TreeNode;
+  path: SettingsPath;
+  isFound: boolean;
+}
+
+function modeFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fault[] {
   const modes = modesOf(raw);
-  if (modes.length === 1) return [];
+  if (modes.length === 1 || (modes.length === 0 && isFound)) return [];
   const wanted = 'one of expression (with or without reverseExpression), reference, labels';
   const found = modes.length === 0 ? 'none' : modes.join(' and ');
   const fix = modes.length === 0 ? blankFix : 'make it an entry for each';
   return [fault({ code: 'CONFIG_PATCH_MODE', at: positionOfNode(node), path: showPath(path), found, wanted, fix })];
 }
 
-function referenceFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fault[] {
+function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fault[] {
   const { reference } = raw;
   if (reference === undefined) return [];
   const faults: Fault[] = [];
@@ -97,7 +108,7 @@ function referenceFaults(raw: RawPatch, node: TreeNode, path: SettingsPath): Fau
   if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
     refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
   const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
-  if (needing.length > 0 && !reference.namePath)
+  if (needing.length > 0 && !reference.namePath && !isFound)
     refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
   return faults;
 }
