@@ -1,6 +1,6 @@
 // The words for what expressions cannot use: what it is, why not, and what to write instead.
 import { nearestKey } from '../object/nearest-key.ts';
-import { contextMembers, globalConstants, inputs, keptStatics, ownFunctions } from './builtins.ts';
+import { contextMembers, globalConstants, globalFunctions, inputs, keptStatics, ownFunctions } from './builtins.ts';
 import { shown } from './expression-fault.ts';
 
 /** Node types, and kinds of node, that are refused with words of their own. */
@@ -46,6 +46,8 @@ const hostNames = new Set([
   ...['setInterval', 'setImmediate', 'queueMicrotask', 'exports', 'structuredClone', 'performance', 'navigator'],
 ]);
 
+const functions = [...ownFunctions, ...globalFunctions];
+
 /** What people mean when they mistype; of one or two letters anything may be meant. */
 const offered = [...inputs, ...ownFunctions];
 const shortestName = 3;
@@ -82,6 +84,10 @@ export function unavailable(name: string, source: string, at?: number): readonly
     : name.length < shortestName
       ? undefined
       : nearestKey(name, offered);
+  if (at !== undefined && /^\s*\(/.test(source.slice(at + name.length))) {
+    const fix = near === undefined ? `functions are ${functions.join(', ')}; all else are methods` : `write ${near}`;
+    return [`"${name}" is not defined`, fix];
+  }
   const text = source.trim();
   const isBareText = /^[\w.\-/: ]+$/.test(text) && !mentionsInput.test(text);
   const quoted = isBareText ? text : ((at === undefined ? undefined : hostNameAt(source, at)) ?? name);
