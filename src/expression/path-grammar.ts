@@ -191,7 +191,8 @@ export function pathText(keys: readonly (string | number)[]): string {
   return text;
 }
 
-const plainKey = /^[^.[\]"'*\\\s$/{-][^.[\]"'*\\\s]*$/;
+/** None that the reader would take for what another language puts at the front. */
+const plainKey = /^(?!#\/)[^.[\]"'*\\\s$/{-][^.[\]"'*\\\s]*$/;
 
 function keyText(key: string): string {
   if (plainKey.test(key)) return key;

@@ -77,6 +77,7 @@ const key = fc.oneof(
     'x[y]z',
     ' s',
     'ü',
+    '#/a',
   ),
   fc.string({ minLength: 1, maxLength: 6 }).filter((text) => !['__proto__', 'constructor', 'prototype'].includes(text)),
 );
