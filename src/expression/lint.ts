@@ -41,20 +41,31 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
     const message = 'object without parentheses; vCluster reads "{" as the start of a block';
     return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
   }
-  if (tree.type === 'ArrowFunctionExpression' || tree.type === 'FunctionExpression') {
+  const call = callOf(tree, shown(text));
+  if (call !== undefined) {
     const message = 'result is a function, which nobody calls';
-    return [{ rule: 'bare-function', at, message, fix: `write (${shown(text)})(value)` }];
-  }
-  const isMethod = tree.type === 'MemberExpression' && isOfData(tree) && textMethods.has(writtenKey(tree) ?? '');
-  if (isMethod || (tree.type === 'Identifier' && ownFunctions.includes(tree.name))) {
-    const message = 'result is a function, which nobody calls';
-    return [{ rule: 'bare-function', at, message, fix: `write ${shown(text)}(${isMethod ? '' : 'value'})` }];
+    return [{ rule: 'bare-function', at, message, fix: `write ${call}` }];
   }
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
     const message = 'result is what was assigned, not the object that was changed';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
   }
   return [];
+}
+
+/** How the function is called that an expression is all of; undefined where it is none. */
+function callOf(tree: AnyNode, text: string): string | undefined {
+  switch (tree.type) {
+    case 'ArrowFunctionExpression':
+    case 'FunctionExpression':
+      return `(${text})(value)`;
+    case 'Identifier':
+      return ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
+    case 'MemberExpression':
+      return isOfData(tree) && textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** Those that need no argument, and that no field of an object is called. */

@@ -20,7 +20,7 @@ function builtinFaults(node: MemberExpression, key: string | undefined, scope: S
   if (node.object.type !== 'Identifier' || key === undefined || scope.declares(node.object.name)) return [];
   const kept = keptStatics.get(node.object.name);
   if (kept === undefined || kept.includes(key) || machineryNames.has(key) || key === 'name') return [];
-  const [message, fix] = unavailable(`${node.object.name}.${key}`, source);
+  const [message, fix] = unavailable(`${node.object.name}.${key}`, source, node.start);
   return [{ at: node, message, fix }];
 }
 

@@ -59,12 +59,19 @@ function hostNameAt(source: string, at: number): string | undefined {
   const before = /[\w.-]*$/.exec(source.slice(0, at))?.[0] ?? '';
   const behind = /^[\w.-]*/.exec(source.slice(at))?.[0] ?? '';
   const word = before + behind;
-  const isCall = /^\s*\(/.test(source.slice(at + behind.length));
-  return /^\w+(-+\w+)*(\.\w+(-+\w+)*){2,}$/.test(word) && !isCall && !mentionsInput.test(word) ? word : undefined;
+  return /^\w+(-+\w+)*(\.\w+(-+\w+)*){2,}$/.test(word) &&
+    !isCalled(source, at + behind.length) &&
+    !mentionsInput.test(word)
+    ? word
+    : undefined;
+}
+
+function isCalled(source: string, end: number): boolean {
+  return /^\s*\(/.test(source.slice(end));
 }
 
 /** A name that is neither declared nor offered: a mistyped builtin, the outside world, or a text without its quotes. */
-export function unavailable(name: string, source: string, at?: number): readonly [message: string, fix: string] {
+export function unavailable(name: string, source: string, at: number): readonly [message: string, fix: string] {
   const own = named.get(name);
   if (own !== undefined) return own;
   if (hostNames.has(name)) return [`"${name}" is not available`, 'expressions see value, valueExists and context only'];
@@ -84,13 +91,13 @@ export function unavailable(name: string, source: string, at?: number): readonly
     : name.length < shortestName
       ? undefined
       : nearestKey(name, offered);
-  if (at !== undefined && /^\s*\(/.test(source.slice(at + name.length))) {
+  if (isCalled(source, at + name.length)) {
     const fix = near === undefined ? `functions are ${functions.join(', ')}; all else are methods` : `write ${near}`;
     return [`"${name}" is not defined`, fix];
   }
   const text = source.trim();
   const isBareText = /^[\w.\-/: ]+$/.test(text) && !mentionsInput.test(text);
-  const quoted = isBareText ? text : ((at === undefined ? undefined : hostNameAt(source, at)) ?? name);
+  const quoted = isBareText ? text : (hostNameAt(source, at) ?? name);
   const meant = near === undefined ? 'write' : `write ${near}, or`;
   const literal = shown(JSON.stringify(quoted));
   // Where it is all there is, YAML and the shell take one pair of quotes away.

@@ -1,5 +1,6 @@
 // An evaluator in front of another one: answers the groups whose expression is of the simplest kind, and hands on the rest.
-// A group is answered as a whole or not at all, so every error and every limit is the other one's to tell.
+// A group is answered as a whole or not at all, so every error is the other one's to tell, and every limit but that of all results
+// of an object together.
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import type { EvaluationRequest, Evaluator, GroupResult, ValueGroup } from './evaluator.ts';
@@ -63,8 +64,9 @@ class ShortcutEvaluator implements Evaluator {
     this.#metrics = metrics;
     for (const expression of expressions) {
       const shortcut = shortcutOf(expression);
+      if (shortcut === undefined) continue;
       const shelf = seesOnlyValues(expression) ? this.#memo.shelf() : undefined;
-      if (shortcut !== undefined) this.#fronts.set(expression, { shortcut, shelf });
+      this.#fronts.set(expression, { shortcut, shelf });
     }
   }
 
@@ -98,17 +100,14 @@ class ShortcutEvaluator implements Evaluator {
     const { groups } = request;
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
-      const front = this.#fronts.get(group.expression);
-      const parts = front === undefined ? Number.POSITIVE_INFINITY : front.shortcut.steps * group.values.length;
+      const front = this.#frontOf(group);
       let known: readonly unknown[] | undefined;
-      if (front !== undefined && parts <= shortcutLimits.parts) {
+      if (front !== undefined) {
+        const parts = partsOf(front, group);
         if (parts > this.#room) return this.#goOnLater(work, parts);
         // Also where it turns out not to be known.
         this.#room -= parts;
-        known =
-          group.values.length > shortcutLimits.fewValues
-            ? this.#ofMany(front, group, work)
-            : workOut(front, group, work);
+        known = this.#knownOf(front, group, work);
       }
       work.isOpen ||= known === undefined;
       results[work.tried] = known && { results: known, errors: noErrors };
@@ -121,8 +120,15 @@ class ShortcutEvaluator implements Evaluator {
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }
 
-  /** Where the same values can have other results, the evaluator behind it knows what they hang on. */
-  #ofMany(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
+  /** Undefined where there is none, or more to do than may be done in one turn. */
+  #frontOf(group: ValueGroup): Front | undefined {
+    const front = this.#fronts.get(group.expression);
+    return front && partsOf(front, group) <= shortcutLimits.parts ? front : undefined;
+  }
+
+  #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
+    if (group.values.length <= shortcutLimits.fewValues) return workOut(front, group, work);
+    // Where the same values can have other results, the evaluator behind it knows what they hang on.
     if (front.shelf === undefined || group.missing !== undefined) return undefined;
     const asked = plainQuestion(group.values, '');
     // Objects would have to be read whole, which takes longer than to work it out.
@@ -166,6 +172,10 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
+}
+
+function partsOf({ shortcut }: Front, { values }: ValueGroup): number {
+  return shortcut.steps * values.length;
 }
 
 /** Undefined when one of them is not known. */
