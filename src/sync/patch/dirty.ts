@@ -19,3 +19,8 @@ export function partsOf(path: CompiledPath): readonly Part[] {
   const maps = mapsOnPath(path);
   return root?.kind === 'key' && root.key === 'metadata' ? maps : [...maps, 'payload'];
 }
+
+/** Leads to a whole map or further up: which keys it changes only its results tell. */
+export function isOfWholeMap({ segments }: CompiledPath): boolean {
+  return segments.length < 3;
+}

@@ -1,6 +1,6 @@
 // What fields an Endpoints has below what patches see, to tell a path that can never match anything from one that does not
 // match today. Pure.
-import type { Segment } from '../../expression/path-grammar.ts';
+import { arrayIndex, type Segment } from '../../expression/path-grammar.ts';
 
 type Shape =
   | { kind: 'object'; fields: ReadonlyMap<string, Shape> }
@@ -56,7 +56,7 @@ function stepInto(shape: Shape, segment: Segment): Shape[] {
     case 'map':
       return [shape.of];
     case 'list':
-      return segment.kind === 'every' || /^(?:0|[1-9]\d*)$/.test(segment.key) ? [shape.of] : [];
+      return segment.kind === 'every' || arrayIndex.test(segment.key) ? [shape.of] : [];
     case 'object': {
       if (segment.kind === 'every') return [...shape.fields.values()];
       const field = shape.fields.get(segment.key);

@@ -4,7 +4,7 @@ import type { Matches } from '../../expression/path.ts';
 import type { Draft } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, SyncedKind } from '../kind.ts';
-import type { MapName, Part } from './dirty.ts';
+import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
@@ -16,7 +16,7 @@ export class Kept {
   keepsPayload = false;
 
   add(patch: CompiledPatch, matches: Matches): void {
-    const isOfWhole = patch.path.segments.length < 3;
+    const isOfWhole = isOfWholeMap(patch.path);
     for (const part of patch.parts) {
       if (part === 'payload') this.keepsPayload = true;
       else if (isOfWhole) this.#whole.add(part);

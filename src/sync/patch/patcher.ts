@@ -12,19 +12,19 @@ import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
 import { culpritOf } from './culprit.ts';
-import type { MapName, Part } from './dirty.ts';
+import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
+import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
 import { translateLabels } from './labels-patch.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts';
 import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
-import { mayOwnAnyKey, ownersIfTaken } from './taken-keys.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
-import { changedKeys, hostObjectOf, type PatchView, readView, viewOf, virtualObjectOf } from './view.ts';
+import { hostObjectOf, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
@@ -179,7 +179,7 @@ export class Patcher {
     this.#options.counts.evaluated(patch.index, matches.values.length);
     if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
     const isWhole = matches.whole !== undefined;
-    const isOfMap = patch.path.segments.length < 3;
+    const isOfMap = isOfWholeMap(patch.path);
     const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
     if (tooMany !== undefined) return this.#fallBack(faultOf(patch, matches, tooMany), pass);
     const before = isOfMap ? mapsOf(pass.view) : undefined;
@@ -352,23 +352,4 @@ function changesOf({ values: before }: Matches, after: readonly unknown[]): numb
 function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {
   const withPaths = needsPaths(patch.forward, trace);
   return patch.path.match(view, { createMissing: patch.entry.onMissing === 'create', withPaths });
-}
-
-interface Maps {
-  labels: Map<string, string>;
-  annotations: Map<string, string>;
-}
-
-function mapsOf({ metadata }: PatchView): Maps {
-  const textsOf = (map: unknown): Map<string, string> => new Map(Object.entries((map ?? {}) as Record<string, string>));
-  return { labels: textsOf(metadata?.labels), annotations: textsOf(metadata?.annotations) };
-}
-
-function noteWholeOwners(patch: CompiledPatch, before: Maps, pass: Pass): void {
-  const after = mapsOf(pass.view);
-  const owner: KeyOwner = patch.back === undefined ? 'virtual' : 'shared';
-  pass.wholeOwners ??= { labels: new Map(), annotations: new Map() };
-  for (const map of ['labels', 'annotations'] as const) {
-    for (const key of changedKeys(before[map], after[map])) pass.wholeOwners[map].set(key, owner);
-  }
 }

@@ -10,7 +10,7 @@ import type { Draft, Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
-import { type MapName, mapsOnPath } from './dirty.ts';
+import { isOfWholeMap, type MapName, mapsOnPath } from './dirty.ts';
 import { shownKey, shownPlace } from './excerpt.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
@@ -183,7 +183,7 @@ function referBack(
 
 /** Left out, a reverse expression would let the transformed value through to the tenant: the tenant keeps its own. */
 function withhold(patch: CompiledPatch, keys: readonly (string | number)[], pass: BackPass): void {
-  const isOfWhole = patch.path.segments.length < 3;
+  const isOfWhole = isOfWholeMap(patch.path);
   // Nothing else than these maps goes back.
   for (const name of mapsOnPath(patch.path)) {
     const held = isOfWhole ? Object.keys(madeOf(pass.view, name) ?? {}) : keys.map(String);
