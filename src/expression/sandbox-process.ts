@@ -25,26 +25,63 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   const outbox = new Outbox(options);
   const harnesses: CompiledHarnesses = new Map();
   let isolate: HardenedIsolate | undefined;
-  const handle = (frame: Frame): Frame => {
-    if (frame.kind === 'setup') {
-      const setup: SandboxSetup = JSON.parse(frame.text);
-      const isFirst = isolate === undefined;
-      isolate?.stop();
-      isolate = new HardenedIsolate({ setup, home: options.home, harnesses, onCatastrophe: options.die });
-      if (isFirst) isolate.warmUp();
-      isolate.start();
-      return { id: frame.id, kind: 'ready', text: '' };
+  const setUp = ({ id, text }: Frame): void => {
+    const setup: SandboxSetup = JSON.parse(text);
+    const isFirst = isolate === undefined;
+    isolate?.stop();
+    isolate = new HardenedIsolate({ setup, home: options.home, harnesses, onCatastrophe: options.die });
+    if (isFirst) isolate.warmUp();
+    isolate.start();
+    outbox.add(encodeFrame({ id, kind: 'ready', text: '' }));
+  };
+  const answer = (requests: readonly Frame[]): void => {
+    const answers = requests.length > 1 ? isolate?.answersTo(requests.map(({ text }) => text)) : undefined;
+    for (const [at, { id, text }] of requests.entries()) {
+      const known = answers?.[at];
+      outbox.add(encodeFrame(known === undefined ? answerOne(id, text) : { id, kind: 'answer', text: known }));
+      if (known === undefined) outbox.flushIfLate();
     }
-    const outcome = isolate?.run(frame.text) ?? { kind: 'broken', message: 'a request came before the set-up' };
+    if (answers !== undefined) outbox.flush();
+  };
+  const answerOne = (id: number, request: string): Frame => {
+    const outcome = isolate?.run(request) ?? { kind: 'broken', message: 'a request came before the set-up' };
     const text = outcome.kind === 'answer' ? outcome.text : outcome.kind === 'broken' ? outcome.message : '';
-    return { id: frame.id, kind: outcome.kind, text };
+    return { id, kind: outcome.kind, text };
   };
   channel.on('data', (chunk: Buffer) => {
-    for (const frame of reader.read(chunk)) outbox.add(encodeFrame(handle(frame)));
+    for (const frames of together(reader.read(chunk))) {
+      const [first] = frames as [Frame];
+      if (first.kind === 'setup') setUp(first);
+      else answer(frames);
+    }
     outbox.flush();
   });
   channel.on('error', () => options.die('the channel is broken'));
   channel.on('close', () => options.die('the channel is closed'));
+}
+
+/** Requests that are run in one call: half of those in flight, so that the daemon has the answers to one half meanwhile. */
+const togetherCount = 8;
+/** Of all of them: a long request takes long enough for the call not to matter. */
+const togetherChars = 8_192;
+
+/** Setups, long requests and lists of short ones, in their order. */
+function together(frames: readonly Frame[]): Frame[][] {
+  const lists: Frame[][] = [];
+  let list: Frame[] = [];
+  let chars = 0;
+  for (const frame of frames) {
+    chars += frame.text.length;
+    const fits =
+      frame.kind === 'run' && list[0]?.kind === 'run' && list.length < togetherCount && chars <= togetherChars;
+    if (fits) list.push(frame);
+    else {
+      list = [frame];
+      lists.push(list);
+      chars = frame.text.length;
+    }
+  }
+  return lists;
 }
 
 class Outbox {
@@ -58,6 +95,9 @@ class Outbox {
 
   add(frame: string): void {
     this.#frames += frame;
+  }
+
+  flushIfLate(): void {
     if (this.#frames.length > flushChars || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
   }
 

@@ -104,6 +104,17 @@ describe('ChildSandbox', () => {
     expect(await Promise.all(all)).toEqual([answer('av'), { kind: 'timeout' }, answer('av')]);
   });
 
+  it('answers requests that came together as each by itself, and is not taken for hung by those that never end', async () => {
+    const reasons: StartReason[] = [];
+    await using bed = await opened({ hardMs: 400, onStart: (reason) => reasons.push(reason) });
+    await bed.sandbox.start();
+    const numbers = Array.from({ length: 16 }, (_, at) => at);
+    const all = numbers.map((at) => bed.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
+    const wanted = numbers.map((at) => (at % 2 === 0 ? { kind: 'timeout' } : answer(`av${at}`)));
+    expect(await Promise.all(all)).toEqual(wanted);
+    expect(reasons).toEqual(['first']);
+  });
+
   it('kills a process that hangs, answers everything else, and says which request it was', {
     timeout: 30_000,
   }, async () => {

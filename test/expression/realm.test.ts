@@ -236,6 +236,52 @@ describe('the realm', () => {
     expect(outcome).toEqual({ kind: 'answer', text: JSON.stringify(answers) });
   });
 
+  describe('with several requests in one call', () => {
+    const codes = [
+      'value + 1',
+      'value.a.b',
+      'value.slice(0, 1)',
+      'value.repeat(2000)',
+      'value',
+      '(() => { for (;;); })()',
+    ];
+    const asked = (expression: number, ...values: unknown[]) => JSON.stringify([[[expression, values]], null, null]);
+    const short = [
+      asked(0, 'a', 'b'),
+      asked(1, 'a', { a: { b: 1 } }, {}),
+      asked(2, 'a\u{1f600}', '\u{1f600}', 'bb'),
+      asked(4, 'same', { list: [null, 1] }),
+      '{"no":"request"}',
+    ];
+    const openAll = (options: Partial<SandboxSetup> = {}) => open('', { expressions: codes, ...options });
+
+    it('answers each as if it came alone', () => {
+      const [together, alone] = [openAll(), openAll()];
+      const [answers, outcomes] = [
+        together.answersTo(short.slice(0, 4)),
+        short.slice(0, 4).map((text) => alone.run(text)),
+      ];
+      expect(answers?.map((text) => ({ kind: 'answer', text }))).toEqual(outcomes);
+      expect(answers?.[2]).toContain('half of a surrogate pair');
+      for (const isolate of [together, alone]) isolate.stop();
+    });
+
+    const none = [
+      ['is none', short],
+      ['does not end', [asked(0, 'a'), asked(5, 'a')]],
+      [
+        'makes the answers too large together',
+        Array.from({ length: 8 }, () => asked(3, ...'abcdef'.repeat(70).split(''))),
+      ],
+    ] as const;
+    it.each(none)('gives no answer when one of them %s, and goes on', (_, texts) => {
+      const isolate = openAll({ timeoutMs: 200 });
+      expect(isolate.answersTo(texts)).toBeUndefined();
+      expect(isolate.run(texts[0] as string).kind).toBe('answer');
+      isolate.stop();
+    });
+  });
+
   it('does not start when the code of one expression would be two functions', () => {
     const isolate = open('', { expressions: ['1)), ((value) => (2', 'value'] });
     expect(() => isolate.start()).toThrow('the list of expressions is not what was sent');
