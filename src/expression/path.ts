@@ -15,7 +15,7 @@ export interface Matches {
   keys: (string | number)[];
   values: unknown[];
   /** Places among them that do not exist yet; their value is null. Only filled with createMissing. */
-  missing: Set<number> | undefined;
+  missing: ReadonlySet<number> | undefined;
   /** Concrete paths; only filled with withPaths. */
   paths: string[] | undefined;
 }
@@ -110,10 +110,14 @@ function compile(segments: readonly Segment[]): Walk | undefined {
   return walk === undefined || keysBehind === undefined ? walk : keysOnly(keysBehind, walk);
 }
 
+const firstOnly: ReadonlySet<number> = new Set([0]);
+
 /** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
 function keysOnly(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
   if (keys.some(isSpecial)) return slow;
+  // Shared by all matches, as nobody adds to it: the walk ends with one place.
+  const lastOnly = [last];
   return (node, sink) => {
     if (sink.trail !== undefined) {
       slow(node, sink);
@@ -129,10 +133,10 @@ function keysOnly(keys: readonly string[], slow: Walk): Walk {
     if (value === undefined) {
       if (!sink.createMissing) return;
       value = null;
-      sink.missing = new Set([0]);
+      sink.missing = firstOnly;
     }
     sink.parents = [parent];
-    sink.keys = [last];
+    sink.keys = lastOnly;
     sink.values = [value];
   };
 }
@@ -245,8 +249,7 @@ function lastKey(key: string): Walk {
     const before = sink.values.length;
     takeExisting(node, sink);
     if (!sink.createMissing || sink.values.length > before || Array.isArray(node)) return;
-    sink.missing ??= new Set();
-    sink.missing.add(sink.values.length);
+    sink.missing = new Set(sink.missing).add(sink.values.length);
     take(node as JsonMap, key, null, sink);
   };
 }

@@ -6,13 +6,17 @@ import type { Place } from './placement.ts';
 export class Claims {
   /** One key almost always, so a set only where names really meet. */
   readonly #byPlace = new Map<string, Key | Set<Key>>();
+  /** Places where names meet: none, in most clusters. */
+  #contested = 0;
 
   add(key: Key, place: Place): void {
     const at = placeText(place);
     const held = this.#byPlace.get(at);
     if (held === undefined || held === key) this.#byPlace.set(at, key);
-    else if (typeof held === 'string') this.#byPlace.set(at, new Set([held, key]));
-    else held.add(key);
+    else if (typeof held === 'string') {
+      this.#byPlace.set(at, new Set([held, key]));
+      this.#contested++;
+    } else held.add(key);
   }
 
   remove(key: Key, place: Place): void {
@@ -22,7 +26,13 @@ export class Claims {
     if (!(held instanceof Set)) return;
     held.delete(key);
     const [last] = held;
-    if (held.size === 1 && last !== undefined) this.#byPlace.set(at, last);
+    if (held.size !== 1 || last === undefined) return;
+    this.#byPlace.set(at, last);
+    this.#contested--;
+  }
+
+  get areContested(): boolean {
+    return this.#contested > 0;
   }
 
   claimants(place: Place): readonly Key[] {

@@ -91,6 +91,7 @@ export class World {
   }
 
   rivalsOf(key: Key): readonly Key[] {
+    if (!this.claims.areContested) return [];
     const place = this.placeOf(key);
     const claimants = place === undefined ? [] : this.claims.claimants(place);
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];

@@ -10,7 +10,7 @@ export interface PatchWrite {
   patch: CompiledPatch;
   matches: Matches;
   /** Undefined where the patch wrote into its matches itself. */
-  values: readonly unknown[] | undefined;
+  results: readonly unknown[] | undefined;
   /** Labels and annotations before a patch of a whole map or object, which may have let a key through as it was. */
   before: Texts | undefined;
 }
@@ -46,16 +46,16 @@ function stepsTo(view: PatchView, place: Place): Step[] {
   return steps;
 }
 
-function hasWritten({ patch, matches, values, before }: PatchWrite, steps: readonly Step[], place: Place): boolean {
+function hasWritten({ patch, matches, results, before }: PatchWrite, steps: readonly Step[], place: Place): boolean {
   const known = knownBefore(before, place);
   if (known !== undefined && known.value === steps.at(-1)?.value) return false;
-  if (matches.whole !== undefined) return steps.some(({ key }) => wroteTopLevel(values?.[0], key, steps));
+  if (matches.whole !== undefined) return steps.some(({ key }) => wroteTopLevel(results?.[0], key, steps));
   return matches.parents.some((parent, at) => {
-    const [key, written] = [String(matches.keys[at]), values?.[at]];
-    if (values !== undefined && written === matches.values[at] && patch.path.segments.length > 2) return false;
+    const [key, written] = [String(matches.keys[at]), results?.[at]];
+    if (results !== undefined && written === matches.values[at] && patch.path.segments.length > 2) return false;
     if (isOfText(patch, place) && key === String(place[2]) && written === steps[2]?.value) return true;
     // Elements of arrays may have moved since, and another may stand where one was taken out.
-    const mayHaveMoved = Array.isArray(parent) && values !== undefined;
+    const mayHaveMoved = Array.isArray(parent) && results !== undefined;
     return steps.some((step) => step.parent === parent && (mayHaveMoved ? step.value === written : step.key === key));
   });
 }
@@ -78,8 +78,8 @@ function knownBefore(before: Texts | undefined, [root, map, key]: Place): { valu
 }
 
 /** Somewhere inside the place, as with a map that has become too large. */
-function hasWrittenBelow({ matches, values }: PatchWrite, steps: readonly Step[]): boolean {
+function hasWrittenBelow({ matches, results }: PatchWrite, steps: readonly Step[]): boolean {
   const inside = steps.at(-1)?.value;
   if (typeof inside !== 'object' || inside === null) return false;
-  return matches.parents.some((parent, at) => parent === inside && values?.[at] !== matches.values[at]);
+  return matches.parents.some((parent, at) => parent === inside && results?.[at] !== matches.values[at]);
 }

@@ -11,7 +11,7 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
-import { culpritOf } from './culprit.ts';
+import { culpritOf, type PatchWrite } from './culprit.ts';
 import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
@@ -83,7 +83,7 @@ export class Patcher {
       translation,
       isTrial,
       view: viewOf(draft, draft.payload),
-      dirty: new Set(),
+      dirty: { labels: false, annotations: false, payload: false },
       kept: undefined,
       wholeOwners: undefined,
       references: [],
@@ -151,7 +151,8 @@ export class Patcher {
       } else if (patch.forward !== undefined && matches.values.length > 0) {
         const { missing, paths, whole } = matches;
         const values = whole === undefined ? matches.values : [wholeOf(pass.view, pass)];
-        asked.push({ expression: patch.forward, values, missing, paths, patch, matches });
+        const expression = patch.forward;
+        asked.push({ expression, values, missing, paths, patch, matches, results: undefined, before: undefined });
       }
     }
     if (asked.length === 0) return undefined;
@@ -175,7 +176,8 @@ export class Patcher {
   }
 
   /** Writes what one patch came to, or applies its failure policy. */
-  #settle({ patch, matches }: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
+  #settle(write: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
+    const { patch, matches } = write;
     this.#options.counts.evaluated(patch.index, matches.values.length);
     if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
     const isWhole = matches.whole !== undefined;
@@ -187,7 +189,9 @@ export class Patcher {
     traceResults(patch, { matches: asked, values }, pass.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
     if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
-    pass.writes.push({ patch, matches, values, before });
+    write.results = values;
+    write.before = before;
+    pass.writes.push(write);
     if ('restored' in written) this.#options.counts.restored(Number(written.restored));
     this.#changed(patch, written.changes, pass);
     if (before !== undefined) noteWholeOwners(patch, before, pass);
@@ -232,7 +236,7 @@ export class Patcher {
     this.#options.counts.evaluated(patch.index, matches.values.length);
     this.#changed(patch, changesOf(matches, values), pass);
     writeResults(matches, values);
-    pass.writes.push({ patch, matches, values, before: undefined });
+    pass.writes.push({ patch, matches, results: values, before: undefined });
     return undefined;
   }
 
@@ -256,7 +260,7 @@ export class Patcher {
     this.#options.counts.evaluated(patch.index, matches.values.length);
     this.#changed(patch, written.changes, pass);
     pass.references.push(...written.found);
-    pass.writes.push({ patch, matches, values: undefined, before: undefined });
+    pass.writes.push({ patch, matches, results: undefined, before: undefined });
     if (before !== undefined) {
       const after = matches.values.map((value, at) =>
         typeof value === 'string'
@@ -270,7 +274,7 @@ export class Patcher {
 
   #changed(patch: CompiledPatch, changes: number, { dirty }: Pass): void {
     this.#options.counts.changed(patch.index, changes);
-    if (changes > 0) for (const part of patch.parts) dirty.add(part);
+    if (changes > 0) for (const part of patch.parts) dirty[part] = true;
   }
 
   #draftOf(pass: Pass, result: Pick<Draft, Part>): Draft {
@@ -334,11 +338,8 @@ function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'
 /** Again: a patch made no valid object, and its policy lets the others go on without it. */
 type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
-/** What the evaluator is asked for a patch, and where the answer goes. */
-interface Asked extends ValueGroup {
-  patch: CompiledPatch;
-  matches: Matches;
-}
+/** What the evaluator is asked for a patch; once it is answered, what the patch wrote. */
+interface Asked extends ValueGroup, PatchWrite {}
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
