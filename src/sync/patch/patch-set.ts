@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../config/settings.ts';
 import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
 import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use.ts';
-import { type CompiledPath, parsePath } from '../../expression/path.ts';
+import { type CompiledPath, type MatchOptions, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import { type Part, partsOf } from './dirty.ts';
@@ -14,6 +14,8 @@ export interface CompiledPatch {
   /** Place in the list of the configuration. */
   index: number;
   path: CompiledPath;
+  /** How the path is looked for on the way forward. */
+  matching: MatchOptions;
   entry: PatchEntry;
   forward: CompiledExpression | undefined;
   back: CompiledExpression | undefined;
@@ -84,7 +86,8 @@ function compilePatch(
   const reference = entry.reference && compileReference(index, entry.reference, faults);
   if (path === undefined || faults.length > before) return undefined;
   const isLabels = entry.labels !== undefined;
-  return { index, path, entry, forward, back, reference, isLabels, parts: partsOf(path) };
+  const matching = { createMissing: entry.onMissing === 'create', withPaths: forward?.usesPath === true };
+  return { index, path, matching, entry, forward, back, reference, isLabels, parts: partsOf(path) };
 }
 
 interface At {

@@ -22,7 +22,7 @@ import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts';
 import { type FoundReference, referencesForward } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
-import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { hostObjectOf, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
@@ -351,6 +351,5 @@ function changesOf({ values: before }: Matches, after: readonly unknown[]): numb
 }
 
 function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {
-  const withPaths = needsPaths(patch.forward, trace);
-  return patch.path.match(view, { createMissing: patch.entry.onMissing === 'create', withPaths });
+  return patch.path.match(view, trace === undefined ? patch.matching : { ...patch.matching, withPaths: true });
 }

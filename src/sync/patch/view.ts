@@ -124,20 +124,15 @@ export function hostObjectOf(host: HostItem | undefined, kind: SyncedKind): obje
 
 /** context.virtualObject: the tenant's object before translation. */
 export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object {
-  return {
-    apiVersion: kind.apiVersion,
-    kind: kind.kind,
-    metadata: {
-      name: virtual.name,
-      namespace: virtual.namespace,
-      // A file that nobody has applied yet has neither.
-      ...(virtual.uid !== '' && { uid: virtual.uid }),
-      ...(virtual.creationTimestamp !== '' && { creationTimestamp: virtual.creationTimestamp }),
-      ...(virtual.labels && { labels: virtual.labels }),
-      ...(virtual.annotations && { annotations: withoutOurs(virtual.annotations) }),
-    },
-    ...kind.payloadOf(virtual as unknown as HostItem),
-  };
+  const { name, namespace, uid, creationTimestamp, labels, annotations } = virtual;
+  const metadata: Record<string, unknown> = { name, namespace };
+  // A file that nobody has applied yet has neither.
+  if (uid !== '') metadata['uid'] = uid;
+  if (creationTimestamp !== '') metadata['creationTimestamp'] = creationTimestamp;
+  if (labels !== undefined) metadata['labels'] = labels;
+  if (annotations !== undefined) metadata['annotations'] = withoutOurs(annotations);
+  const { apiVersion, kind: kindName } = kind;
+  return { apiVersion, kind: kindName, metadata, ...kind.payloadOf(virtual as unknown as HostItem) };
 }
 
 function withoutOurs(annotations: Record<string, string>): Record<string, string> {
