@@ -43,7 +43,7 @@ export class FrameReader {
     this.#wanted = headBytes;
     while (bytes.length - at >= headBytes) {
       const start = at + headBytes;
-      const { length, id, kind } = headOf(bytes.toString('latin1', at, start));
+      const { length, id, kind } = headOf(bytes, at);
       if (bytes.length - start < length) {
         this.#wanted = headBytes + length;
         break;
@@ -57,14 +57,27 @@ export class FrameReader {
   }
 }
 
-function headOf(head: string): { length: number; id: number; kind: FrameKind } {
-  const length = Number.parseInt(head.slice(0, 8), 16);
-  const id = Number.parseInt(head.slice(8, 16), 16);
-  const kind = kinds[Number(head[16])];
-  if (!/^[0-9a-f]{16}\d$/.test(head) || kind === undefined || length > maxTextBytes) {
-    throw new Error(
-      `read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got head ${JSON.stringify(head)}`,
-    );
+function headOf(bytes: Buffer, at: number): { length: number; id: number; kind: FrameKind } {
+  const length = hexAt(bytes, at);
+  const id = hexAt(bytes, at + 8);
+  const kind = kinds[(bytes[at + 16] as number) - codeOfZero];
+  // What is no number is no length either.
+  if (!(length <= maxTextBytes) || Number.isNaN(id) || kind === undefined) {
+    const head = JSON.stringify(bytes.toString('latin1', at, at + headBytes));
+    throw new Error(`read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got head ${head}`);
   }
   return { length, id, kind };
 }
+
+/** Eight digits as they are written; NaN for anything else. */
+function hexAt(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from; at < from + 8; at++) value = value * 16 + (digitOf[bytes[at] as number] ?? Number.NaN);
+  return value;
+}
+
+const codeOfZero = 48;
+const digitOf: readonly (number | undefined)[] = Array.from({ length: 256 }, (_, code) => {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code));
+  return digit < 0 ? undefined : digit;
+});
