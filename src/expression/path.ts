@@ -68,6 +68,8 @@ function isReadAlike(segments: readonly Segment[]): boolean {
 }
 
 interface Sink extends Matches {
+  /** Grows while a walk finds more; to copy it each time would take seconds for a list of 20,000. */
+  missing: Set<number> | undefined;
   createMissing: boolean;
   trail: (string | number)[] | undefined;
 }
@@ -110,13 +112,13 @@ function compile(segments: readonly Segment[]): Walk | undefined {
   return walk === undefined || keysBehind === undefined ? walk : keysOnly(keysBehind, walk);
 }
 
-const firstOnly: ReadonlySet<number> = new Set([0]);
+const firstOnly = new Set([0]);
 
 /** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
 function keysOnly(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
   if (keys.some(isSpecial)) return slow;
-  // Shared by all matches, as nobody adds to it: the walk ends with one place.
+  // Shared by all matches, as is firstOnly: the walk ends with one place, so nobody adds to them.
   const lastOnly = [last];
   return (node, sink) => {
     if (sink.trail !== undefined) {
@@ -249,7 +251,8 @@ function lastKey(key: string): Walk {
     const before = sink.values.length;
     takeExisting(node, sink);
     if (!sink.createMissing || sink.values.length > before || Array.isArray(node)) return;
-    sink.missing = new Set(sink.missing).add(sink.values.length);
+    sink.missing ??= new Set();
+    sink.missing.add(sink.values.length);
     take(node as JsonMap, key, null, sink);
   };
 }
