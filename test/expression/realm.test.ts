@@ -274,6 +274,16 @@ describe('the realm', () => {
         Array.from({ length: 8 }, () => asked(3, ...'abcdef'.repeat(70).split(''))),
       ],
     ] as const;
+    it('gives up sooner than one of them would be', () => {
+      const timeoutMs = 5_000;
+      const isolate = openAll({ timeoutMs });
+      isolate.start();
+      const beganAt = performance.now();
+      expect(isolate.answersTo([asked(0, 'a'), asked(5, 'a')])).toBeUndefined();
+      expect(performance.now() - beganAt).toBeLessThan(timeoutMs / 2);
+      isolate.stop();
+    });
+
     it.each(none)('gives no answer when one of them %s, and goes on', (_, texts) => {
       const isolate = openAll({ timeoutMs: 200 });
       expect(isolate.answersTo(texts)).toBeUndefined();
