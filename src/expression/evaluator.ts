@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import { type Answer, readAnswers } from './answer.ts';
 import type { CompiledExpression } from './compile.ts';
 import { type ContextUse, emptyUse, mergeUse, project, useOf } from './context-use.ts';
+import { type EachOnce, eachOnce, spread } from './each-once.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import { placeOf } from './expression-fault.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
@@ -85,17 +86,12 @@ interface Open {
   /** What is sent: the values themselves, or each of them once. */
   values: readonly unknown[];
   /** For each sent value the places it stands for; undefined when every value is sent. */
-  places: number[][] | undefined;
+  places: EachOnce['places'] | undefined;
 }
 
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
   return new SandboxedEvaluator(options);
 }
-
-/** In lists of this length it is worth a look whether values repeat. */
-const dedupeFrom = 64;
-/** So many are looked at, and when no more than half of them differ, each value is sent once. */
-const dedupeSample = 16;
 
 /** The sandbox starts again, or has more to do than it can: neither takes longer. */
 const unavailableMs = 1_000;
@@ -153,9 +149,9 @@ class SandboxedEvaluator implements Evaluator {
       this.#metrics?.remembered(known === undefined ? 0 : known.length);
       const result: GroupResult = { results: known ?? noResults, errors: noErrors };
       if (known === undefined) {
-        const { values } = group;
-        const asked = { slot, group, result, question, subject: request.subject, values, places: undefined };
-        open.push(eachOnce(asked));
+        const once = areAlikeAnywhere(slot, group, question) ? eachOnce(group.values) : undefined;
+        const [values, places] = [once?.values ?? group.values, once?.places];
+        open.push({ slot, group, result, question, subject: request.subject, values, places });
       }
       results.push(result);
     }
@@ -295,51 +291,9 @@ function questionOf(slot: Slot, { values, missing, paths }: ValueGroup, request:
   );
 }
 
-/** Where values repeat, what is sent is each of them once. */
-function eachOnce(open: Open): Open {
-  const { slot, group, question, values } = open;
-  if (values.length < dedupeFrom || question.json !== undefined) return open;
-  if (group.missing !== undefined || slot.expression.usesPath || !repeats(values)) return open;
-  const placesOf = new Map<unknown, number[]>();
-  for (const [at, value] of values.entries()) {
-    const places = placesOf.get(value);
-    if (places === undefined) placesOf.set(value, [at]);
-    else places.push(at);
-  }
-  return { ...open, values: [...placesOf.keys()], places: [...placesOf.values()] };
-}
-
-/** Whether at least half of the first values stand there more than once. */
-function repeats(values: readonly unknown[]): boolean {
-  let repeated = 0;
-  for (let at = 1; at < dedupeSample; at++) {
-    // The rest of them would not be enough.
-    if (repeated + dedupeSample - at < dedupeSample / 2) return false;
-    for (let before = 0; before < at; before++) {
-      if (values[before] !== values[at]) continue;
-      repeated++;
-      break;
-    }
-  }
-  return repeated >= dedupeSample / 2;
-}
-
-/** The results of all values of a group, from those that changed. */
-function spread(values: readonly unknown[], places: number[][] | undefined, answer: Answer): unknown[] {
-  const { changed, results } = answer;
-  if (changed === 0 && places === undefined) return results;
-  const all = [...values];
-  for (let next = 0; next < results.length; next++) {
-    const at = changed === 0 ? next : (changed[next] as number);
-    const result = results[next];
-    if (places === undefined) {
-      all[at] = result;
-      continue;
-    }
-    const isObject = typeof result === 'object' && result !== null;
-    for (const place of places[at] as number[]) all[place] = isObject ? structuredClone(result) : result;
-  }
-  return all;
+/** Whether a value has the same result wherever it stands in the list; objects would have to be compared part by part. */
+function areAlikeAnywhere({ expression }: Slot, { missing }: ValueGroup, { json }: Question): boolean {
+  return json === undefined && missing === undefined && !expression.usesPath;
 }
 
 function seenOf(object: unknown, use: ContextUse | undefined): unknown {
