@@ -5,7 +5,6 @@ import { useOf } from '../../expression/context-use.ts';
 import type { GroupResult, ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
-import { equalJson } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';
 import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -17,12 +16,12 @@ import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
-import { translateLabels } from './labels-patch.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
-import type { CompiledPatch, CompiledReference, PatchSet } from './patch-set.ts';
-import { type FoundReference, referencesForward } from './reference-patch.ts';
+import type { CompiledPatch, PatchSet } from './patch-set.ts';
+import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { textsNow, translate } from './translate.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { hostObjectOf, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
@@ -142,11 +141,8 @@ export class Patcher {
       if (message !== undefined) {
         const failed = this.#fallBack(faultOf(patch, matches, message), pass);
         if (failed !== undefined) return failed;
-      } else if (patch.isLabels) {
-        const failed = this.#translateLabels(patch, matches, pass);
-        if (failed !== undefined) return failed;
-      } else if (patch.reference !== undefined) {
-        const failed = this.#translateReferences(patch, { matches, reference: patch.reference }, pass);
+      } else if (patch.isLabels || patch.reference !== undefined) {
+        const failed = this.#translate(patch, matches, pass);
         if (failed !== undefined) return failed;
       } else if (patch.forward !== undefined && matches.values.length > 0) {
         const { missing, paths, whole } = matches;
@@ -218,57 +214,20 @@ export class Patcher {
     return undefined;
   }
 
-  #translateLabels(patch: CompiledPatch, matches: Matches, pass: Pass): Failed | undefined {
-    const options = {
-      rules: pass.translation.labels,
-      virtualCluster: pass.translation.placement.virtualCluster,
-      virtualNamespace: pass.virtual.namespace,
-    };
-    const values: unknown[] = [];
-    for (const [at, value] of matches.values.entries()) {
-      const translated = translateLabels(value, options);
-      if (translated.kind === 'wrong') {
-        return this.#fallBack(faultOf(patch, matches, translated.message, at), pass);
-      }
-      values.push(translated.value);
-    }
-    traceResults(patch, { matches, values }, pass.trace);
-    this.#options.counts.evaluated(patch.index, matches.values.length);
-    this.#changed(patch, changesOf(matches, values), pass);
-    writeResults(matches, values);
-    pass.writes.push({ patch, matches, results: values, before: undefined });
-    return undefined;
-  }
-
-  #translateReferences(
-    patch: CompiledPatch,
-    { matches, reference }: { matches: Matches; reference: CompiledReference },
-    pass: Pass,
-  ): Failed | undefined {
+  /** A patch without an expression. */
+  #translate(patch: CompiledPatch, matches: Matches, pass: Pass): Failed | undefined {
     const before = pass.trace && structuredClone(matches.values);
-    const { kind, placement } = pass.translation;
-    const written = referencesForward(reference, matches, {
-      namespace: pass.virtual.namespace,
-      placement,
-      resolver: this.#options.references,
-      ...(patch.parts.includes('payload') && { renamed: kind.renamedBy(pass.virtual, placement) }),
-    });
-    if (written.kind === 'wrong') {
-      const { at, message } = written;
-      return this.#fallBack(faultOf(patch, matches, message, at), pass);
-    }
+    const translated = translate(patch, matches, { pass, resolver: this.#options.references });
+    if (translated.kind === 'wrong')
+      return this.#fallBack(faultOf(patch, matches, translated.message, translated.at), pass);
+    const { results, changes, found } = translated;
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    this.#changed(patch, written.changes, pass);
-    pass.references.push(...written.found);
-    pass.writes.push({ patch, matches, results: undefined, before: undefined });
-    if (before !== undefined) {
-      const after = matches.values.map((value, at) =>
-        typeof value === 'string'
-          ? (matches.parents[at] as Record<string, unknown>)[matches.keys[at] as string]
-          : value,
-      );
-      traceResults(patch, { matches: { ...matches, values: before }, values: after }, pass.trace);
-    }
+    this.#changed(patch, changes, pass);
+    pass.references.push(...found);
+    pass.writes.push({ patch, matches, results, before: undefined });
+    if (before === undefined) return undefined;
+    const told = { matches: { ...matches, values: before }, values: results ?? textsNow(matches) };
+    traceResults(patch, told, pass.trace);
     return undefined;
   }
 
@@ -343,11 +302,6 @@ interface Asked extends ValueGroup, PatchWrite {}
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
-}
-
-/** A translation is a new value each time, also where it says the same as before. */
-function changesOf({ values: before }: Matches, after: readonly unknown[]): number {
-  return before.filter((value, at) => !equalJson(value, after[at])).length;
 }
 
 function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {
