@@ -2,6 +2,7 @@
 // It has no credentials, no environment but one number for the C library, no files and no network; it ends when the channel
 // does. Never does it look into a request or an answer: they are texts that pass through.
 import type { Duplex } from 'node:stream';
+import { Batches } from './batches.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
 import { type CompiledHarnesses, HardenedIsolate } from './isolate.ts';
@@ -22,6 +23,7 @@ const flushChars = 262_144;
 export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
   const reader = new FrameReader();
+  const batches = new Batches();
   const outbox = new Outbox(options);
   const harnesses: CompiledHarnesses = new Map();
   let isolate: HardenedIsolate | undefined;
@@ -42,6 +44,7 @@ export function serveSandbox(options: SandboxProcessOptions): void {
       if (known === undefined) outbox.flushIfLate();
     }
     if (answers !== undefined) outbox.flush();
+    else if (requests.length > 1) batches.cameToNothing();
   };
   const answerOne = (id: number, request: string): Frame => {
     const outcome = isolate?.run(request) ?? { kind: 'broken', message: 'a request came before the set-up' };
@@ -49,7 +52,7 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     return { id, kind: outcome.kind, text };
   };
   channel.on('data', (chunk: Buffer) => {
-    for (const frames of together(reader.read(chunk))) {
+    for (const frames of batches.of(reader.read(chunk))) {
       const [first] = frames as [Frame];
       if (first.kind === 'setup') setUp(first);
       else answer(frames);
@@ -58,30 +61,6 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   });
   channel.on('error', () => options.die('the channel is broken'));
   channel.on('close', () => options.die('the channel is closed'));
-}
-
-/** Requests that are run in one call: half of those in flight, so that the daemon has the answers to one half meanwhile. */
-const togetherCount = 8;
-/** Of all of them: a long request takes long enough for the call not to matter. */
-const togetherChars = 8_192;
-
-/** Setups, long requests and lists of short ones, in their order. */
-function together(frames: readonly Frame[]): Frame[][] {
-  const lists: Frame[][] = [];
-  let list: Frame[] = [];
-  let chars = 0;
-  for (const frame of frames) {
-    chars += frame.text.length;
-    const fits =
-      frame.kind === 'run' && list[0]?.kind === 'run' && list.length < togetherCount && chars <= togetherChars;
-    if (fits) list.push(frame);
-    else {
-      list = [frame];
-      lists.push(list);
-      chars = frame.text.length;
-    }
-  }
-  return lists;
 }
 
 class Outbox {
