@@ -92,17 +92,12 @@ function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Faul
       warnings.push(warn(input, [...path, 'reverseExpression'], { ...parts, wanted, fix: 'remove it' }));
     }
   }
-  const isGiven = find(input.root, [...path, 'onMissing']) !== undefined;
-  if (!isGiven && [entry.expression, entry.reverseExpression].some((text) => text && /\bvalueExists\b/.test(text))) {
-    warnings.push(
-      warn(input, path, {
-        code: 'CONFIG_PATCH_ON_MISSING',
-        found: 'an expression that asks for valueExists, and no onMissing: it never runs where the key is missing',
-        wanted: 'onMissing: create where a missing key is to be made',
-        fix: 'add onMissing: create, or onMissing: skip if it is meant so',
-      }),
-    );
+  if (entry.onMissing === 'create' && entry.expression === undefined) {
+    const found = 'create, and no expression: nothing says what is to be made';
+    const parts = { code: 'CONFIG_PATCH_ON_MISSING', found, wanted: 'onMissing: create beside an expression only' };
+    warnings.push(warn(input, [...path, 'onMissing'], { ...parts, fix: 'remove it' }));
   }
+  warnings.push(...valueExistsWarnings(input, entry, path));
   if (entry.reference !== undefined) warnings.push(...referenceWarnings(input, entry.reference.kind, path));
   if (entry.onError === 'skip') {
     const found = 'skip: when the expression fails, the host shows the value as it is in the virtual cluster';
@@ -110,6 +105,21 @@ function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Faul
     warnings.push(warn(input, [...path, 'onError'], parts));
   }
   return warnings;
+}
+
+function valueExistsWarnings(input: LintInput, entry: PatchEntry, path: SettingsPath): Fault[] {
+  if (find(input.root, [...path, 'onMissing']) !== undefined) return [];
+  const asks = (text: string | undefined): boolean => /\bvalueExists\b/.test(text ?? '');
+  const code = 'CONFIG_PATCH_ON_MISSING';
+  if (asks(entry.expression)) {
+    const found = 'an expression that asks for valueExists, and no onMissing: it never runs where the key is missing';
+    const fix = 'add onMissing: create, or onMissing: skip if it is meant so';
+    return [warn(input, path, { code, found, wanted: 'onMissing: create where a missing key is to be made', fix })];
+  }
+  if (!asks(entry.reverseExpression)) return [];
+  const found = 'a reverse expression that asks for valueExists, which is true wherever it runs';
+  const parts = { code, found, wanted: 'one that does not ask', fix: 'leave valueExists out of it' };
+  return [warn(input, [...path, 'reverseExpression'], parts)];
 }
 
 /** Only the content of Secrets and ConfigMaps goes to the host, and only when vCluster may sync them. */

@@ -90,7 +90,7 @@ function modeFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fault[]
   if (modes.length === 1 || (modes.length === 0 && isFound)) return [];
   const wanted = 'one of expression (with or without reverseExpression), reference, labels';
   const found = modes.length === 0 ? 'none' : modes.join(' and ');
-  const fix = modes.length === 0 ? blankFix : 'make it an entry for each';
+  const fix = modes.length === 0 ? blankFix : 'keep one of them; a second entry on this path would be refused too';
   return [fault({ code: 'CONFIG_PATCH_MODE', at: positionOfNode(node), path: showPath(path), found, wanted, fix })];
 }
 
@@ -118,28 +118,34 @@ function didYouMean(kind: string): string {
   return near === undefined ? '' : `did you mean ${near}?`;
 }
 
+function isOfExpressions({ reference, labels }: PatchEntry): boolean {
+  return reference === undefined && labels === undefined;
+}
+
 function directionsOf(entry: PatchEntry): string[] {
-  if (entry.reference !== undefined || entry.labels !== undefined) return ['forward', 'back'];
+  if (!isOfExpressions(entry)) return ['forward', 'back'];
   const forward = entry.expression === undefined ? [] : ['forward'];
   return entry.reverseExpression === undefined ? forward : [...forward, 'back'];
 }
 
 /** Two entries may share a path when one goes forward and the other back; paths are compared as written. */
 function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, listPath: SettingsPath): Fault[] {
-  const taken = new Map<string, number>();
+  const taken = new Map<string, CheckedPatch>();
   const faults: Fault[] = [];
-  for (const { index, entry } of patches) {
+  for (const patch of patches) {
+    const { index, entry } = patch;
     const clash = directionsOf(entry).map((direction) => taken.get(`${direction} ${entry.path}`));
     const first = clash.find((other) => other !== undefined);
     if (first === undefined) {
-      for (const direction of directionsOf(entry)) taken.set(`${direction} ${entry.path}`, index);
+      for (const direction of directionsOf(entry)) taken.set(`${direction} ${entry.path}`, patch);
       continue;
     }
     const node = nodes.items[index] as TreeNode;
     const at = positionOfNode(find(node, ['path']) ?? node);
-    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first])} patches already`;
+    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first.index])} patches already`;
     const wanted = 'a path once in each direction';
-    const fix = 'join the two entries into one';
+    const canJoin = isOfExpressions(entry) && isOfExpressions(first.entry);
+    const fix = canJoin ? 'join the two entries into one' : 'keep one of them';
     faults.push(
       fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), found, wanted, fix }),
     );

@@ -2,7 +2,7 @@
 // match today. Pure.
 import { arrayIndex, type Segment } from '../../expression/path-grammar.ts';
 
-type Shape =
+export type Shape =
   | { kind: 'object'; fields: ReadonlyMap<string, Shape> }
   | { kind: 'list'; of: Shape }
   /** Keys are the tenant's to choose. */
@@ -32,7 +32,8 @@ export const endpointsShape: Shape = object({
 });
 
 export type Reach =
-  | { kind: 'reached' }
+  /** What may stand there, and in a map or list there. */
+  | { kind: 'reached'; shapes: Shape[] }
   /** The segment that leads nowhere, and what there is instead; `parent` says of what. */
   | { kind: 'nowhere'; at: number; parent: Shape['kind']; fields: string[] };
 
@@ -46,7 +47,7 @@ export function reach(segments: readonly Segment[]): Reach {
     }
     here = next;
   }
-  return { kind: 'reached' };
+  return { kind: 'reached', shapes: here };
 }
 
 function stepInto(shape: Shape, segment: Segment): Shape[] {

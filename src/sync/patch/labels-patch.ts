@@ -16,6 +16,8 @@ export interface LabelsPatchOptions {
 }
 
 export function translateLabels(value: unknown, options: LabelsPatchOptions): LabelsResult {
+  // There is no selector to make one of: onMissing: create has nothing to create here.
+  if (value === null || value === undefined) return { kind: 'ok', value: null };
   if (typeof value === 'string') return translateText(value, options);
   if (!isRecord(value))
     return {

@@ -7,7 +7,7 @@ import { pathText, type Segment, segmentsText } from '../../expression/path-gram
 import { overlaps } from '../../expression/path-overlap.ts';
 import { labelKeyProblems } from '../../object/qualified-name.ts';
 import type { KeyRules } from '../keys.ts';
-import { reach } from './endpoints-shape.ts';
+import { reach, type Shape } from './endpoints-shape.ts';
 import type { CompiledPatch } from './patch-set.ts';
 
 export interface PatchWarning {
@@ -31,6 +31,7 @@ export interface LintContext {
 export function lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): PatchWarning[] {
   const warnings = patches.flatMap((patch, at) => [
     ...lintReach(patch),
+    ...lintTranslation(patch),
     ...(rules === undefined ? [] : lintKey(patch, rules)),
     ...lintOverlap(patch, patches.slice(0, at)),
     ...lintTexts(patch),
@@ -52,6 +53,32 @@ function lintReach(patch: CompiledPatch): PatchWarning[] {
   const wanted = 'a path that an Endpoints can have';
   const found = `${name} below ${parent}, which ${whatItIs(reached.parent)}`;
   return [atPath(patch, { rule: 'no-such-field', found, wanted, fix: fixOf(reached, segments) })];
+}
+
+/** A reference needs a text to write a name into, a labels patch something that selects. */
+function lintTranslation(patch: CompiledPatch): PatchWarning[] {
+  const { segments } = patch.path;
+  const { reference } = patch;
+  if (reference === undefined && !patch.isLabels) return [];
+  const name = reference?.namePath;
+  const whole = name === undefined ? segments : [...segments, ...name.segments];
+  const reached = reach(whole);
+  // What the path itself misses is said of it already.
+  if (reached.kind === 'nowhere' && reached.at < segments.length) return [];
+  const fits = (shape: Shape): boolean =>
+    shape.kind === 'scalar' || (patch.isLabels && shape.kind === 'map' && shape.of.kind === 'scalar');
+  if (reached.kind === 'reached' && reached.shapes.some(fits)) return [];
+  const place = segmentsText(whole) || 'the whole object';
+  if (patch.isLabels) {
+    const parts = {
+      wanted: 'a label map or a selector at the path of a labels patch',
+      fix: 'name the label map, or the key that holds the selector',
+    };
+    return [atPath(patch, { rule: 'no-selector', found: `${place}, which holds no labels itself`, ...parts })];
+  }
+  const fix = name === undefined ? 'add namePath, or end the path at the name' : 'let namePath end at the name';
+  const parts = { wanted: 'a reference to be a text', fix };
+  return [atPath(patch, { rule: 'no-name', found: `${place}, which can never be one`, ...parts })];
 }
 
 function whatItIs(parent: string): string {
@@ -107,13 +134,18 @@ function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): P
     (one) => one.entry.path !== patch.entry.path && sharesDirection(one, patch) && overlaps(one.path, patch.path),
   );
   if (other === undefined) return [];
+  const canJoin = [other, patch].every((one) => one.reference === undefined && !one.isLabels);
+  const isBack = [other, patch].every((one) => one.back !== undefined || one.reference !== undefined);
   const isSame = other.path.canonical === patch.path.canonical;
   const list = 'sync.toHost.endpoints.patches';
   const found = isSame
     ? `the place of ${list}[${other.index}] in another spelling`
-    : `places that ${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches too; they run in the order of the list`;
+    : `places that ${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches too; they run in the order of the list${isBack ? ', also on the way back' : ''}`;
   const wanted = isSame ? 'one entry for a place' : 'entries that do not touch each other';
-  const fix = isSame ? 'join the two entries into one' : 'join them, or see to it that the order is meant';
+  const fix =
+    isSame && canJoin
+      ? 'join the two entries into one'
+      : `${canJoin ? 'join them' : 'keep one of them'}, or see to it that the order is meant`;
   return [atPath(patch, { rule: 'overlap', found, wanted, fix })];
 }
 

@@ -47,6 +47,10 @@ describe('a labels patch', () => {
     });
   });
 
+  it.each([null, undefined])('makes no selector where there is none: %s', (value) => {
+    expect(translated(value)).toEqual({ kind: 'ok', value: null });
+  });
+
   it.each([
     ['app=web', 'app=web'],
     ['release=r1,app==web', `${release}=r1,app==web`],
