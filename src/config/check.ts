@@ -219,6 +219,7 @@ function directionsFix(node: TreeNode): string {
 
 /** `enabled:true` is one word to YAML; the map that was meant never comes to be. */
 function nestingFix(node: TreeNode): string {
-  const isGlued = node.kind === 'scalar' && /^\w+:\S/.test(node.text);
-  return isGlued ? 'put a space behind the colon' : '';
+  const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
+  if (behind?.trim() === '') return 'put a plain space behind the colon; the one there is of another kind';
+  return behind !== undefined ? 'put a space behind the colon' : '';
 }

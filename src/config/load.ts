@@ -99,8 +99,8 @@ function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fa
     }
     texts.set(file.name, decoded.source.text);
     const parsed = parseYaml(decoded.source);
-    if (parsed.kind === 'tree') roots.push(parsed.root);
-    else faults.push(...parsed.faults);
+    if (parsed.root !== undefined) roots.push(parsed.root);
+    if (parsed.kind === 'faults') faults.push(...parsed.faults);
   }
   return { roots, faults, texts };
 }
@@ -159,7 +159,10 @@ function mappingFaults(
     return node === undefined ? undefined : positionOfNode(node);
   };
   const map = find(root, byNamePath);
+  const isJudged = into.faults.some(({ path }) => path === showPath(byNamePath));
   for (const { pair, side, found, wanted, fix, isWarning } of mappingProblems(mappings.byName, names)) {
+    // What is no map at all has no pairs either.
+    if (pair === undefined && isJudged) continue;
     const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
     const span = side === 'virtual' ? entry?.key : entry?.node.span;
     const at = span?.source.positionAt(span.start) ?? place(byNamePath) ?? place(['sync', 'toHost', 'namespaces']);

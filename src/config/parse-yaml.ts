@@ -12,7 +12,12 @@ const maxDepth = 100;
 /** What aliases may blow a text up to: twice what the token limit allows without them. */
 const maxNodes = 200_000;
 
-export type Parsed = { kind: 'tree'; root: MapNode } | { kind: 'faults'; faults: Fault[] };
+const duplicateKey = 'CONFIG_DUPLICATE_KEY';
+
+export type Parsed =
+  | { kind: 'tree'; root: MapNode }
+  /** With a root, what else is wrong in the text can still be told; it is not to be used for anything else. */
+  | { kind: 'faults'; faults: Fault[]; root?: MapNode };
 
 export function parseYaml(source: SourceText): Parsed {
   try {
@@ -59,8 +64,11 @@ class Builder {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
       this.#refuse('CONFIG_WRONG_TYPE', start, found, 'a map of settings at the top of the file');
     }
-    if (this.#faults.length > 0 || node.kind !== 'map') return { kind: 'faults', faults: this.#faults };
-    return { kind: 'tree', root: node };
+    const faults = this.#faults;
+    if (faults.length === 0 && node.kind === 'map') return { kind: 'tree', root: node };
+    // Whatever else is left out of the tree would be missed in it.
+    const isWhole = faults.every(({ code }) => code === duplicateKey);
+    return isWhole && node.kind === 'map' ? { kind: 'faults', faults, root: node } : { kind: 'faults', faults };
   }
 
   #refuse(code: string, offset: number | undefined, found: string, wanted: string, fix = ''): void {
@@ -126,9 +134,12 @@ class Builder {
     let size = 1;
     for (const pair of map.items) {
       const key = this.#span(pair.key, span.start);
+      const before = this.#faults.length;
       const value = this.#build(pair.value, depth + 1, key.end);
       size += value.size;
-      if (isMergeKey(pair)) merged.push(...this.#merged(value.node));
+      // An alias that leads nowhere has been told, and merges nothing.
+      const isTold = isAlias(pair.value) && this.#faults.length > before;
+      if (isMergeKey(pair)) merged.push(...(isTold ? [] : this.#merged(value.node)));
       else this.#entry(own, pair, key, value.node);
     }
     const entries = new Map(own);
@@ -161,13 +172,7 @@ class Builder {
     }
     const line = this.#source.positionAt(before.key.start).line;
     const found = `${quoted(built.text)} a second time`;
-    this.#refuse(
-      'CONFIG_DUPLICATE_KEY',
-      key.start,
-      found,
-      `each key once in a map (first in line ${line})`,
-      'remove one',
-    );
+    this.#refuse(duplicateKey, key.start, found, `each key once in a map (first in line ${line})`, 'remove one');
   }
 
   #merged(node: TreeNode): MapNode[] {
