@@ -10,6 +10,8 @@ export interface Place {
 export interface NamespaceMapping {
   /** Host namespace of a mapped virtual one. */
   hostNamespaceOf(virtualNamespace: string): string | undefined;
+  /** The way back; without it no host namespace is anybody's. */
+  virtualNamespaceOf?(hostNamespace: string): string | undefined;
   /** An unmapped namespace is not synced at all, instead of falling back to rewritten names. */
   mappingsOnly: boolean;
 }
@@ -23,6 +25,8 @@ export interface Placement {
   placeOf(key: Key): Place | undefined;
   /** Place of any namespaced thing the host has a copy of, for references. */
   placeOfObject(virtual: Place): Place | undefined;
+  /** Whose names stand unchanged in a namespace of the host. */
+  virtualNamespaceOf(hostNamespace: string): string | undefined;
 }
 
 export function createPlacement(options: {
@@ -48,6 +52,7 @@ export function createPlacement(options: {
     hostNamespace,
     instance: `${hostNamespace}/${virtualCluster}`,
     placeOfObject,
+    virtualNamespaceOf: (namespace) => mapping?.virtualNamespaceOf?.(namespace),
     placeOf: (key) => placeOfObject(splitKey(key)),
   };
 }

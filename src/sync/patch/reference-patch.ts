@@ -163,6 +163,7 @@ export interface BackReferences {
   /** Of the object that refers, on both sides. */
   virtual: Place;
   host: Place;
+  placement: Placement;
   resolver: ReferenceResolver;
   /** What the host holds at a cell of the candidate, and whether it was changed there; undefined where nothing flows back. */
   hostText: (cell: Cell) => { text: string; isChanged: boolean } | undefined;
@@ -189,7 +190,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell
   if (name === undefined) return [];
   const space = spelled.namespace && options.hostText(spelled.namespace);
   const hostNamespace = space?.text ?? options.host.namespace;
-  const known = options.resolver.toVirtual(spelled.kind, { namespace: hostNamespace, name: name.text });
+  const known = virtualPlaceOf(spelled.kind, { namespace: hostNamespace, name: name.text }, options);
   const writes: { cell: Cell; text: string }[] = [];
   if (spelled.namespace !== undefined && space?.isChanged) {
     // The host's own namespace must not become a name on the virtual side: there it means the object's own.
@@ -200,6 +201,13 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell
   // Without its namespace beside it the name would mean another object.
   if (name.isChanged && known !== undefined && known.namespace === written) writes.push({ cell, text: known.name });
   return writes;
+}
+
+/** In a mapped namespace every name is the tenant's own, given before or not. */
+function virtualPlaceOf(kind: string, host: Place, { resolver, placement }: BackReferences): Place | undefined {
+  const given = resolver.toVirtual(kind, host);
+  const namespace = given === undefined ? placement.virtualNamespaceOf(host.namespace) : undefined;
+  return namespace === undefined ? given : { namespace, name: host.name };
 }
 
 /** Which map of an object's metadata a cell stands in; only those flow back. */

@@ -158,6 +158,7 @@ function referBack(
   const written = referencesBack(reference, matches, {
     virtual,
     host,
+    placement: translation.placement,
     resolver: options.references,
     hostText: (cell) => {
       const map = mapOfCell(cell, pass.view.metadata);

@@ -210,6 +210,25 @@ describe('references in both directions', () => {
     expect([w.virtual.writes.length, w.host.writes.length]).toEqual(writes);
   });
 
+  it('a name and its namespace that were never given come back from a mapped namespace', async () => {
+    const mapping = {
+      hostNamespaceOf: (namespace: string) => (namespace === '' ? undefined : `host-${namespace}`),
+      virtualNamespaceOf: (namespace: string) => /^host-(.+)/.exec(namespace)?.[1],
+      mappingsOnly: true,
+    };
+    const whole = refer('metadata.annotations', { namePath: 'name', namespacePath: 'space' });
+    const w = await start({ patches: [whole], mapping }, (one) => {
+      putPair(one, 'web', '10.0.0.1', { annotations: { name: 'db', space: 'data' } });
+    });
+    await w.change(() =>
+      edit(w.host, w.host.get('endpoints', 'host-default', 'web'), (draft) => {
+        draft.metadata.annotations = { ...draft.metadata.annotations, name: 'queue', space: 'host-other' };
+      }),
+    );
+    expect(virtual(w)).toEqual({ name: 'queue', space: 'other' });
+    expect(own(w.host.get('endpoints', 'host-default', 'web'))).toEqual({ name: 'queue', space: 'host-other' });
+  });
+
   it('a name of another namespace does not come back where only a name can be written', async () => {
     const w = await start({ patches: [inK] }, (one) => {
       putPair(one, 'web', '10.0.0.1', { annotations: { k: 'db' } });
