@@ -100,7 +100,11 @@ export class Checker {
           path: showPath([...path, entry.written]),
           found: quoted(entry.written),
           wanted,
-          fix: isFormer ? `${former} is its name today` : near === undefined ? '' : `did you mean ${near}?`,
+          fix: isFormer
+            ? `${former} is its name today`
+            : near === undefined
+              ? placeFix(key, slot)
+              : `did you mean ${near}?`,
         }),
       );
     }
@@ -210,6 +214,14 @@ function describeScalar(node: ScalarNode): string {
 
 /** What vCluster called it before patches were released. */
 const formerNames: ReadonlyMap<string, string> = new Map([['translate', 'patches']]);
+
+/** A key that is none here for where it stands. */
+function placeFix(key: string, slot: Slot): string {
+  if (key.startsWith('-')) return 'put a blank behind "-"';
+  if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
+  const parents = [...slot.children].filter(([, below]) => below.children.has(key));
+  return parents.length === 1 ? `indent it below ${parents[0]?.[0]}` : '';
+}
 
 /** And each had one map for both directions. */
 function directionsFix(node: TreeNode): string {

@@ -57,6 +57,7 @@ function tokenFault(source: SourceText): Fault | undefined {
 const syntaxFixes: Record<string, string> = {
   TAB_AS_INDENT: 'indent with spaces',
   BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or mend the indentation',
+  BLOCK_IN_FLOW: 'put the value in quotes, or write the entry without "{" and "}"',
   BAD_ALIAS: 'put the value in quotes',
   BAD_SCALAR_START: 'put the value in quotes',
   MULTILINE_IMPLICIT_KEY: 'put ":" behind the key, or mend the indentation',
