@@ -1,6 +1,7 @@
 // The life of the sandbox process: read requests from one channel, run each in the hardened isolate, write answers back.
 // It has no credentials, no environment but one number for the C library, no files and no network; it ends when the channel
 // does. Never does it look into a request or an answer: they are texts that pass through.
+import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { Batches } from './batches.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
@@ -19,6 +20,12 @@ export interface SandboxProcessOptions {
 /** Answers of one chunk go out together, but none waits longer: the watchdog counts from the last one it saw. */
 const flushAfterMs = 0.5;
 const flushChars = 262_144;
+
+/**
+ * Characters that wait for the daemon to read them before more is run: sixteen of the longest answers, which short requests can
+ * have, are more than the whole heap of the process.
+ */
+const mostUnsent = 1_048_576;
 
 export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
@@ -51,14 +58,21 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     const text = outcome.kind === 'answer' ? outcome.text : outcome.kind === 'broken' ? outcome.message : '';
     return { id, kind: outcome.kind, text };
   };
-  channel.on('data', (chunk: Buffer) => {
+  const serve = async (chunk: Buffer): Promise<void> => {
     for (const frames of batches.of(reader.read(chunk))) {
       const [first] = frames as [Frame];
       if (first.kind === 'setup') setUp(first);
       else answer(frames);
+      if (channel.writableLength <= mostUnsent) continue;
+      outbox.flush();
+      channel.pause();
+      await once(channel, 'drain');
     }
     outbox.flush();
-  });
+    if (channel.isPaused()) channel.resume();
+  };
+  // Nobody catches a fault of it: so it ends the process, and its last words say why.
+  channel.on('data', (chunk: Buffer) => void serve(chunk));
   channel.on('error', () => options.die('the channel is broken'));
   channel.on('close', () => options.die('the channel is closed'));
 }

@@ -10,6 +10,7 @@ import type { CompiledExpression } from '../../src/expression/compile.ts';
 import type { SandboxSetup } from '../../src/expression/harness.ts';
 import { harnessSource } from '../../src/expression/harness.ts';
 import { residentMbOf } from '../../src/expression/resident-memory.ts';
+import type { SandboxOutcome } from '../../src/expression/sandbox.ts';
 import { silentLog } from '../../src/log.ts';
 import { children, compiled, evaluateOne, evaluator, openChild } from './bed.ts';
 
@@ -199,6 +200,25 @@ describe('ChildSandbox', () => {
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
     const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];
     expect(Number(peakMb) / 1_024).toBeLessThan(200);
+  });
+
+  it('stays bounded, and lives, when short requests have the longest answers', { timeout: 60_000 }, async () => {
+    const reasons: StartReason[] = [];
+    const expressions = ['value.repeat(262144)', '"a" + value'].map((source) => compiled(source).code);
+    await using bed = await opened({
+      setup: { ...setup, expressions, timeoutMs: 5_000 },
+      onStart: (reason) => reasons.push(reason),
+    });
+    await bed.sandbox.start();
+    // Two bytes for each character in memory, three on the way.
+    const long = JSON.stringify([[[0, Array.from({ length: 12 }, () => '日')]], null, null]);
+    const outcomes = await Promise.all(
+      Array.from({ length: 16 }, (_, at) => bed.sandbox.run(at % 4 === 3 ? request(1) : long)),
+    );
+    const lengthOf = (outcome: SandboxOutcome) => (outcome.kind === 'answer' ? outcome.text.length : outcome.kind);
+    // With quotes, commas and the brackets around them.
+    expect(outcomes.map(lengthOf)).toEqual(outcomes.map((_, at) => (at % 4 === 3 ? 8 : 12 * 262_147 + 3)));
+    expect(reasons).toEqual(['first']);
   });
 
   it('leaves no process behind', async () => {
