@@ -16,7 +16,7 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
   const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
   const { at, error } = first;
   const place = shownPlace(matches.paths?.[at] ?? patch.path.text);
-  const more = errors.length > 1 ? `, and at ${errors.length - 1} more places` : '';
+  const more = errors.length > 1 ? `, and at ${counted(errors.length - 1, 'more place')}` : '';
   return {
     patch: patch.index,
     path: patch.entry.path,
@@ -38,12 +38,14 @@ export function redacted(value: unknown): string {
   if (value === null || value === undefined) return 'missing';
   if (typeof value === 'string')
     return value.length < shownFrom
-      ? `a text of ${lengthOf(value)}`
-      : `a text of ${lengthOf(value)}, "${value.slice(0, shownLength)}…"`;
+      ? `a text of ${counted(value.length, 'character')}`
+      : `a text of ${counted(value.length, 'character')}, "${value.slice(0, shownLength)}…"`;
   if (typeof value === 'number' || typeof value === 'boolean') return `a ${typeof value}`;
-  return Array.isArray(value) ? `a list of ${value.length}` : `an object of ${Object.keys(value).length} keys`;
+  return Array.isArray(value)
+    ? `a list of ${value.length}`
+    : `an object of ${counted(Object.keys(value).length, 'key')}`;
 }
 
-function lengthOf({ length }: string): string {
-  return `${length} ${length === 1 ? 'character' : 'characters'}`;
+function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
