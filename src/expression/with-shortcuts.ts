@@ -100,10 +100,10 @@ class ShortcutEvaluator implements Evaluator {
     const { groups } = request;
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
-      const front = this.#frontOf(group);
+      const front = this.#fronts.get(group.expression);
+      const parts = front === undefined ? 0 : front.shortcut.steps * group.values.length;
       let known: readonly unknown[] | undefined;
-      if (front !== undefined) {
-        const parts = partsOf(front, group);
+      if (front !== undefined && parts <= shortcutLimits.parts) {
         if (parts > this.#room) return this.#goOnLater(work, parts);
         // Also where it turns out not to be known.
         this.#room -= parts;
@@ -118,12 +118,6 @@ class ShortcutEvaluator implements Evaluator {
     const open = groups.filter((_, at) => results[at] === undefined);
     const asked = this.#inner.evaluate({ ...request, groups: open });
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
-  }
-
-  /** Undefined where there is none, or more to do than may be done in one turn. */
-  #frontOf(group: ValueGroup): Front | undefined {
-    const front = this.#fronts.get(group.expression);
-    return front && partsOf(front, group) <= shortcutLimits.parts ? front : undefined;
   }
 
   #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
@@ -172,10 +166,6 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
-}
-
-function partsOf({ shortcut }: Front, { values }: ValueGroup): number {
-  return shortcut.steps * values.length;
 }
 
 /** Undefined when one of them is not known. */
