@@ -59,7 +59,7 @@ export class Checker {
 
   #map(node: TreeNode | undefined, slot: Slot, path: SettingsPath, isOptional: boolean): unknown {
     if (node !== undefined && node.kind !== 'map') {
-      this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a map', describe(node), nestingFix(node));
+      this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a map', describe(node), nestingFix(node, slot));
       return isOptional ? undefined : this.#map(undefined, slot, path, false);
     }
     if (node === undefined && isOptional) return undefined;
@@ -164,7 +164,7 @@ export class Checker {
 
   #text(node: TreeNode, rule: TextRule, path: SettingsPath): string | undefined {
     if (node.kind !== 'scalar' || node.value === null)
-      return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node), directionsFix(node));
+      return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node), textFix(node));
     const text = scalarText(node.value);
     const problem = checkText(text, rule);
     if (problem === undefined) return text;
@@ -217,6 +217,7 @@ const formerNames: ReadonlyMap<string, string> = new Map([['translate', 'patches
 
 /** A key that is none here for where it stands. */
 function placeFix(key: string, slot: Slot): string {
+  if (slot.children.size === 0) return 'write {} instead of the map';
   if (key.startsWith('-')) return 'put a blank behind "-"';
   if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
   const parents = [...slot.children].filter(([, below]) => below.children.has(key));
@@ -224,13 +225,16 @@ function placeFix(key: string, slot: Slot): string {
 }
 
 /** And each had one map for both directions. */
-function directionsFix(node: TreeNode): string {
+function textFix(node: TreeNode): string {
   const isOfBoth = node.kind === 'map' && (node.entries.has('toHost') || node.entries.has('fromHost'));
-  return isOfBoth ? 'write toHost of it as expression, and fromHost as reverseExpression, without the map' : '';
+  if (isOfBoth) return 'write toHost of it as expression, and fromHost as reverseExpression, without the map';
+  // JavaScript has brackets and braces as well, and YAML takes them for its own.
+  return node.kind === 'scalar' ? '' : 'put it in quotes if it is meant as one';
 }
 
 /** `enabled:true` is one word to YAML; the map that was meant never comes to be. */
-function nestingFix(node: TreeNode): string {
+function nestingFix(node: TreeNode, slot: Slot): string {
+  if (slot.children.size === 0) return 'write {}';
   const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
   if (behind?.trim() === '') return 'put a plain space behind the colon; the one there is of another kind';
   return behind !== undefined ? 'put a space behind the colon' : '';
