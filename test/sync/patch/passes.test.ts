@@ -114,6 +114,27 @@ describe('a patch of a whole map', () => {
   ])('fails the object: %s: %s', async (path, expression, message) => {
     expect(await forward([{ path, expression }])).toBe(`patch 0 makes the object no valid Endpoints: ${message}`);
   });
+
+  describe.each(['null', '"x"', '7', '[]'])(
+    'with metadata made %s before a patch of the whole object',
+    (expression) => {
+      const first = { path: 'metadata', expression };
+
+      it.each(['value', '({ subsets: value.subsets })', 'null'])(
+        'that leaves it alone: fails the object: %s',
+        async (next) => {
+          const made = await forward([first, { path: '', expression: next }]);
+          expect(made).toContain('patch 0 makes the object no valid Endpoints: metadata must be an object');
+        },
+      );
+
+      it('takes what that one makes of it', async () => {
+        const next = '({ metadata: { labels: { n: "1" } } })';
+        const made = await forward([first, { path: '', expression: next }]);
+        expect(made).toMatchObject({ labels: { n: '1' }, annotations: {}, ips: before.ips });
+      });
+    },
+  );
 });
 
 describe('keys that a patch of a whole map changed', () => {
