@@ -1,7 +1,6 @@
 // Which patch is to blame for a place of a result that is no valid object: the last one that put there what stands there.
 // Found by going back over what was written, and only when something is wrong. Pure.
 import type { Matches } from '../../expression/path.ts';
-import { isRecord } from '../../object/json.ts';
 import type { Place } from './excerpt.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import type { PatchView } from './view.ts';
@@ -70,8 +69,7 @@ function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: Place
 /** Of a result for the whole object: labels and annotations were compared before, other fields are its own or as they were. */
 function wroteTopLevel(result: unknown, key: string, [root]: readonly Step[]): boolean {
   if (root === undefined || root.key !== key || typeof result !== 'object' || result === null) return false;
-  // It was another that made metadata no object: a result with such metadata is refused before it is written.
-  return key === 'metadata' ? isRecord(root.value) : (result as Record<string, unknown>)[key] === root.value;
+  return key === 'metadata' || (result as Record<string, unknown>)[key] === root.value;
 }
 
 function knownBefore(before: Texts | undefined, [root, map, key]: Place): { value: unknown } | undefined {

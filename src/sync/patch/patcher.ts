@@ -5,6 +5,7 @@ import { useOf } from '../../expression/context-use.ts';
 import type { GroupResult, ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
+import { emptyMap } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';
 import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -23,7 +24,7 @@ import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { textsNow, translate } from './translate.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
-import { hostObjectOf, readView, viewOf, virtualObjectOf } from './view.ts';
+import { hostObjectOf, type ReadBack, readView, viewOf, virtualObjectOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
@@ -97,7 +98,11 @@ export class Patcher {
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
     for (let at = from; at < this.#runs.length; at++) {
-      const ended = this.#runForward(this.#runs[at] as readonly CompiledPatch[], pass);
+      const run = this.#runs[at] as readonly CompiledPatch[];
+      // Shown to an expression as a whole, wrong metadata would come back as something else.
+      const misread = run.some(isOfWholeObject) ? this.#read(pass) : undefined;
+      if (misread?.kind === 'wrong') return this.#afterWrong(misread, pass);
+      const ended = this.#runForward(run, pass);
       if (ended instanceof Promise)
         return ended.then((failed) => (failed === undefined ? this.#goOn(pass, at + 1) : this.#failed(failed, pass)));
       if (ended !== undefined) return this.#failed(ended, pass);
@@ -109,9 +114,13 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
+  #read({ view, dirty, draft }: Pass): ReadBack {
+    return readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
+  }
+
   #conclude(pass: Pass): Tried {
-    const { view, dirty, draft, translation } = pass;
-    const read = readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
+    const { draft, translation } = pass;
+    const read = this.#read(pass);
     if (read.kind === 'wrong') return this.#afterWrong(read, pass);
     if (read.restored > 0) this.#options.counts.restored(read.restored);
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
@@ -185,6 +194,8 @@ export class Patcher {
     traceResults(patch, { matches: asked, values }, pass.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
     if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
+    // No metadata is metadata with nothing in it.
+    pass.view.metadata ??= { labels: emptyMap(), annotations: emptyMap() };
     write.results = values;
     write.before = before;
     pass.writes.push(write);
@@ -216,7 +227,8 @@ export class Patcher {
 
   /** A patch without an expression. */
   #translate(patch: CompiledPatch, matches: Matches, pass: Pass): Failed | undefined {
-    const before = pass.trace && structuredClone(matches.values);
+    const valuesBefore = pass.trace && structuredClone(matches.values);
+    const before = isOfWholeMap(patch.path) ? mapsOf(pass.view) : undefined;
     const translated = translate(patch, matches, { pass, resolver: this.#options.references });
     if (translated.kind === 'wrong')
       return this.#fallBack(faultOf(patch, matches, translated.message, translated.at), pass);
@@ -224,9 +236,9 @@ export class Patcher {
     this.#options.counts.evaluated(patch.index, matches.values.length);
     this.#changed(patch, changes, pass);
     pass.references.push(...found);
-    pass.writes.push({ patch, matches, results, before: undefined });
-    if (before === undefined) return undefined;
-    const told = { matches: { ...matches, values: before }, values: results ?? textsNow(matches) };
+    pass.writes.push({ patch, matches, results, before });
+    if (valuesBefore === undefined) return undefined;
+    const told = { matches: { ...matches, values: valuesBefore }, values: results ?? textsNow(matches) };
     traceResults(patch, told, pass.trace);
     return undefined;
   }
@@ -289,6 +301,10 @@ export class Patcher {
 
 const noKeys = Object.freeze({});
 const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
+
+function isOfWholeObject({ path }: CompiledPatch): boolean {
+  return path.segments.length === 0;
+}
 
 function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
   return forward !== undefined && useOf(forward.context, object) !== undefined;

@@ -13,17 +13,15 @@ export function wholeOf(
 ): Record<string, unknown> {
   const { virtual, draft, translation } = pass;
   const { metadata, ...payload } = view;
-  // A patch before this one may have made something else of it: then nothing is left to show.
-  const { labels, annotations }: Partial<PatchView['metadata']> = isRecord(metadata) ? metadata : {};
   return {
     apiVersion: translation.kind.apiVersion,
     kind: translation.kind.kind,
     metadata: {
       name: draft.place.name,
       namespace: draft.place.namespace,
-      labels: { ...labels, ...Object.fromEntries(fixedLabels(virtual, translation.placement)) },
+      labels: { ...metadata.labels, ...Object.fromEntries(fixedLabels(virtual, translation.placement)) },
       annotations: {
-        ...annotations,
+        ...metadata.annotations,
         ...Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
       },
     },
@@ -68,7 +66,6 @@ export function readWhole(
 
 function readMetadata(view: PatchView, metadata: Record<string, unknown>, before: Record<string, unknown>): number {
   let restored = 0;
-  if (!isRecord(view.metadata)) view.metadata = { labels: emptyMap(), annotations: emptyMap() };
   for (const field of ['name', 'namespace']) if (metadata[field] !== before[field]) restored++;
   for (const field of Object.keys(metadata)) if (!Object.hasOwn(before, field)) restored++;
   for (const map of ['labels', 'annotations'] as const) {

@@ -93,6 +93,8 @@ describe('a patch of a whole map', () => {
     ['metadata', '({ annotations: value.annotations })', { labels: {} }],
     ['metadata.labels', '({ team: null, n: "1" })', { labels: { n: '1' } }],
     ['subsets', 'null', { ips: [] }],
+    ['metadata', 'null', { labels: {}, annotations: {} }],
+    ['[*]', 'null', { labels: {}, annotations: {}, ips: [] }],
     ['metadata.labels', '({ ...value, "hostward.dev/pause": "true" })', { restored: 1 }],
     [
       'metadata.annotations',
@@ -115,26 +117,30 @@ describe('a patch of a whole map', () => {
     expect(await forward([{ path, expression }])).toBe(`patch 0 makes the object no valid Endpoints: ${message}`);
   });
 
-  describe.each(['null', '"x"', '7', '[]'])(
-    'with metadata made %s before a patch of the whole object',
-    (expression) => {
-      const first = { path: 'metadata', expression };
+  describe('before a patch of the whole object', () => {
+    const made = ['({ metadata: { labels: { n: "1" } } })', 'value', '({ subsets: value.subsets })', 'null'];
+    it.each(made)('leaves two empty maps where it took metadata away: %s', async (next) => {
+      const labels = next === made[0] ? { n: '1' } : {};
+      const patches = [
+        { path: 'metadata', expression: 'null' },
+        { path: '', expression: next },
+      ];
+      expect(await forward(patches)).toMatchObject({ labels, annotations: {}, ips: before.ips });
+    });
 
-      it.each(['value', '({ subsets: value.subsets })', 'null'])(
-        'that leaves it alone: fails the object: %s',
-        async (next) => {
-          const made = await forward([first, { path: '', expression: next }]);
-          expect(made).toContain('patch 0 makes the object no valid Endpoints: metadata must be an object');
-        },
-      );
-
-      it('takes what that one makes of it', async () => {
-        const next = '({ metadata: { labels: { n: "1" } } })';
-        const made = await forward([first, { path: '', expression: next }]);
-        expect(made).toMatchObject({ labels: { n: '1' }, annotations: {}, ips: before.ips });
-      });
-    },
-  );
+    it.each(['"x"', '7', '[]'])('fails where it made metadata %s, whatever that one makes of it', async (first) => {
+      for (const next of made) {
+        const patches = [
+          { path: 'metadata', expression: first },
+          { path: '', expression: next },
+        ];
+        expect(await forward(patches)).toContain(
+          'patch 0 makes the object no valid Endpoints: metadata must be an object',
+        );
+        await opened?.stop();
+      }
+    });
+  });
 });
 
 describe('keys that a patch of a whole map changed', () => {
@@ -264,6 +270,7 @@ describe('of a result that is no valid object', () => {
     ['the one address', 1, [ip('*'), 'value'], [ip(1), '"bad"']],
     ['the one address, not the other', 0, [ip(1), '"bad"'], [ip(0), '"10.0.0.9"']],
     ['not what passed it on as it was', 0, [ip(1), '"bad"'], ['', '(value.metadata.annotations.k = "y", value)']],
+    ['what made a map a text', 0, ['metadata.labels', '"x"'], ['', '(value.metadata.annotations.k = "y", value)']],
     [
       'one that has moved since',
       0,
@@ -273,6 +280,16 @@ describe('of a result that is no valid object', () => {
   ])('blames %s', async (_name, blamed, ...patches) => {
     const entries = patches.map(([path, expression]) => ({ path, expression }));
     expect(await forward(entries)).toContain(`patch ${blamed} makes the object no valid Endpoints: `);
+  });
+
+  it('blames what wrote a number into a map, and not the labels patch that spelled its keys', async () => {
+    const path = 'metadata.labels';
+    expect(
+      await forward([
+        { path, expression: '({ team: 7 })' },
+        { path, labels: {} },
+      ]),
+    ).toContain('patch 0 makes the object no valid Endpoints: ');
   });
 
   it('blames all where several made it too large', async () => {
