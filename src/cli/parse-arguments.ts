@@ -68,9 +68,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   if (operands.length > command.maxOperands) {
     throw usageFault(
       `hostward ${command.name} takes ${atMost(command.maxOperands)}, found "${operands[command.maxOperands]}"`,
-      {
-        command,
-      },
+      { command, ...fileHint(command, operands[command.maxOperands] ?? '') },
     );
   }
   refuseSharedInput(given);
@@ -165,6 +163,13 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
     });
   }
   return token.value;
+}
+
+/** Other tools take their file as it is. */
+function fileHint(command: CommandSpec, word: string): { hint?: string } {
+  const options = optionsOf(command).filter(({ name }) => name === 'config' || name === 'file');
+  if (options.length === 0 || !/\.(ya?ml|json)$/.test(word)) return {};
+  return { hint: `did you mean ${options.map(({ name }) => `--${name} ${word}`).join(' or ')}?` };
 }
 
 function atMost(count: number): string {

@@ -215,8 +215,16 @@ function describeScalar(node: ScalarNode): string {
 /** What vCluster called it before patches were released. */
 const formerNames: ReadonlyMap<string, string> = new Map([['translate', 'patches']]);
 
+/** What entries of other lists of patches have. */
+const strangeKeys: ReadonlyMap<string, string> = new Map([
+  ['op', 'leave it out: an expression says what becomes of the value, and null takes the field away'],
+  ['value', `write it as an expression, a text with quotes of its own: expression: '"text"'`],
+]);
+
 /** A key that is none here for where it stands. */
 function placeFix(key: string, slot: Slot): string {
+  const strange = slot.children.has('expression') ? strangeKeys.get(key) : undefined;
+  if (strange !== undefined) return strange;
   if (slot.children.size === 0) return 'write {} instead of the map';
   if (key.startsWith('-')) return 'put a blank behind "-"';
   if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
@@ -235,6 +243,8 @@ function textFix(node: TreeNode): string {
 /** `enabled:true` is one word to YAML; the map that was meant never comes to be. */
 function nestingFix(node: TreeNode, slot: Slot): string {
   if (slot.children.size === 0) return 'write {}';
+  const isKind = slot.children.has('kind') && node.kind === 'scalar' && /^[A-Z]\w+$/.test(node.text);
+  if (isKind) return `write {apiVersion: v1, kind: ${node.text}}`;
   const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
   if (behind?.trim() === '') return 'put a plain space behind the colon; the one there is of another kind';
   return behind !== undefined ? 'put a space behind the colon' : '';
