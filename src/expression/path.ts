@@ -12,7 +12,7 @@ export interface Matches {
   /** The object itself when the path is empty: results replace it top-level key by top-level key. */
   whole: JsonMap | undefined;
   parents: (JsonMap | unknown[])[];
-  keys: (string | number)[];
+  keys: readonly (string | number)[];
   values: unknown[];
   /** Places among them that do not exist yet; their value is null. Only filled with createMissing. */
   missing: ReadonlySet<number> | undefined;
@@ -68,6 +68,7 @@ function isReadAlike(segments: readonly Segment[]): boolean {
 }
 
 interface Sink extends Matches {
+  keys: (string | number)[];
   /** Grows while a walk finds more; to copy it each time would take seconds for a list of 20,000. */
   missing: Set<number> | undefined;
   createMissing: boolean;
