@@ -65,11 +65,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const { given, operands } = readTokens(command, rest);
   if (given.has('help')) return { kind: 'help', command };
   if (given.has('version')) return { kind: 'version' };
-  if (operands.length > command.maxOperands) {
-    throw usageFault(
-      `hostward ${command.name} takes ${atMost(command.maxOperands)}, found "${operands[command.maxOperands]}"`,
-      { command, ...fileHint(command, operands[command.maxOperands] ?? '') },
-    );
+  const extra = operands[command.maxOperands];
+  if (extra !== undefined) {
+    const message = `hostward ${command.name} takes ${atMost(command.maxOperands)}, found "${extra}"`;
+    throw usageFault(message, { command, ...fileHint(command, extra) });
   }
   refuseSharedInput(given);
   return { kind: 'command', command, options: new Options(optionsOf(command), given, operands) };

@@ -8,6 +8,7 @@ import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts
 import { checkText, type TextRule } from './text-rules.ts';
 import { type ListNode, type MapNode, type PlainObject, plainObject, type ScalarNode, type TreeNode } from './tree.ts';
 import { scalarText } from './yaml-scalar.ts';
+import { gluedDashFix, strangeSpaceFix } from './yaml-syntax.ts';
 
 /** The table as a tree of keys; `[]` leads from a list to its items. */
 export interface Slot {
@@ -226,7 +227,7 @@ function placeFix(key: string, slot: Slot): string {
   const strange = slot.children.has('expression') ? strangeKeys.get(key) : undefined;
   if (strange !== undefined) return strange;
   if (slot.children.size === 0) return 'write {} instead of the map';
-  if (key.startsWith('-')) return 'put a blank behind "-"';
+  if (key.startsWith('-')) return gluedDashFix;
   if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
   const parents = [...slot.children].filter(([, below]) => below.children.has(key));
   return parents.length === 1 ? `indent it below ${parents[0]?.[0]}` : '';
@@ -246,6 +247,6 @@ function nestingFix(node: TreeNode, slot: Slot): string {
   const isKind = slot.children.has('kind') && node.kind === 'scalar' && /^[A-Z]\w+$/.test(node.text);
   if (isKind) return `write {apiVersion: v1, kind: ${node.text}}`;
   const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
-  if (behind?.trim() === '') return 'put a plain space behind the colon; the one there is of another kind';
+  if (behind?.trim() === '') return strangeSpaceFix;
   return behind !== undefined ? 'put a space behind the colon' : '';
 }

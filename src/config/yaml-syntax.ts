@@ -74,12 +74,16 @@ const fixesByWords: readonly [words: RegExp, fix: string][] = [
   [/block sequence may not be/, 'begin every entry with "- ", all of them at one indentation'],
 ];
 
+/** Two slips that YAML sometimes reads as something else and sometimes cannot read at all. */
+export const gluedDashFix = 'put a blank behind "-"';
+export const strangeSpaceFix = 'put a plain space behind the colon; the one there is of another kind';
+
 function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError): string {
   const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
-  if (/^(?:<{7}|={7}|>{7})/.test(source.text.slice(lineStart))) return 'decide between the two versions of the merge';
-  if (/^[^:#\n]*:[^\S \t\r\n]/.test(source.text.slice(lineStart)))
-    return 'put a plain space behind the colon; the one there is of another kind';
-  if (/^[ ]*-\w+:/.test(source.text.slice(lineStart))) return 'put a blank behind "-"';
+  const fromLine = source.text.slice(lineStart);
+  if (/^(?:<{7}|={7}|>{7})/.test(fromLine)) return 'decide between the two versions of the merge';
+  if (/^[^:#\n]*:[^\S \t\r\n]/.test(fromLine)) return strangeSpaceFix;
+  if (/^[ ]*-\w+:/.test(fromLine)) return gluedDashFix;
   if (/:[ ]+[|>][+-]?[ ]*\r?\n\s*$/.test(source.text.slice(0, lineStart))) return 'indent the text deeper than its key';
   return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
 }

@@ -14,8 +14,8 @@ export interface CompiledPatch {
   /** Place in the list of the configuration. */
   index: number;
   path: CompiledPath;
-  /** How the path is looked for on the way forward. */
-  matching: MatchOptions;
+  /** How the path is looked for. */
+  matching: Record<'forward' | 'back', MatchOptions>;
   entry: PatchEntry;
   forward: CompiledExpression | undefined;
   back: CompiledExpression | undefined;
@@ -86,7 +86,10 @@ function compilePatch(
   const reference = entry.reference && compileReference(index, entry.reference, faults);
   if (path === undefined || faults.length > before) return undefined;
   const isLabels = entry.labels !== undefined;
-  const matching = { createMissing: entry.onMissing === 'create', withPaths: forward?.usesPath === true };
+  const matching = {
+    forward: { createMissing: entry.onMissing === 'create', withPaths: forward?.usesPath === true },
+    back: { createMissing: false, withPaths: back?.usesPath === true },
+  };
   return { index, path, matching, entry, forward, back, reference, isLabels, parts: partsOf(path) };
 }
 

@@ -21,7 +21,7 @@ import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
-import { runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { matchesIn, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { textsNow, translate } from './translate.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { hostObjectOf, type ReadBack, readView, viewOf, virtualObjectOf } from './view.ts';
@@ -145,7 +145,7 @@ export class Patcher {
   #runForward(run: readonly CompiledPatch[], pass: Pass): Failed | undefined | Promise<Failed | undefined> {
     const asked: Asked[] = [];
     for (const patch of run) {
-      const matches = matchesOf(patch, pass);
+      const matches = matchesIn(pass, patch, 'forward');
       const message = pass.givenUp.get(patch);
       if (message !== undefined) {
         const failed = this.#fallBack(faultOf(patch, matches, message), pass);
@@ -318,8 +318,4 @@ interface Asked extends ValueGroup, PatchWrite {}
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
-}
-
-function matchesOf(patch: CompiledPatch, { view, trace }: Pass): Matches {
-  return patch.path.match(view, trace === undefined ? patch.matching : { ...patch.matching, withPaths: true });
 }

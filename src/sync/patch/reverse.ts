@@ -16,7 +16,7 @@ import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';
 import type { CompiledPatch, CompiledReference } from './patch-set.ts';
 import { mapOfCell, referencesBack } from './reference-patch.ts';
-import { needsPaths, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { matchesIn, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { hostObjectOf, type PatchView, viewOf, virtualObjectOf } from './view.ts';
 
 export interface BackInput {
@@ -97,7 +97,7 @@ async function runBack(
   options: PatcherOptions,
 ): Promise<PatchFailure | undefined> {
   const asked = run.flatMap((patch) => {
-    const matches = patch.path.match(pass.view, { withPaths: needsPaths(patch.back, options.trace) });
+    const matches = matchesIn({ view: pass.view, trace: options.trace }, patch, 'back');
     return matches.values.length > 0 || matches.whole ? [{ patch, matches }] : [];
   });
   for (const { patch, matches } of asked) {

@@ -1,5 +1,4 @@
 // In which calls of the sandbox the patches of a pass run, and what is told about each place to whoever watches. Pure.
-import type { CompiledExpression } from '../../expression/compile.ts';
 import type { Matches } from '../../expression/path.ts';
 import { runsWithoutOverlap } from '../../expression/path-overlap.ts';
 import type { Failed } from './failure.ts';
@@ -17,8 +16,13 @@ export function runsOf(
 }
 
 /** Naming a thousand places costs more than finding them, so it is done where somebody wants to know. */
-export function needsPaths(expression: CompiledExpression | undefined, trace: Trace | undefined): boolean {
-  return expression?.usesPath === true || trace !== undefined;
+export function matchesIn(
+  { view, trace }: { view: PatchView; trace: Trace | undefined },
+  { path, matching }: CompiledPatch,
+  direction: keyof CompiledPatch['matching'],
+): Matches {
+  const options = matching[direction];
+  return path.match(view, trace === undefined ? options : { ...options, withPaths: true });
 }
 
 /** A failure with the names of its places. Nothing has been written to them, nor to any place that they could move with. */
