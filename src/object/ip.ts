@@ -102,19 +102,19 @@ export function contains(cidr: Cidr, address: Address): boolean {
 /** The range of addresses that never leave the node or the link, or that mean none; for embedded IPv4 addresses as well. */
 export function specialRangeOf(address: Address): SpecialRange | undefined {
   const { value, family } = address;
-  if (family === 'IPv4') return specialV4(value);
+  if (family === 'IPv4') return specialRangeOfV4(Number(value));
   if (value === 0n) return 'unspecified';
   if (value === 1n) return 'loopback';
   if (value >> 118n === 0x3fan) return 'linkLocal';
   if (value >> 120n === 0xffn) return 'multicast';
   const embedded = embeddedValue(value);
-  return embedded === undefined ? undefined : specialV4(embedded.value);
+  return embedded === undefined ? undefined : specialRangeOfV4(Number(embedded.value));
 }
 
 const v4Mask = 0xffffffffn;
 
-function specialV4(value: bigint): SpecialRange | undefined {
-  const address = Number(value);
+/** The same of an IPv4 address as a number. */
+export function specialRangeOfV4(address: number): SpecialRange | undefined {
   const first = address >>> 24;
   // 0.0.0.0/8 is "this host": several systems take all of it for the unspecified address.
   if (first === 0) return 'unspecified';

@@ -43,11 +43,13 @@ export function copyJson<T extends Json>(value: T): T;
 export function copyJson(value: Json): Json {
   if (Array.isArray(value)) return value.map((item) => copyJson(item));
   if (!isJsonObject(value)) return value;
-  const copy: JsonObject = {};
-  for (const name of Object.keys(value)) {
-    const member = value[name];
+  // In the form that the original has, which the engine knows: several times quicker than member by member.
+  const copy: JsonObject = { ...value };
+  for (const name in copy) {
+    const member = copy[name];
     // JSON has no undefined; a value that was built in code may.
-    if (member !== undefined) setMember(copy, name, copyJson(member));
+    if (member === undefined) delete copy[name];
+    else if (typeof member === 'object' && member !== null) setMember(copy, name, copyJson(member));
   }
   return copy;
 }

@@ -80,6 +80,8 @@ export function labelKeyProblems(value: string): string[] {
 }
 
 export function labelValueProblems(value: string): string[] {
+  // What the pattern lets pass has one byte a character.
+  if (value.length <= labelPartMaxLength && labelValuePattern.test(value)) return [];
   const problems = lengthProblems(value, labelPartMaxLength, 'bytes');
   if (!labelValuePattern.test(value)) {
     problems.push(withRegex(labelValueRule, labelValueChars, ['MyValue', 'my_value', '12345']));

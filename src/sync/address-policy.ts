@@ -1,6 +1,15 @@
 // Which addresses a tenant may publish on the host (CVE-2021-25740). Addresses are compared as numbers in canonical form,
 // never as text; what would lead to the node itself is refused in every spelling, whatever the configuration says. Pure.
-import { type Cidr, contains, type ParsedAddress, parseAddress, parseCidr, specialRangeOf } from '../object/ip.ts';
+import {
+  type Cidr,
+  contains,
+  type ParsedAddress,
+  parseAddress,
+  parseCidr,
+  plainV4Of,
+  specialRangeOf,
+  specialRangeOfV4,
+} from '../object/ip.ts';
 
 export interface AddressRefusal {
   address: string;
@@ -36,9 +45,12 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
     if (allow.length > 0 && !allow.some((cidr) => contains(cidr.range, address))) return 'not in the allow list';
     return undefined;
   };
-  /** Each pass asks at least twice, and most addresses of a changed object are those of before. */
+  /** IPv4 addresses, as most are written, are judged sooner than remembered; the reading of others takes a few microseconds. */
+  const hasLists = allow.length + deny.length > 0;
   const judged = new Map<string, string | undefined>();
   const ruleOf = (address: string): string | undefined => {
+    const plain = hasLists ? -1 : plainV4Of(address);
+    if (plain >= 0 && specialRangeOfV4(plain) === undefined) return undefined;
     const known = judged.get(address);
     if (known !== undefined || judged.has(address)) return known;
     if (judged.size >= judgedLimit) judged.clear();

@@ -31,15 +31,17 @@ export function isAsAsked(
 
 function isMerged(now: Texts = {}, before: Texts = {}, changes: Changes = {}): boolean {
   let expected = 0;
-  for (const [key, value] of Object.entries(before)) {
+  for (const key in before) {
     if (Object.hasOwn(changes, key)) continue;
-    if (now[key] !== value) return false;
+    if (now[key] !== before[key]) return false;
     expected++;
   }
-  for (const [key, value] of Object.entries(changes)) {
+  for (const key in changes) {
+    const value = changes[key];
     if (value === null) continue;
     if (now[key] !== value) return false;
     expected++;
   }
-  return Object.keys(now).length === expected;
+  for (const _ in now) expected--;
+  return expected === 0;
 }

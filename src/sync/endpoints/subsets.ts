@@ -8,16 +8,12 @@ import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } f
 export function translateSubsets(
   subsets: readonly EndpointSubset[] | undefined,
   placeOfPod: (pod: Place) => Place | undefined,
-): EndpointSubset[] {
+): readonly EndpointSubset[] {
   const translateAddress = (address: EndpointAddress): EndpointAddress =>
     address.targetRef?.kind === 'Pod'
       ? { ...address, targetRef: translatePodReference(address.targetRef, placeOfPod) }
       : address;
-  return normalizeSubsets(subsets).map((subset) => ({
-    ...subset,
-    ...(subset.addresses && { addresses: subset.addresses.map(translateAddress) }),
-    ...(subset.notReadyAddresses && { notReadyAddresses: subset.notReadyAddresses.map(translateAddress) }),
-  }));
+  return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, { address: translateAddress, port: same }));
 }
 
 /** uid and resourceVersion belong to the tenant's Pod and would point nowhere on the host. */
@@ -50,30 +46,78 @@ export function* renamedPods(
 }
 
 /** As the API server stores them: no empty lists, no subset without an address, the default protocol spelled out. */
-export function normalizeSubsets(subsets: readonly EndpointSubset[] | undefined): EndpointSubset[] {
-  const kept: EndpointSubset[] = [];
-  for (const subset of subsets ?? []) {
+export function normalizeSubsets(subsets: readonly EndpointSubset[] | undefined): readonly EndpointSubset[] {
+  const kept = subsets ?? [];
+  // Whatever came from an API server is so already.
+  if (kept.every(isNormal)) return kept;
+  const normal: EndpointSubset[] = [];
+  for (const subset of kept) {
     const addresses = filled(subset.addresses);
     const notReadyAddresses = filled(subset.notReadyAddresses);
     if (addresses === undefined && notReadyAddresses === undefined) continue;
     const ports = filled(subset.ports);
-    kept.push({
+    normal.push({
       ...(addresses && { addresses }),
       ...(notReadyAddresses && { notReadyAddresses }),
       ...(ports && { ports: ports.map(withDefaultProtocol) }),
     });
   }
-  return kept;
+  return normal;
+}
+
+function isNormal(subset: EndpointSubset): boolean {
+  let hasAddresses = false;
+  for (const name in subset) {
+    const list = subset[name as keyof EndpointSubset];
+    if (!list || list.length === 0) return false;
+    if (name === 'ports') {
+      if (!(list as EndpointPort[]).every(({ protocol }) => protocol)) return false;
+    } else if (name === 'addresses' || name === 'notReadyAddresses') hasAddresses = true;
+    else return false;
+  }
+  return hasAddresses;
 }
 
 /** The same for what a patch may have made: an empty name, and an empty part of a reference, are stored as none. */
-export function storedSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
-  return normalizeSubsets(subsets).map((subset) => ({
-    ...subset,
-    ...(subset.addresses && { addresses: subset.addresses.map(storedAddress) }),
-    ...(subset.notReadyAddresses && { notReadyAddresses: subset.notReadyAddresses.map(storedAddress) }),
-    ...(subset.ports && { ports: subset.ports.map(storedPort) }),
-  }));
+export function storedSubsets(subsets: readonly EndpointSubset[]): readonly EndpointSubset[] {
+  const change = { address: storedAddress, port: storedPort };
+  return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, change));
+}
+
+interface Change {
+  address: (address: EndpointAddress) => EndpointAddress;
+  port: (port: EndpointPort) => EndpointPort;
+}
+
+/** The subset itself where nothing in it changes, as most often. */
+function withLists(subset: EndpointSubset, change: Change): EndpointSubset {
+  const addresses = subset.addresses && mapped(subset.addresses, change.address);
+  const notReadyAddresses = subset.notReadyAddresses && mapped(subset.notReadyAddresses, change.address);
+  const ports = subset.ports && mapped(subset.ports, change.port);
+  const isSame =
+    addresses === subset.addresses && notReadyAddresses === subset.notReadyAddresses && ports === subset.ports;
+  return isSame
+    ? subset
+    : {
+        ...(addresses && { addresses }),
+        ...(notReadyAddresses && { notReadyAddresses }),
+        ...(ports && { ports }),
+      };
+}
+
+/** The list itself where nothing in it changes. */
+function mapped<L extends readonly unknown[]>(list: L, change: (item: L[number]) => L[number]): L {
+  let changed: unknown[] | undefined;
+  for (let at = 0; at < list.length; at++) {
+    const item = change(list[at]);
+    if (item !== list[at]) changed ??= list.slice(0, at);
+    changed?.push(item);
+  }
+  return (changed as unknown as L | undefined) ?? list;
+}
+
+function same<T>(item: T): T {
+  return item;
 }
 
 function storedAddress(address: EndpointAddress): EndpointAddress {
@@ -82,9 +126,14 @@ function storedAddress(address: EndpointAddress): EndpointAddress {
     const { hostname: _, ...kept } = address;
     return storedAddress(kept);
   }
-  if (targetRef === undefined || !Object.values(targetRef).includes('')) return address;
+  if (targetRef === undefined || !hasEmptyPart(targetRef)) return address;
   const kept = Object.entries(targetRef).filter(([, value]) => value !== '');
   return { ...address, targetRef: Object.fromEntries(kept) };
+}
+
+function hasEmptyPart(reference: ObjectReference): boolean {
+  for (const name in reference) if (reference[name as keyof ObjectReference] === '') return true;
+  return false;
 }
 
 function storedPort(port: EndpointPort): EndpointPort {
@@ -135,10 +184,12 @@ function canonicalText(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member)}`).join()}}`;
 }
 
-/** Every address text with where it stands, for the address policy. */
-export function* addressesOf(subsets: readonly EndpointSubset[]): Generator<string> {
-  for (const subset of subsets) {
-    for (const address of subset.addresses ?? []) yield address.ip;
-    for (const address of subset.notReadyAddresses ?? []) yield address.ip;
+/** Every address text, for the address policy. */
+export function addressesOf(subsets: readonly EndpointSubset[]): string[] {
+  const texts: string[] = [];
+  for (const { addresses, notReadyAddresses } of subsets) {
+    for (const { ip } of addresses ?? []) texts.push(ip);
+    for (const { ip } of notReadyAddresses ?? []) texts.push(ip);
   }
+  return texts;
 }
