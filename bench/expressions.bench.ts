@@ -9,12 +9,14 @@ import ivm from 'isolated-vm';
 import { systemClock } from '../src/clock.ts';
 import { ChildSandbox } from '../src/expression/child-sandbox.ts';
 import { compileExpression } from '../src/expression/compile.ts';
-import { createEvaluator, type Evaluator } from '../src/expression/evaluator.ts';
+import { createEvaluator, type Evaluator, type Shortcuts } from '../src/expression/evaluator.ts';
 import type { SandboxSetup } from '../src/expression/harness.ts';
 import type { MemoOptions } from '../src/expression/memo.ts';
 import type { JsonMap } from '../src/expression/path.ts';
 import { residentMbOf } from '../src/expression/resident-memory.ts';
+import { type Rewrite, rewriteOf } from '../src/expression/rewrite.ts';
 import type { Sandbox } from '../src/expression/sandbox.ts';
+import type { Shortcut } from '../src/expression/shortcut.ts';
 import { withShortcuts } from '../src/expression/with-shortcuts.ts';
 import { silentLog } from '../src/log.ts';
 import { endpoints, groupsOf, matchesOf, natives, type Patch, patches, write } from './expression-workload.ts';
@@ -115,6 +117,38 @@ function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOnce: num
   };
 }
 
+/** As the daemon has it: what is answered without a request is answered where it stands, object by object, where all fits. */
+function daemonPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number): Pass {
+  const shortcuts = evaluator.shortcuts as Shortcuts;
+  const long = evaluatorPass(evaluator, list, atOnce);
+  const simple = list.map(({ path, expression }) => {
+    const shortcut = shortcuts.of(expression) as Shortcut;
+    const rewrite = rewriteOf(path, { shortcut, createMissing: false }) as Rewrite;
+    return { rewrite, parts: shortcut.steps };
+  });
+  const partsAtLeast = simple.reduce((sum, { parts }) => sum + parts, 0);
+  const tally = { values: 0, changes: 0 };
+  const inPlace = (object: JsonMap): void => {
+    const sight = shortcuts.sightOf({ hostObject: null, virtualObject: object });
+    let [ran, values] = [0, 0];
+    for (const { rewrite, parts } of simple) {
+      tally.values = 0;
+      if (!rewrite.run(object, sight, tally)) throw new Error('wanted what is answered at once');
+      ran += parts * tally.values;
+      values += tally.values;
+    }
+    shortcuts.ran(ran, values);
+  };
+  return async (objects) => {
+    const [first] = objects;
+    if (first === undefined || !simple.every(({ rewrite }) => rewrite.fits(first))) return long(objects);
+    for (const object of objects) {
+      if (shortcuts.hasRoomFor(partsAtLeast)) inPlace(object);
+      else await long([object]);
+    }
+  };
+}
+
 interface Opened {
   evaluator: Evaluator;
   memo: MemoOptions;
@@ -158,9 +192,9 @@ async function compare(patchCount: number, addresses: number): Promise<void> {
     ['bare', bare.pass],
     ['piped', evaluatorPass(cold.evaluator, list, inFlight)],
     ['single', evaluatorPass(cold.evaluator, list, 1)],
-    ['daemon', evaluatorPass(asDaemon(cold), list, inFlight)],
+    ['daemon', daemonPass(asDaemon(cold), list, inFlight)],
     ['memo', evaluatorPass(warm.evaluator, list, 1)],
-    ['again', evaluatorPass(again, list, 1)],
+    ['again', daemonPass(again, list, 1)],
   ]);
   const costs = new Map<string, Cost[]>([...passes.keys()].map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {

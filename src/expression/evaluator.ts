@@ -17,6 +17,7 @@ import { sandboxLimits } from './limits.ts';
 import { Memo, type MemoOptions, type Question, question, type Shelf } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
+import type { Shortcut, Sight } from './shortcut.ts';
 
 export interface EvaluatorOptions {
   expressions: readonly CompiledExpression[];
@@ -66,6 +67,18 @@ export interface Evaluator {
   evaluate(request: EvaluationRequest): GroupResult[] | Promise<GroupResult[]>;
   /** Expressions that are set aside because they kept running out of time or memory. */
   readonly quarantined: number;
+  /** What is answered without a request, a value at a time; undefined where nothing is. */
+  readonly shortcuts?: Shortcuts;
+}
+
+export interface Shortcuts {
+  of(expression: CompiledExpression): Shortcut | undefined;
+  /** One for all values of an object, one after the other. */
+  sightOf(objects: Pick<EvaluationRequest, 'hostObject' | 'virtualObject'>): Sight;
+  /** Whether so many parts of expressions can run before the loop is given a turn. */
+  hasRoomFor(parts: number): boolean;
+  /** To be told afterwards. */
+  ran(parts: number, values: number): void;
 }
 
 interface Slot {

@@ -24,6 +24,11 @@ const maxSegments = 64;
 /** An index as a key is written; beyond it no list is that long, and an index could not be told from a neighbour. */
 export const arrayIndex = /^(?:0|[1-9]\d{0,9})$/;
 
+/** What an array has too, or what every object inherits. */
+export function isSpecialKey(key: string): boolean {
+  return key in Object.prototype || arrayIndex.test(key);
+}
+
 /** Text between separators: what it says, which part of it stood outside quotes, and where it began. */
 interface Piece {
   content: string;

@@ -3,7 +3,15 @@
 // an error. jsonpath-plus reads each path a second time, without evaluation, as a check on our own reading.
 import { JSONPath } from 'jsonpath-plus';
 import { isRecord } from '../object/json.ts';
-import { arrayIndex, type PathFault, parseSegments, pathText, type Segment, segmentsText } from './path-grammar.ts';
+import {
+  arrayIndex,
+  isSpecialKey,
+  type PathFault,
+  parseSegments,
+  pathText,
+  type Segment,
+  segmentsText,
+} from './path-grammar.ts';
 
 export type JsonMap = Record<string, unknown>;
 
@@ -118,7 +126,7 @@ const firstOnly = new Set([0]);
 /** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
 function keysOnly(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
-  if (keys.some(isSpecial)) return slow;
+  if (keys.some(isSpecialKey)) return slow;
   // Shared by all matches, as is firstOnly: the walk ends with one place, so nobody adds to them.
   const lastOnly = [last];
   return (node, sink) => {
@@ -144,18 +152,13 @@ function keysOnly(keys: readonly string[], slow: Walk): Walk {
   };
 }
 
-/** What an array has too, or what every object inherits. */
-function isSpecial(key: string): boolean {
-  return key in Object.prototype || arrayIndex.test(key);
-}
-
 /**
  * The common end of a path, `[*].a.b` over an array of maps, in one loop: a thousand addresses are a thousand turns of it and
  * not a thousand times four calls. Everything less common goes the slow way.
  */
 function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
-  if (keys.some(isSpecial)) return slow;
+  if (keys.some(isSpecialKey)) return slow;
   return (node, sink) => {
     if (sink.trail !== undefined || sink.createMissing || !Array.isArray(node)) {
       slow(node, sink);

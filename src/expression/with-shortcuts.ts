@@ -3,7 +3,7 @@
 // of an object together.
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
-import type { EvaluationRequest, Evaluator, GroupResult, ValueGroup } from './evaluator.ts';
+import type { EvaluationRequest, Evaluator, GroupResult, Shortcuts, ValueGroup } from './evaluator.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { shortcutLimits } from './limits.ts';
 import { Memo, type MemoOptions, plainQuestion, type Shelf } from './memo.ts';
@@ -52,6 +52,15 @@ class ShortcutEvaluator implements Evaluator {
   readonly #memo: Memo;
   readonly #vcluster: unknown;
   readonly #metrics: ShortcutOptions['metrics'];
+  readonly shortcuts: Shortcuts = {
+    of: (expression) => this.#fronts.get(expression)?.shortcut,
+    sightOf: (objects) => this.#sightOf(objects),
+    hasRoomFor: (parts) => parts <= this.#room,
+    ran: (parts, values) => {
+      this.#take(parts);
+      this.#metrics?.shortcut(values);
+    },
+  };
   /** What is left of a share since the loop was last given a turn. */
   #room: number = shortcutLimits.room;
   #turn: Promise<void> | undefined;
@@ -83,16 +92,19 @@ class ShortcutEvaluator implements Evaluator {
   }
 
   evaluate(request: EvaluationRequest): Answered | Promise<Answered> {
-    const { hostObject, virtualObject } = request;
+    const results = new Array<GroupResult | undefined>(request.groups.length);
+    const sight = this.#sightOf(request);
+    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0, remembered: 0 });
+  }
+
+  #sightOf({ hostObject, virtualObject }: Parameters<Shortcuts['sightOf']>[0]): Sight {
     const context = {
       vcluster: this.#vcluster,
       hostObject: hostObject ?? null,
       virtualObject: virtualObject ?? null,
       path: '',
     };
-    const results = new Array<GroupResult | undefined>(request.groups.length);
-    const sight = { value: undefined, valueExists: true, context };
-    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0, remembered: 0 });
+    return { value: undefined, valueExists: true, context };
   }
 
   #goOn(work: Work): Answered | Promise<Answered> {
@@ -106,7 +118,7 @@ class ShortcutEvaluator implements Evaluator {
       if (front !== undefined && parts <= shortcutLimits.parts) {
         if (parts > this.#room) return this.#goOnLater(work, parts);
         // Also where it turns out not to be known.
-        this.#room -= parts;
+        this.#take(parts);
         known = this.#knownOf(front, group, work);
       }
       work.isOpen ||= known === undefined;
@@ -135,6 +147,12 @@ class ShortcutEvaluator implements Evaluator {
     const known = workOut(front, group, work);
     if (known !== undefined) this.#memo.remember(front.shelf, asked, known);
     return known;
+  }
+
+  /** The loop is asked for its turn before all is used up, so that nobody waits for it who comes a few at a time. */
+  #take(parts: number): void {
+    this.#room -= parts;
+    if (this.#room < shortcutLimits.room / 2) void this.#nextTurn();
   }
 
   /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */

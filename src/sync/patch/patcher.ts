@@ -2,7 +2,7 @@
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
 import { useOf } from '../../expression/context-use.ts';
-import type { GroupResult, ValueGroup } from '../../expression/evaluator.ts';
+import type { EvaluationRequest, GroupResult, ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import { emptyMap } from '../../object/json.ts';
@@ -22,6 +22,7 @@ import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { matchesIn, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
+import { type ShortWay, shortWayOf } from './short-way.ts';
 import { textsNow, translate } from './translate.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
 import { hostObjectOf, type ReadBack, readView, viewOf, virtualObjectOf } from './view.ts';
@@ -41,6 +42,7 @@ export class Patcher {
   readonly #options: PatcherOptions;
   /** Patches that change something forward, by the call of the sandbox that they share. */
   readonly #runs: readonly (readonly CompiledPatch[])[];
+  readonly #shortWay: ShortWay | undefined;
   readonly #seesHost: boolean;
   readonly #seesVirtual: boolean;
   readonly #mayOwnAnyKey: boolean;
@@ -50,18 +52,33 @@ export class Patcher {
     this.set = options.set;
     this.digest = options.digest ?? options.set.digest;
     this.#options = options;
-    this.#runs = runsOf(
-      patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels),
-      options,
-    );
+    const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
+    this.#runs = runsOf(going, options);
     this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
     this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
+    // Whoever watches wants to see each place.
+    const { evaluator, counts, trace, isOneByOne } = options;
+    const shortcuts = trace === undefined && !isOneByOne ? evaluator.shortcuts : undefined;
+    this.#shortWay = shortWayOf(going, { shortcuts, counts, seenOf: (input) => this.#seenOf(input) });
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
+    const parts = this.#shortWay?.(input);
+    if (parts === undefined) return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
+    return { kind: 'patched', draft: this.#draftOf(input, parts, undefined), references: [], lapse: undefined };
+  }
+
+  #seenOf({
+    host,
+    virtual,
+    translation: { kind },
+  }: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject'> {
+    return {
+      hostObject: this.#seesHost ? hostObjectOf(host, kind) : null,
+      virtualObject: this.#seesVirtual ? virtualObjectOf(virtual, kind) : null,
+    };
   }
 
   /** In a loop: each try that is given up is let go before the next one. */
@@ -126,10 +143,8 @@ export class Patcher {
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
     const problem = problemOfResult(kept, draft);
     if (problem !== undefined) return this.#afterWrong(problem, pass);
-    const { payload } = kept;
-    const stored = payload === draft.payload ? payload : translation.kind.asStored(payload);
-    const result = { labels: kept.labels, annotations: kept.annotations, payload: stored };
-    return { kind: 'patched', draft: this.#draftOf(pass, result), references: pass.references, lapse: pass.lapse };
+    const patched = this.#draftOf(pass, kept, pass.wholeOwners);
+    return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
   }
 
   #afterWrong(problem: ResultProblem, pass: Pass): Tried {
@@ -163,8 +178,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      hostObject: this.#seesHost ? hostObjectOf(pass.host, pass.translation.kind) : null,
-      virtualObject: this.#seesVirtual ? virtualObjectOf(pass.virtual, pass.translation.kind) : null,
+      ...this.#seenOf(pass),
       groups: asked,
     });
     return Array.isArray(answer)
@@ -248,9 +262,15 @@ export class Patcher {
     if (changes > 0) for (const part of patch.parts) dirty[part] = true;
   }
 
-  #draftOf(pass: Pass, result: Pick<Draft, Part>): Draft {
-    const { draft, translation, wholeOwners } = pass;
+  /** The two functions live as long as a write takes: what they do not need must not live with them. */
+  #draftOf(
+    { draft, translation, host }: ForwardInput,
+    { labels, annotations, payload: made }: Pick<Draft, Part>,
+    wholeOwners: Pass['wholeOwners'],
+  ): Draft {
     const { set } = this;
+    const payload = made === draft.payload ? made : translation.kind.asStored(made);
+    const result = { labels, annotations, payload };
     const ownerOf = (map: MapName, virtualKey: string): KeyOwner => {
       const hostKey = translation[map].toHost(virtualKey) ?? virtualKey;
       return set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
@@ -259,7 +279,7 @@ export class Patcher {
       const key = translation[map].toHost(virtualKey);
       if (key === undefined) return false;
       if (draft[map].get(key) !== result[map].get(key)) return true;
-      const isThere = draft[map].has(key) || Object.hasOwn(pass.host?.[map] ?? noKeys, key);
+      const isThere = draft[map].has(key) || Object.hasOwn(host?.[map] ?? noKeys, key);
       return isThere && set.ownerOf(map, key) !== undefined;
     };
     return { ...draft, ...result, isPatched, ownerOf };
