@@ -34,7 +34,8 @@ export function baseEntry(
 ): BaseEntry {
   const { virtual, host, desired } = values;
   const isMade = virtual === undefined && host !== undefined && host === desired;
-  return { virtual: hashOf(virtual), host: hashOf(host), isPatched, isMade };
+  const hash = hashOf(virtual);
+  return { virtual: hash, host: host === virtual ? hash : hashOf(host), isPatched, isMade };
 }
 
 export interface Base {

@@ -26,10 +26,10 @@ export interface Draft {
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
-  /** Whether a patch touched a key, virtual spelling; undefined without patches, like the next. */
-  isPatched?: (map: 'labels' | 'annotations', virtualKey: string) => boolean;
-  /** Whose a patched key is, virtual spelling. */
-  ownerOf?: (map: 'labels' | 'annotations', virtualKey: string) => KeyOwner;
+  /** Whether a patch touched a key, host spelling; undefined without patches, like the next. */
+  isPatched?: (map: 'labels' | 'annotations', hostKey: string) => boolean;
+  /** Whose a patched key is, host spelling. */
+  ownerOf?: (map: 'labels' | 'annotations', hostKey: string) => KeyOwner;
 }
 
 export function draftHost(virtual: VirtualItem, place: Place, translation: Translation): Draft {
@@ -136,14 +136,10 @@ function freshEntries(
     else entries.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: value, desired: value }, true));
   }
   for (const key of keys) {
-    const hostValue = host.get(rules.toHost(key) as string);
-    entries.set(
-      key,
-      baseEntry(
-        { virtual: virtual.get(key), host: hostValue, desired: hostValue },
-        draft.isPatched?.(map, key) ?? false,
-      ),
-    );
+    const hostKey = rules.toHost(key) as string;
+    const hostValue = host.get(hostKey);
+    const isPatched = draft.isPatched?.(map, hostKey) ?? false;
+    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, isPatched));
   }
   return entries;
 }

@@ -33,16 +33,16 @@ export interface KeyMergeInput {
   rules: KeyRules;
   /** A host-only key that an earlier create copied from the tenant (no base to tell). */
   wasCopied: (hostKey: string) => boolean;
-  /** Whether a patch touches a key now; undefined where none does. */
-  isPatched?: (virtualKey: string) => boolean;
+  /** Whether a patch touches a key now, host spelling; undefined where none does. */
+  isPatched?: (hostKey: string) => boolean;
   /** False for a host version that may not flow back at all. */
   mayFlowBack: boolean;
   /** What would flow back stays on the host as it is and counts as not yet agreed: its time will come. */
   holdsBack?: boolean;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
-  /** Whose a key is by the patches that touch it; `shared` for all others. */
-  ownerOf?: (virtualKey: string) => KeyOwner;
+  /** Whose a key is by the patches that touch it, host spelling; `shared` for all others. */
+  ownerOf?: (hostKey: string) => KeyOwner;
   /** Host values after the reverse expressions; a value that the virtual side has already is no change. */
   reversed?: ReadonlyMap<string, string | null> | undefined;
   observe?: (virtualKey: string, verdict: KeyVerdict) => void;
@@ -51,52 +51,65 @@ export interface KeyMergeInput {
 /** A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. */
 export type KeyOwner = 'shared' | 'virtual' | 'host';
 
+/** Everything either side or the base knows and the rules let through, and what patches made beside it: each key once. */
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
+  const { virtual, desired, host, base, rules } = input;
   const merge: KeyMerge = { host: new Map(), back: new Map(), base: new Map(), conflicts: 0, reverted: [] };
-  for (const key of flowingKeys(input)) mergeKey(key, input, merge);
-  mergeUncrossed(input, merge);
+  /** In host spelling, as each key has one. */
+  const seen = new Set<string>();
+  for (const key of virtual.keys()) {
+    const hostKey = rules.toHost(key);
+    if (hostKey === undefined) continue;
+    seen.add(hostKey);
+    mergeKey({ key, hostKey }, input, merge);
+  }
+  for (const hostKey of desired.keys()) {
+    if (seen.has(hostKey)) continue;
+    seen.add(hostKey);
+    const key = rules.toVirtual(hostKey);
+    if (key === undefined) mergeUncrossed(hostKey, input, merge);
+    else mergeKey({ key, hostKey }, input, merge);
+  }
+  for (const hostKey of host.keys()) {
+    const key = seen.has(hostKey) ? undefined : rules.toVirtual(hostKey);
+    if (key === undefined) continue;
+    seen.add(hostKey);
+    mergeKey({ key, hostKey }, input, merge);
+  }
+  for (const name of base?.keys() ?? []) {
+    const uncrossed = uncrossedKey(name);
+    const hostKey = uncrossed ?? rules.toHost(name);
+    if (hostKey === undefined || seen.has(hostKey)) continue;
+    if (uncrossed === undefined) mergeKey({ key: name, hostKey }, input, merge);
+    else if (rules.toVirtual(hostKey) === undefined) mergeUncrossed(hostKey, input, merge);
+  }
   return merge;
 }
 
-/** Keys that patches made on the host where the rules let none cross: there they are as the patches say, and end with them. */
-function mergeUncrossed({ desired, host, base, rules }: KeyMergeInput, merge: KeyMerge): void {
-  const hostKeys = new Set<string>();
-  for (const hostKey of desired.keys()) if (rules.toVirtual(hostKey) === undefined) hostKeys.add(hostKey);
-  for (const name of base?.keys() ?? []) {
-    const hostKey = uncrossedKey(name);
-    if (hostKey !== undefined && rules.toVirtual(hostKey) === undefined) hostKeys.add(hostKey);
-  }
-  for (const hostKey of hostKeys) {
-    const wanted = desired.get(hostKey);
-    if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
-    if (wanted === undefined) continue;
-    merge.base.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: wanted, desired: wanted }, true));
-  }
+/** A key that patches made on the host where the rules let none cross: there it is as the patches say, and ends with them. */
+function mergeUncrossed(hostKey: string, { desired, host }: KeyMergeInput, merge: KeyMerge): void {
+  const wanted = desired.get(hostKey);
+  if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
+  if (wanted === undefined) return;
+  merge.base.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: wanted, desired: wanted }, true));
 }
 
-/** Everything either side or the base knows and the rules let through, in virtual spelling. */
-function flowingKeys(input: KeyMergeInput): Set<string> {
-  const { rules } = input;
-  const keys = new Set<string>();
-  for (const key of input.virtual.keys()) if (rules.toHost(key) !== undefined) keys.add(key);
-  for (const side of [input.desired, input.host]) {
-    for (const hostKey of side.keys()) {
-      const key = rules.toVirtual(hostKey);
-      if (key !== undefined) keys.add(key);
-    }
-  }
-  for (const key of input.base?.keys() ?? [])
-    if (uncrossedKey(key) === undefined && rules.toHost(key) !== undefined) keys.add(key);
-  return keys;
+/** In both spellings. */
+interface KeyNames {
+  key: string;
+  hostKey: string;
 }
 
-function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
+function mergeKey({ key, hostKey }: KeyNames, input: KeyMergeInput, merge: KeyMerge): void {
   const { rules, base } = input;
-  const hostKey = rules.toHost(key) as string;
   const virtualValue = input.virtual.get(key);
   const desiredValue = input.desired.get(hostKey);
   const hostValue = input.host.get(hostKey);
-  const verdict = reverseVerdict(key, judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input), input);
+  const verdict = reverseVerdict(
+    { key, hostKey },
+    judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input),
+    input,
+  );
   input.observe?.(key, verdict);
 
   const remembered = base?.get(key);
@@ -113,7 +126,7 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
     if (verdict === 'bothVirtualWins') merge.conflicts++;
     if (verdict === 'reverted') merge.reverted.push(hostKey);
   }
-  if (verdict === 'hostOnly' && base !== undefined && !isSuspect(key, remembered, input)) {
+  if (verdict === 'hostOnly' && base !== undefined && !isSuspect(hostKey, remembered, input)) {
     // Whatever the host does with its own keys is no change of ours to write down. But what is not to flow back now must
     // not do so in the next pass either, when the patch set is no longer new.
     if (remembered !== undefined) merge.base.set(key, remembered);
@@ -121,7 +134,7 @@ function mergeKey(key: string, input: KeyMergeInput, merge: KeyMerge): void {
   }
   const entry = baseEntry(
     { virtual: virtualValue, host: finalHostValue, desired: desiredValue },
-    input.isPatched?.(key) ?? false,
+    input.isPatched?.(hostKey) ?? false,
   );
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }
@@ -133,10 +146,10 @@ function belongsInBase(key: string, entry: BaseEntry, rules: KeyRules): boolean 
 }
 
 /** A reversed value that the virtual side holds already needs no write there; the host then gets its own again. */
-function reverseVerdict(key: string, verdict: KeyVerdict, input: KeyMergeInput): KeyVerdict {
+function reverseVerdict({ key, hostKey }: KeyNames, verdict: KeyVerdict, input: KeyMergeInput): KeyVerdict {
   if (verdict !== 'toVirtual' || !input.reversed?.has(key)) return verdict;
   if ((input.reversed.get(key) ?? undefined) !== input.virtual.get(key)) return verdict;
-  return input.ownerOf?.(key) === 'host' ? 'same' : 'reverted';
+  return input.ownerOf?.(hostKey) === 'host' ? 'same' : 'reverted';
 }
 
 interface KeyValues {
@@ -160,7 +173,7 @@ function judgeHostsKey(key: string, { virtualValue, hostValue }: KeyValues, inpu
 
 function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerdict {
   const { virtualValue, desiredValue, hostValue, hostKey } = values;
-  const owner = input.ownerOf?.(key) ?? 'shared';
+  const owner = input.ownerOf?.(hostKey) ?? 'shared';
   if (owner === 'host') return judgeHostsKey(key, values, input);
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
@@ -179,11 +192,15 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   if (isVirtualChanged) return 'bothVirtualWins';
   if (isLeftover) return 'reverted';
   const isShared = owner === 'shared' && input.rules.flowsBack(key);
-  if (isShared && input.mayFlowBack && !isSuspect(key, entry, input)) return 'toVirtual';
+  if (isShared && input.mayFlowBack && !isSuspect(hostKey, entry, input)) return 'toVirtual';
   return isOnHostOnly ? 'hostOnly' : 'reverted';
 }
 
 /** Whether what stands on the host may be what a patch of another set made of something. */
-function isSuspect(key: string, entry: BaseEntry | undefined, { isPatchSetNew, isPatched }: KeyMergeInput): boolean {
-  return isPatchSetNew && (isPatched?.(key) === true || entry?.isPatched === true);
+function isSuspect(
+  hostKey: string,
+  entry: BaseEntry | undefined,
+  { isPatchSetNew, isPatched }: KeyMergeInput,
+): boolean {
+  return isPatchSetNew && (isPatched?.(hostKey) === true || entry?.isPatched === true);
 }

@@ -104,13 +104,14 @@ export function agreementOf(
     const hostValues = entriesOf(host[map]);
     return new Map(
       [...values].map(([key, value]) => {
-        const hostValue = hostValues.get(translation[map].toHost(key) ?? '');
+        const hostKey = translation[map].toHost(key) ?? '';
+        const hostValue = hostValues.get(hostKey);
         return [
           key,
           {
             virtual: hashOf(value ?? undefined),
             host: hashOf(hostValue),
-            isPatched: draft.isPatched?.(map, key) ?? false,
+            isPatched: draft.isPatched?.(map, hostKey) ?? false,
             isMade: false,
           },
         ];
@@ -170,8 +171,8 @@ function mergeBoth(input: UpdateInput): Merged {
       rules: translation[map],
       wasCopied,
       reversed: reversed?.[map],
-      ...(isPatched && { isPatched: (key: string) => isPatched(map, key) }),
-      ...(ownerOf && { ownerOf: (key: string) => ownerOf(map, key) }),
+      ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
+      ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
       ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
     });
   return {

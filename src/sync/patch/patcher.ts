@@ -271,13 +271,9 @@ export class Patcher {
     const { set } = this;
     const payload = made === draft.payload ? made : translation.kind.asStored(made);
     const result = { labels, annotations, payload };
-    const ownerOf = (map: MapName, virtualKey: string): KeyOwner => {
-      const hostKey = translation[map].toHost(virtualKey) ?? virtualKey;
-      return set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
-    };
-    const isPatched = (map: MapName, virtualKey: string): boolean => {
-      const key = translation[map].toHost(virtualKey);
-      if (key === undefined) return false;
+    const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
+      set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
+    const isPatched = (map: MapName, key: string): boolean => {
       if (draft[map].get(key) !== result[map].get(key)) return true;
       const isThere = draft[map].has(key) || Object.hasOwn(host?.[map] ?? noKeys, key);
       return isThere && set.ownerOf(map, key) !== undefined;
