@@ -141,7 +141,7 @@ function daemonPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number
   };
   return async (objects) => {
     const [first] = objects;
-    if (first === undefined || !simple.every(({ rewrite }) => rewrite.fits(first))) return long(objects);
+    if (first === undefined || simple.some(({ rewrite }) => rewrite.places(first) === undefined)) return long(objects);
     for (const object of objects) {
       if (shortcuts.hasRoomFor(partsAtLeast)) inPlace(object);
       else await long([object]);

@@ -86,7 +86,7 @@ export const shortcutLimits = {
   /** Parts of an expression times values of one patch: more of them are the sandbox's. */
   parts: 2_048,
   /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
-  room: 8_192,
+  room: 4_096,
   /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */
   search: 16_384,
 } as const;

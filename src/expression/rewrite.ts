@@ -14,8 +14,8 @@ export interface Tally {
 }
 
 export interface Rewrite {
-  /** Whether lists on the path are short enough; to be asked before anything is copied for it. */
-  fits(root: JsonMap): boolean;
+  /** How many values it could meet; undefined when they are too many. To be asked before anything is copied for it. */
+  places(root: JsonMap): number | undefined;
   /** False when it does not know. */
   run(root: JsonMap, sight: Sight, tally: Tally): boolean;
 }
@@ -31,30 +31,39 @@ export function rewriteOf({ segments }: CompiledPath, options: RewriteOptions): 
   if (last?.kind !== 'key' || segments.some((segment) => segment.kind === 'key' && isSpecialKey(segment.key)))
     return undefined;
   const mostValues = Math.min(shortcutLimits.fewValues, Math.floor(shortcutLimits.parts / options.shortcut.steps));
-  let fits: Look = () => true;
-  let run: Walk = atKey(last.key, { ...options, mostValues });
+  let count: Count = (_, before) => before + 1;
+  let run: Walk = atKey(last.key, options);
   for (const segment of segments.slice(0, -1).reverse()) {
-    fits = segment.kind === 'key' ? lookBelow(segment.key, fits) : lookAtEvery(fits);
+    count = segment.kind === 'key' ? countBelow(segment.key, count) : countAtEvery(count);
     run = segment.kind === 'key' ? below(segment.key, run) : everyElement(run);
   }
-  return { fits, run };
+  const places: Rewrite['places'] = (root) => {
+    const found = count(root, 0);
+    return found <= mostValues ? found : undefined;
+  };
+  return { places, run };
 }
 
-type Look = (node: unknown) => boolean;
+/** The places below a node and those before; stops where they are too many. */
+type Count = (node: unknown, before: number) => number;
 
-function lookBelow(key: string, next: Look): Look {
-  return (node) => !isRecord(node) || next(node[key]);
+function countBelow(key: string, next: Count): Count {
+  return (node, before) => (isRecord(node) ? next(node[key], before) : before);
 }
 
-function lookAtEvery(next: Look): Look {
-  return (node) => {
+function countAtEvery(next: Count): Count {
+  return (node, before) => {
     // The members of a map are taken by sorted key.
-    if (!Array.isArray(node)) return !isRecord(node);
-    if (node.length > shortcutLimits.fewValues) return false;
-    for (let index = 0; index < node.length; index++) if (!next(node[index])) return false;
-    return true;
+    if (!Array.isArray(node)) return isRecord(node) ? tooMany : before;
+    let count = before;
+    // An element counts, whatever is in it: it takes a look.
+    for (let index = 0; index < node.length && count <= shortcutLimits.fewValues; index++)
+      count = Math.max(next(node[index], count), count + 1);
+    return count;
   };
 }
+
+const tooMany = Number.POSITIVE_INFINITY;
 
 type Walk = (node: unknown, sight: Sight, tally: Tally) => boolean;
 
@@ -70,13 +79,12 @@ function everyElement(next: Walk): Walk {
   };
 }
 
-function atKey(key: string, options: RewriteOptions & { mostValues: number }): Walk {
-  const { shortcut, createMissing, mostValues } = options;
+function atKey(key: string, { shortcut, createMissing }: RewriteOptions): Walk {
   return (node, sight, tally) => {
     if (!isRecord(node)) return true;
     const before = node[key];
     if (before === undefined && !createMissing) return true;
-    if (++tally.values > mostValues) return false;
+    tally.values++;
     const result = answerFor(before, shortcut, sight);
     if (result === unknown) return false;
     if (result === null) {

@@ -87,7 +87,12 @@ export function entryBytes(entries: Iterable<readonly [key: string, value: strin
 /** Whether they need no more than that. Most are so much shorter that nobody has to count. */
 export function areWithin(entries: Iterable<readonly [key: string, value: string]>, maxBytes: number): boolean {
   let characters = 0;
-  for (const [key, value] of entries) characters += key.length + value.length;
+  const count = (value: string, key: string): void => {
+    characters += key.length + value.length;
+  };
+  // A pair for each entry would be more than what is counted.
+  if (entries instanceof Map) entries.forEach(count);
+  else for (const [key, value] of entries) count(value, key);
   return characters * mostBytesOfCharacter <= maxBytes || entryBytes(entries) <= maxBytes;
 }
 

@@ -69,7 +69,7 @@ function isNormal(subset: EndpointSubset): boolean {
   let hasAddresses = false;
   for (const name in subset) {
     const list = subset[name as keyof EndpointSubset];
-    if (!list || list.length === 0) return false;
+    if (!Array.isArray(list) || list.length === 0) return false;
     if (name === 'ports') {
       if (!(list as EndpointPort[]).every(({ protocol }) => protocol)) return false;
     } else if (name === 'addresses' || name === 'notReadyAddresses') hasAddresses = true;

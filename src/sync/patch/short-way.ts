@@ -28,8 +28,8 @@ type Step = (made: Making, sight: Sight, tally: Tally) => boolean;
 interface SimplePatch {
   index: number;
   step: Step;
-  /** Of a field: whether it has few enough values. */
-  fits: ((payload: JsonObject) => boolean) | undefined;
+  /** Of fields; a label or an annotation is one place. */
+  places: Rewrite['places'] | undefined;
   /** Parts of its expression. */
   parts: number;
   tally: Tally;
@@ -56,16 +56,16 @@ export function shortWayOf(
     if (shortcut === undefined || way === undefined) return undefined;
     simple.push({ index: patch.index, ...way, parts: shortcut.steps, tally: { values: 0, changes: 0 } });
   }
-  // What would never fit must not be begun each time.
-  const leastParts = simple.reduce((sum, { parts }) => sum + parts, 0);
-  if (leastParts > shortcutLimits.room / 2) return undefined;
   return (input) => {
     const { draft } = input;
-    const payload = draft.payload as JsonObject;
-    if (!shortcuts.hasRoomFor(leastParts) || simple.some(({ fits }) => fits?.(payload) === false)) return undefined;
+    // What does not fit must not be begun.
+    const mostParts = partsAtMost(simple, draft.payload as JsonObject);
+    if (!shortcuts.hasRoomFor(mostParts)) return undefined;
     const made = { ...partsOf(draft), copy: undefined, draft };
-    const isKnown = runAll(simple, made, { shortcuts, sight: shortcuts.sightOf(seenOf(input)) });
-    if (!isKnown || problemOfResult(made, draft) !== undefined) return undefined;
+    const values = runAll(simple, made, shortcuts.sightOf(seenOf(input)));
+    const isGood = values !== undefined && problemOfResult(made, draft) === undefined;
+    shortcuts.ran(mostParts, isGood ? values : 0);
+    if (!isGood) return undefined;
     for (const { index, tally } of simple) {
       counts.evaluated(index, tally.values);
       counts.changed(index, tally.changes);
@@ -74,30 +74,34 @@ export function shortWayOf(
   };
 }
 
-function runAll(
-  simple: readonly SimplePatch[],
-  made: Making,
-  { shortcuts, sight }: { shortcuts: Shortcuts; sight: Sight },
-): boolean {
-  let [ran, values] = [0, 0];
-  let isKnown = true;
-  for (const { step, parts, tally } of simple) {
+/** Of expressions, for every value that there could be; more than all room where a list is too long. */
+function partsAtMost(simple: readonly SimplePatch[], payload: JsonObject): number {
+  let sum = 0;
+  for (const { parts, places } of simple) {
+    const count = places === undefined ? 1 : places(payload);
+    sum += count === undefined ? Number.POSITIVE_INFINITY : parts * Math.max(count, 1);
+    if (sum > shortcutLimits.room) break;
+  }
+  return sum;
+}
+
+/** How many values there were; undefined when one of the results is not known. */
+function runAll(simple: readonly SimplePatch[], made: Making, sight: Sight): number | undefined {
+  let values = 0;
+  for (const { step, tally } of simple) {
     tally.values = 0;
     tally.changes = 0;
-    isKnown = shortcuts.hasRoomFor(ran + parts) && step(made, sight, tally);
-    ran += parts * tally.values;
+    if (!step(made, sight, tally)) return undefined;
     values += tally.values;
-    if (!isKnown) break;
   }
-  shortcuts.ran(ran, isKnown ? values : 0);
-  return isKnown;
+  return values;
 }
 
 function partsOf({ labels, annotations, payload }: Parts): Parts {
   return { labels, annotations, payload };
 }
 
-function wayOf(patch: CompiledPatch, shortcut: Shortcut): Pick<SimplePatch, 'step' | 'fits'> | undefined {
+function wayOf(patch: CompiledPatch, shortcut: Shortcut): Pick<SimplePatch, 'step' | 'places'> | undefined {
   const { path, forward, matching } = patch;
   if (forward === undefined || forward.usesPath || isOfWholeMap(path)) return undefined;
   const { createMissing = false } = matching.forward;
@@ -105,10 +109,10 @@ function wayOf(patch: CompiledPatch, shortcut: Shortcut): Pick<SimplePatch, 'ste
   if (root?.kind !== 'key') return undefined;
   if (root.key !== 'metadata') {
     const rewrite = rewriteOf(path, { shortcut, createMissing });
-    return rewrite && { step: atFields(rewrite), fits: rewrite.fits };
+    return rewrite && { step: atFields(rewrite), places: rewrite.places };
   }
   if (map?.kind !== 'key' || key?.kind !== 'key' || path.segments.length > 3) return undefined;
-  return { step: atEntry(map.key as MapName, key.key, { shortcut, createMissing }), fits: undefined };
+  return { step: atEntry(map.key as MapName, key.key, { shortcut, createMissing }), places: undefined };
 }
 
 function atFields({ run }: Rewrite): Step {

@@ -69,10 +69,11 @@ type Texts = ReadonlyMap<string, string>;
 function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem | undefined {
   const tooMuch = problemOfSize('labels', labels, maxLabelBytes);
   if (tooMuch !== undefined) return tooMuch;
-  for (const [key, value] of labels) {
+  for (const key of labels.keys()) {
+    const value = labels.get(key) as string;
     if (right?.get(key) === value) continue;
     const place = ['metadata', 'labels', key];
-    const [ofKey] = right?.has(key) ? noProblems : problemsOfKey(key);
+    const [ofKey] = problemsOfKey(key);
     if (ofKey !== undefined)
       return { place, message: `metadata.labels: a key of ${key.length} characters is none: ${ofKey}` };
     const [ofValue] = labelValueProblems(value);

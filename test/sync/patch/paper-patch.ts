@@ -8,7 +8,9 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
   return { onMissing: 'skip', onError: 'fail', ...fields };
 }
 
-export type TestPatcherOptions = Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> & {
+export type TestPatcherOptions = Partial<
+  Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock' | 'expressionMetrics'>
+> & {
   /** For tests of what the sandbox does. */
   sandbox?: 'needed' | 'always';
   /** context.vcluster.config. */
@@ -24,6 +26,7 @@ export function openTestPatcher(
     clock = new VirtualClock(),
     sandbox = 'needed',
     vcluster = { sync: { toHost: { endpoints: { enabled: true } } } },
+    expressionMetrics,
   }: TestPatcherOptions = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
@@ -43,5 +46,6 @@ export function openTestPatcher(
     openSandbox,
     clock,
     ...(trace && { trace }),
+    ...(expressionMetrics && { expressionMetrics }),
   });
 }

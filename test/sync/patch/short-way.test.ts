@@ -183,15 +183,20 @@ describe('the short way of a pass', () => {
     return count;
   }
 
-  const virtual = (addresses: number, labels: Record<string, string> = { team: 'a' }) => ({
-    metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels },
-    subsets: [{ addresses: Array.from({ length: addresses }, (_, at) => ({ ip: `10.0.0.${at}` })) }],
+  const virtual = (addresses: number | readonly number[]) => ({
+    metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels: { team: 'a' } },
+    subsets: [addresses].flat().map((count) => ({
+      addresses: Array.from({ length: count }, (_, at) => ({ ip: `10.0.0.${at}` })),
+    })),
   });
 
   it.each([
     ['simple expressions', [simple, entry({ path: 'metadata.labels.team', expression: 'value + "1"' })], 3, 0],
     ['as many values as it takes', [simple], 32, 0],
     ['more of them', [simple], 33, 1],
+    ['more of them in many lists', [simple], [17, 16], 1],
+    ['as many as that in many lists', [simple], [16, 16], 0],
+    ['more patches than a turn of the loop has room for', Array.from({ length: 40 }, () => simple), 32, 40],
     [
       'an expression that only the sandbox knows',
       [entry({ path: 'metadata.labels.team', expression: '[value][0]' })],
@@ -212,6 +217,21 @@ describe('the short way of a pass', () => {
     ],
   ])('%s', async (_, entries, addresses, count) => {
     expect(await lookedFor(entries, virtual(addresses))).toBe(count);
+  });
+
+  it.each([
+    ['used', '"172.20.0.1"', 2],
+    ['refused', '"x"', 2],
+    ['left to the sandbox', '[value][0]', 0],
+  ])('counts values once that are answered at once, and %s', async (_, expression, count) => {
+    let answered = 0;
+    const one = openTestPatcher([entry({ path: 'subsets[*].addresses[*].ip', expression })], undefined, {
+      expressionMetrics: { shortcut: (values) => (answered += values), remembered() {}, evaluated() {}, started() {} },
+    });
+    opened.push(one);
+    await one.start();
+    await one.patcher.forward(inputOf(virtual(2), one));
+    expect(answered).toBe(count);
   });
 
   it('leaves the draft as it was, for whoever looks at the same object again', async () => {
