@@ -61,6 +61,7 @@ export class WorkQueue {
   #watchers = new Set<() => void>();
   /** The running slice, until the process has had its turn. */
   #slice: { startMs: number; keys: number } | undefined;
+  #isPumpDue = false;
 
   constructor(options: WorkQueueOptions) {
     this.#clock = options.clock;
@@ -248,8 +249,18 @@ export class WorkQueue {
       this.#dirty.delete(key);
       this.#lanes.push(key, sinceMs);
     }
-    this.#pump();
+    this.#pumpLater();
     this.#tellWatchers();
+  }
+
+  /** Those that come free in one turn of the loop begin together: the code that they run through is at hand for all but the first. */
+  #pumpLater(): void {
+    if (this.#isPumpDue || (this.#lanes.size === 0 && this.#feedings.size === 0)) return;
+    this.#isPumpDue = true;
+    setImmediate(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
   }
 
   #tellWatchers(): void {
