@@ -52,6 +52,29 @@ describe('add()', () => {
     expect(most).toBe(1);
   });
 
+  test('workers that come free in one turn of the loop begin their next keys together', async () => {
+    const queue = makeQueue();
+    const said: string[] = [];
+    const ends = new Map<string, () => void>();
+    queue.work(2, async (key) => {
+      said.push(`begin ${key}`);
+      await new Promise<void>((resolve) => ends.set(key, resolve));
+      said.push(`end ${key}`);
+    });
+    for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+    await settle();
+    const before = said.splice(0);
+    // As two answers from two sockets, each with what follows from it.
+    ends.get('a')?.();
+    for (let hop = 0; hop < 20; hop++) await Promise.resolve();
+    ends.get('b')?.();
+    await settle();
+    expect([before, said]).toEqual([
+      ['begin a', 'begin b'],
+      ['end a', 'end b', 'begin c', 'begin d'],
+    ]);
+  });
+
   test('what is added before the worker looks at the world needs no turn of its own, what comes after does', async () => {
     const queue = makeQueue();
     let turns = 0;
