@@ -81,7 +81,7 @@ export function mergeKeys(input: KeyMergeInput): KeyMerge {
     const hostKey = uncrossed ?? rules.toHost(name);
     if (hostKey === undefined || seen.has(hostKey)) continue;
     if (uncrossed === undefined) mergeKey({ key: name, hostKey }, input, merge);
-    else if (rules.toVirtual(hostKey) === undefined) mergeUncrossed(hostKey, input, merge);
+    else mergeUncrossed(hostKey, input, merge);
   }
   return merge;
 }

@@ -204,6 +204,7 @@ describe('the short way of a pass', () => {
       1,
     ],
     ['a path of a whole map', [entry({ path: 'metadata.labels[*]', expression: 'value' })], 3, 1],
+    ['all subsets', [entry({ path: 'subsets', expression: 'null' })], 3, 1],
     ['elements of a list', [entry({ path: 'subsets[*].addresses[*]', expression: 'value' })], 3, 1],
     ['a place by its number', [entry({ path: 'subsets[0].addresses[0].ip', expression: 'value' })], 3, 1],
     ['its own path', [entry({ path: 'metadata.labels.team', expression: 'context.path' })], 3, 1],
