@@ -195,9 +195,14 @@ export class WorkQueue {
     return new Promise((resolve) => this.#watchers.add(resolve));
   }
 
+  /** Nothing is to be had for a worker. */
+  get #isEmpty(): boolean {
+    return this.#lanes.size === 0 && this.#feedings.size === 0;
+  }
+
   #pump(): void {
     while (this.#handle !== undefined && this.#state === 'open' && this.#running.size < this.#concurrency) {
-      if ((this.#lanes.size === 0 && this.#feedings.size === 0) || this.#isSliceOver()) return;
+      if (this.#isEmpty || this.#isSliceOver()) return;
       if (this.#lanes.size < fedKeys) this.#pull();
       const taken = this.#lanes.take();
       if (taken === undefined) continue;
@@ -255,7 +260,7 @@ export class WorkQueue {
 
   /** Those that come free in one turn of the loop begin together: the code that they run through is at hand for all but the first. */
   #pumpLater(): void {
-    if (this.#isPumpDue || (this.#lanes.size === 0 && this.#feedings.size === 0)) return;
+    if (this.#isPumpDue || this.#isEmpty) return;
     this.#isPumpDue = true;
     setImmediate(() => {
       this.#isPumpDue = false;

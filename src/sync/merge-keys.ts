@@ -100,16 +100,14 @@ interface KeyNames {
   hostKey: string;
 }
 
-function mergeKey({ key, hostKey }: KeyNames, input: KeyMergeInput, merge: KeyMerge): void {
+function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void {
   const { rules, base } = input;
+  const { key, hostKey } = names;
   const virtualValue = input.virtual.get(key);
   const desiredValue = input.desired.get(hostKey);
   const hostValue = input.host.get(hostKey);
-  const verdict = reverseVerdict(
-    { key, hostKey },
-    judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input),
-    input,
-  );
+  const judged = judgeKey(key, { virtualValue, desiredValue, hostValue, hostKey }, input);
+  const verdict = reverseVerdict(names, judged, input);
   input.observe?.(key, verdict);
 
   const remembered = base?.get(key);

@@ -73,7 +73,7 @@ function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem
     const value = labels.get(key) as string;
     if (right?.get(key) === value) continue;
     const place = ['metadata', 'labels', key];
-    const [ofKey] = problemsOfKey(key);
+    const [ofKey] = labelKeyProblems(key);
     if (ofKey !== undefined)
       return { place, message: `metadata.labels: a key of ${key.length} characters is none: ${ofKey}` };
     const [ofValue] = labelValueProblems(value);
@@ -88,26 +88,12 @@ function problemOfAnnotations(annotations: Texts, right: Texts | undefined): Res
   for (const key of annotations.keys()) {
     if (right?.has(key)) continue;
     // Upper case is allowed in the whole key, unlike in labels.
-    const [problem] = problemsOfKey(key.toLowerCase());
+    const [problem] = labelKeyProblems(key.toLowerCase());
     if (problem === undefined) continue;
     const message = `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
     return { place: ['metadata', 'annotations', key], message };
   }
   return undefined;
-}
-
-const noProblems: readonly string[] = [];
-/** Keys that patches make are those of the configuration, the same few for every object. */
-const goodKeys = new Set<string>();
-const goodKeysLimit = 1_000;
-
-function problemsOfKey(key: string): readonly string[] {
-  if (goodKeys.has(key)) return noProblems;
-  const problems = labelKeyProblems(key);
-  if (problems.length > 0) return problems;
-  if (goodKeys.size >= goodKeysLimit) goodKeys.clear();
-  goodKeys.add(key);
-  return noProblems;
 }
 
 function problemOfSize(map: string, texts: Texts, maxBytes: number): ResultProblem | undefined {
