@@ -154,7 +154,15 @@ const open = <T extends { namespace: string; name: string; uid: string; resource
   ref: typeof endpointsResource,
   project: (object: KubeObject) => T,
   namespace?: string,
-) => openWindow<T>({ connection: server.connection, ref, project, ...(namespace && { namespace }), ...shared });
+) =>
+  openWindow<T>({
+    connection: server.connection,
+    ref,
+    project,
+    payloadFields: endpointsKind.payloadFields,
+    ...(namespace && { namespace }),
+    ...shared,
+  });
 const settings: RuleSettings = {
   virtualClusterName: virtualCluster,
   hostNamespace,

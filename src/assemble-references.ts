@@ -24,6 +24,7 @@ export interface WindowScope {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  payloadFields?: readonly string[];
 }
 
 type Project<T> = (object: KubeObject) => T | undefined;

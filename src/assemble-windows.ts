@@ -102,8 +102,9 @@ export class DaemonWindows {
 
   /** Both clusters must have been reached. */
   openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
+    const { payloadFields } = kind;
     const openHost = (scope: WindowScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
-      this.#open('host', kind.resource, scope, (object) =>
+      this.#open('host', kind.resource, { ...scope, payloadFields }, (object) =>
         isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
       );
     // Where an earlier mapping has left copies of ours, they are to go, whatever is mapped now.
@@ -113,7 +114,9 @@ export class DaemonWindows {
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
     const needsOwner = this.#mappings === undefined && setOwner;
     return {
-      virtual: this.#open<VirtualItem>('virtual', kind.resource, {}, (object) => kind.projectVirtual(object)),
+      virtual: this.#open<VirtualItem>('virtual', kind.resource, { payloadFields }, (object) =>
+        kind.projectVirtual(object),
+      ),
       services: this.#open('virtual', servicesResource, {}, projectService),
       host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
       showsMarkedOnly: isWide(this.#mappings),

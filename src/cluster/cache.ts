@@ -1,7 +1,15 @@
-// What a window knows: per key one packed text, its resource version and its mark in front. Packed, because ten thousand parsed
-// objects cost three times the memory of their texts. Older news of a key never replace newer ones, which is also how
-// the results of own writes stand until the watch has caught up.
+// What a window knows: per key one packed item. Older news of a key never replace newer ones, which is also how the results of
+// own writes stand until the watch has caught up.
 import { type Key, type KubeObject, keyOf } from '../object/object.ts';
+import {
+  isSameContent,
+  markOf,
+  type PackedItem,
+  type PayloadFields,
+  packItem,
+  unpackItem,
+  versionOf,
+} from './packed-item.ts';
 import { compareVersions } from './resource-version.ts';
 import type { Item } from './window.ts';
 
@@ -12,7 +20,7 @@ const tombstoneLimit = 10_000;
 const freshLimit = 128;
 
 interface Fresh<T> {
-  text: string;
+  packed: PackedItem;
   item: T;
 }
 
@@ -20,7 +28,8 @@ export type Effect = 'set' | 'removed' | 'none';
 
 export class Cache<T extends Item> {
   #project: (object: KubeObject) => T | undefined;
-  #entries = new Map<Key, string>();
+  readonly #payloadFields: PayloadFields;
+  #entries = new Map<Key, PackedItem>();
   /** Key → resource version that an own delete has done away with. */
   #tombstones = new Map<Key, string>();
   /** Items as they were lately packed or unpacked: a pass looks at the same few several times, and its own writes again. */
@@ -30,8 +39,9 @@ export class Cache<T extends Item> {
   /** Keys that own writes have touched since the running list began. */
   #touched: Set<Key> | undefined;
 
-  constructor(project: (object: KubeObject) => T | undefined) {
+  constructor(project: (object: KubeObject) => T | undefined, payloadFields: PayloadFields = []) {
     this.#project = project;
+    this.#payloadFields = payloadFields;
   }
 
   get size(): number {
@@ -47,26 +57,30 @@ export class Cache<T extends Item> {
   }
 
   get(key: Key): T | undefined {
-    const text = this.#entries.get(key);
-    if (text === undefined) return undefined;
+    const packed = this.#entries.get(key);
+    if (packed === undefined) return undefined;
     const fresh = this.#fresh.get(key) ?? this.#lessFresh.get(key);
-    if (fresh !== undefined && fresh.text === text) return fresh.item;
-    return this.#keepFresh(key, text, unpack<T>(text));
+    if (fresh !== undefined && fresh.packed === packed) return fresh.item;
+    return this.#keepFresh(key, packed, unpackItem<T>(packed));
   }
 
   markOf(key: Key): string | undefined {
-    const text = this.#entries.get(key);
-    return text === undefined ? undefined : markOf(text);
+    const packed = this.#entries.get(key);
+    return packed && markOf(packed);
+  }
+
+  metadataOf(key: Key): string | undefined {
+    return this.#entries.get(key)?.metadata;
   }
 
   /** Shared by all who ask for it, so nobody may change it. To freeze what is in it as well costs as much as the parsing. */
-  #keepFresh(key: Key, text: string, item: T): T {
+  #keepFresh(key: Key, packed: PackedItem, item: T): T {
     Object.freeze(item);
     if (this.#fresh.size >= freshLimit) {
       this.#lessFresh = this.#fresh;
       this.#fresh = new Map();
     }
-    this.#fresh.set(key, { text, item });
+    this.#fresh.set(key, { packed, item });
     return item;
   }
 
@@ -84,10 +98,10 @@ export class Cache<T extends Item> {
     }
     const item = this.#project(object);
     if (item === undefined) return this.#entries.delete(key) ? 'removed' : 'none';
-    const packed = pack(item);
+    const packed = packItem(item, this.#payloadFields, known);
     this.#entries.set(key, packed);
     this.#keepFresh(key, packed, item);
-    return known !== undefined && sameContent(known, packed) ? 'none' : 'set';
+    return known !== undefined && isSameContent(known, packed) ? 'none' : 'set';
   }
 
   /** A DELETED event; its version is that of the deletion. */
@@ -129,7 +143,7 @@ export class Cache<T extends Item> {
   /** Begins to gather a complete list beside what is known. */
   gather(): Gathering<T> {
     this.#touched = new Set();
-    return new Gathering(this.#project);
+    return new Gathering(this.#project, this.#payloadFields, this.#entries);
   }
 
   giveUpGathering(): void {
@@ -140,7 +154,7 @@ export class Cache<T extends Item> {
    * Puts the list in place of what was known and gives back what was there before. Own writes finished while it was
    * gathered may be newer than it; unless `isAuthoritative` (the server has gone back in time), they stand.
    */
-  swap(gathered: Gathering<T>, options: { isAuthoritative: boolean }): ReadonlyMap<Key, string> {
+  swap(gathered: Gathering<T>, options: { isAuthoritative: boolean }): ReadonlyMap<Key, PackedItem> {
     const before = this.#entries;
     const after = gathered.entries;
     for (const key of options.isAuthoritative ? [] : (this.#touched ?? []))
@@ -154,7 +168,7 @@ export class Cache<T extends Item> {
     return before;
   }
 
-  #keepNewer(key: Key, before: Map<Key, string>, after: Map<Key, string>, listRv: string): void {
+  #keepNewer(key: Key, before: Map<Key, PackedItem>, after: Map<Key, PackedItem>, listRv: string): void {
     const own = before.get(key);
     const listed = after.get(key);
     if (own !== undefined && compareVersions(versionOf(own), listed === undefined ? listRv : versionOf(listed)) > 0) {
@@ -172,68 +186,41 @@ export class Cache<T extends Item> {
   }
 
   versionOf(key: Key): string | undefined {
-    const text = this.#entries.get(key);
-    return text === undefined ? undefined : versionOf(text);
+    const packed = this.#entries.get(key);
+    return packed && versionOf(packed);
   }
 
-  packed(key: Key): string | undefined {
+  packed(key: Key): PackedItem | undefined {
     return this.#entries.get(key);
   }
 }
 
 /** The side buffer of a list: nobody sees it before it is complete. */
 export class Gathering<T extends Item> {
-  readonly entries = new Map<Key, string>();
+  readonly entries = new Map<Key, PackedItem>();
   rv = '';
-  #project: (object: KubeObject) => T | undefined;
+  readonly #project: (object: KubeObject) => T | undefined;
+  readonly #payloadFields: PayloadFields;
+  readonly #known: ReadonlyMap<Key, PackedItem>;
 
-  constructor(project: (object: KubeObject) => T | undefined) {
+  constructor(
+    project: (object: KubeObject) => T | undefined,
+    payloadFields: PayloadFields,
+    known: ReadonlyMap<Key, PackedItem>,
+  ) {
     this.#project = project;
+    this.#payloadFields = payloadFields;
+    this.#known = known;
   }
 
   add(object: KubeObject): void {
     const item = this.#project(object);
-    if (item !== undefined) this.entries.set(keyOf(item.namespace, item.name), pack(item));
+    if (item === undefined) return;
+    const key = keyOf(item.namespace, item.name);
+    this.entries.set(key, packItem(item, this.#payloadFields, this.#known.get(key)));
   }
 }
 
 export function keyOfObject(object: KubeObject): Key {
   return keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '');
-}
-
-// `["<resource version>","<mark>",{…}]`, the item's own left out: so that two texts tell whether content differs.
-function pack(item: Item): string {
-  const { resourceVersion, mark } = item;
-  item.resourceVersion = '';
-  // Not deleted: that would make a slow object of it.
-  if (mark !== undefined) item.mark = undefined;
-  const text = JSON.stringify([resourceVersion, mark ?? '', item]);
-  item.resourceVersion = resourceVersion;
-  if (mark !== undefined) item.mark = mark;
-  return text;
-}
-
-function unpack<T extends Item>(text: string): T {
-  const [rv, mark, item] = JSON.parse(text) as [string, string, T];
-  item.resourceVersion = rv;
-  if (mark !== '') item.mark = mark;
-  return item;
-}
-
-function versionOf(text: string): string {
-  return text.slice(2, text.indexOf('"', 2));
-}
-
-function markOf(text: string): string {
-  const from = text.indexOf('"', 2) + 2;
-  // Nothing of our own is ever escaped; what others wrote may be.
-  const to = text.indexOf('"', from + 1);
-  const isPlain = text.startsWith('",{', to) && !text.slice(from, to).includes('\\');
-  return isPlain ? text.slice(from + 1, to) : (JSON.parse(text) as [string, string])[1];
-}
-
-export function sameContent(a: string, b: string): boolean {
-  const fromA = a.indexOf('"', 2);
-  const fromB = b.indexOf('"', 2);
-  return a.length - fromA === b.length - fromB && a.slice(fromA) === b.slice(fromB);
 }

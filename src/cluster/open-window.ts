@@ -22,6 +22,8 @@ export interface WindowOptions<T extends Item> {
   fieldSelector?: string;
   /** What to keep of an object; undefined = nothing, as if it were not there. A fresh value at each call. */
   project(object: KubeObject): T | undefined;
+  /** Fields of an item that are no metadata: what most changes change. */
+  payloadFields?: readonly string[];
   clock: Clock;
   random: () => number;
   log: Log;
@@ -67,7 +69,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
       options.name ?? `${connection.name} ${ref.resource}${namespace === undefined ? '' : ` in ${namespace}`}`;
     this.#log = options.log.child({ window: this.#name });
     this.#metrics = windowMetrics(options.metrics, { cluster: connection.name, resource: ref.resource });
-    this.#cache = new Cache((object) => options.project(object));
+    this.#cache = new Cache((object) => options.project(object), options.payloadFields);
     this.#isWatched = selectedBy(options);
     this.#reflector = new Reflector({
       connection,
@@ -114,6 +116,10 @@ class ReflectedWindow<T extends Item> implements Window<T> {
 
   markOf(key: Key): string | undefined {
     return this.#cache.markOf(key);
+  }
+
+  metadataOf(key: Key): string | undefined {
+    return this.#cache.metadataOf(key);
   }
 
   has(key: Key): boolean {

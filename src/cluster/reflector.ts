@@ -5,11 +5,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Key, KubeObject } from '../object/object.ts';
-import { type Cache, type Gathering, keyOfObject, sameContent } from './cache.ts';
+import { type Cache, type Gathering, keyOfObject } from './cache.ts';
 import type { Connection } from './connection.ts';
 import { excerpt } from './errors.ts';
 import { listPages, objectProblem } from './list-pages.ts';
 import type { WindowMetrics } from './metrics.ts';
+import { isSameContent } from './packed-item.ts';
 import {
   afterList,
   afterWatch,
@@ -231,7 +232,7 @@ export class Reflector<T extends Item> {
     for (const key of cache.keys()) {
       const known = before.get(key);
       const now = cache.packed(key);
-      if (now !== undefined && (known === undefined || !sameContent(known, now)))
+      if (now !== undefined && (known === undefined || !isSameContent(known, now)))
         sink.changed({ key, kind: 'set', origin: 'list' });
       if (!(await inSlices())) return;
     }

@@ -53,6 +53,8 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   /** Value of the object-kind annotation, as vCluster spells it. */
   readonly kindAnnotation: string;
   readonly resource: ResourceRef;
+  /** Fields of an item that payloadOf() and translate() read; the others are metadata. */
+  readonly payloadFields: readonly string[];
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;

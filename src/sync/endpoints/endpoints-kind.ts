@@ -26,6 +26,7 @@ export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   kind: 'Endpoints',
   kindAnnotation: '/v1, Kind=Endpoints',
   resource: endpointsResource,
+  payloadFields: ['subsets'],
   projectVirtual: projectVirtualEndpoints,
   projectHost: projectHostEndpoints,
   judge(key, { virtual, service, isPlaced }) {
