@@ -68,6 +68,7 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
     const { facts, step } = await think(key, pass.memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
+    if (step.isLast && leavesMetadata(request)) hands.world.noteSettledMetadata(facts, rules);
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts };
     const answer = await sendFor(key, request, hands);
@@ -86,7 +87,7 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
 async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: Facts; step: Step }> {
   const { world, patching } = hands;
   const { translation } = world.rules;
-  const seen = world.look(key, hands.circumstances(key));
+  const seen = world.look(key, hands.circumstances(key), { mayLeaveMetadata: memory.agreed === undefined });
   const patched = patching === undefined ? seen : patching.forward(seen);
   const facts = patched instanceof Promise ? await patched : patched;
   const step = decide(facts, memory, translation);
@@ -95,6 +96,12 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
   if (!isBack || patching === undefined) return { facts, step };
   const reversed = await patching.back(facts, request.back);
   return { facts: reversed, step: decide(reversed, memory, translation) };
+}
+
+function leavesMetadata(request: Request): boolean {
+  if (request.side !== 'host' || request.verb !== 'patch') return false;
+  const { labels, annotations, ownerReferences } = request.mergePatch.metadata;
+  return labels === undefined && annotations === undefined && ownerReferences === undefined;
 }
 
 async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer> {
@@ -155,10 +162,18 @@ function hostAsAsked(
 ): HostItem | undefined {
   if (!isHostWrite(request)) return undefined;
   if (hands.world.rules !== rules || hands.hasNews(facts.key)) return undefined;
-  const host = facts.place && hands.world.hostOf(facts.place);
-  if (host?.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;
+  if (facts.place === undefined) return undefined;
+  const host = hands.world.hostOf(facts.place);
+  if (host === undefined || host.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;
   const asked = request.verb === 'create' ? request.object : request.mergePatch;
-  return host && isAsAsked(host, asked, { facts, translation: rules.translation }) ? host : undefined;
+  const { windows } = hands.world;
+  const isSame = facts.metadata?.host === windows.host.metadataOf(keyOf(facts.place.namespace, facts.place.name));
+  const isGood = isAsAsked(host, asked, {
+    facts,
+    translation: rules.translation,
+    isMetadataSame: isSame && leavesMetadata(request),
+  });
+  return isGood ? host : undefined;
 }
 
 function remember(memory: Memory, request: Request, answer: Answer): Memory {

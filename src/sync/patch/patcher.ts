@@ -18,7 +18,7 @@ import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
-import type { CompiledPatch, PatchSet } from './patch-set.ts';
+import { type CompiledPatch, isOfPayload, type PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { matchesIn, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
@@ -43,6 +43,9 @@ export class Patcher {
   /** Patches that change something forward, by the call of the sandbox that they share. */
   readonly #runs: readonly (readonly CompiledPatch[])[];
   readonly #shortWay: ShortWay | undefined;
+  /** The same two for the payload alone. */
+  readonly #payloadRuns: readonly (readonly CompiledPatch[])[];
+  readonly #payloadShortWay: ShortWay | undefined;
   readonly #seesHost: boolean;
   readonly #seesVirtual: boolean;
   readonly #mayOwnAnyKey: boolean;
@@ -53,19 +56,24 @@ export class Patcher {
     this.digest = options.digest ?? options.set.digest;
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
+    const ofPayload = going.filter(isOfPayload);
     this.#runs = runsOf(going, options);
+    this.#payloadRuns = runsOf(ofPayload, options);
     this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
     this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
     // Whoever watches wants to see each place.
     const { evaluator, counts, trace, isOneByOne } = options;
     const shortcuts = trace === undefined && !isOneByOne ? evaluator.shortcuts : undefined;
-    this.#shortWay = shortWayOf(going, { shortcuts, counts, seenOf: (input) => this.#seenOf(input) });
+    const ways = { shortcuts, counts, seenOf: (input: ForwardInput) => this.#seenOf(input) };
+    this.#shortWay = shortWayOf(going, ways);
+    this.#payloadShortWay = shortWayOf(ofPayload, ways);
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    const parts = this.#shortWay?.(input);
+    const shortWay = input.isMetadataSettled ? this.#payloadShortWay : this.#shortWay;
+    const parts = shortWay?.(input);
     if (parts === undefined) return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
     return { kind: 'patched', draft: this.#draftOf(input, parts, undefined), references: [], lapse: undefined };
   }
@@ -92,12 +100,13 @@ export class Patcher {
   }
 
   #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
-    const { draft, virtual, host, translation, isTrial = false } = input;
+    const { draft, virtual, host, translation, isMetadataSettled, isTrial = false } = input;
     const pass: Pass = {
       draft,
       virtual,
       host,
       translation,
+      isMetadataSettled,
       isTrial,
       view: viewOf(draft, draft.payload),
       dirty: { labels: false, annotations: false, payload: false },
@@ -114,8 +123,9 @@ export class Patcher {
   }
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    for (let at = from; at < this.#runs.length; at++) {
-      const run = this.#runs[at] as readonly CompiledPatch[];
+    const runs = pass.isMetadataSettled ? this.#payloadRuns : this.#runs;
+    for (let at = from; at < runs.length; at++) {
+      const run = runs[at] as readonly CompiledPatch[];
       // Shown to an expression as a whole, wrong metadata would come back as something else.
       const misread = run.some(isOfWholeObject) ? this.#read(pass) : undefined;
       if (misread?.kind === 'wrong') return this.#afterWrong(misread, pass);

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../src/object/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/placement.ts';
 import { settle } from '../../virtual-clock.ts';
 import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit } from '../paper-sync.ts';
+import { edit, endpoints } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
 
@@ -43,6 +43,24 @@ function change(
 }
 
 describe('content that is exported', () => {
+  it('stays while only the addresses of what refers to it change', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    for (const last of [2, 3, 4]) {
+      await change(world.virtual, 'endpoints', world.virtual.get('endpoints', 'default', 'web'), (draft) => {
+        draft['subsets'] = endpoints('web', `10.0.0.${last}`)['subsets'];
+      });
+      await world.clock.advance(120_000);
+      await world.quiet();
+    }
+    expect(world.said('k')).toBe(nameOf('db'));
+    expect(world.exported('db')).toMatchObject({ data: { value: 'djE=' } });
+    await world.change(() => world.virtual.put('secrets', secret('db', 'djI=')));
+    expect(world.exported('db')).toMatchObject({ data: { value: 'djI=' } });
+  });
+
   it('goes to the host under the generated name, with our marks and without the annotations of the tenant', async () => {
     const metadata = {
       labels: { app: 'x', 'hostward.dev/importable': 'true', 'vcluster.loft.sh/other': 'y' },
