@@ -68,7 +68,6 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
     const { facts, step } = await think(key, pass.memory, hands);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
-    if (step.isLast && leavesMetadata(request)) hands.world.noteSettledMetadata(facts, rules);
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts };
     const answer = await sendFor(key, request, hands);
@@ -77,7 +76,10 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
     const host =
       step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
     if (request.verb !== 'get') hands.written(facts, request, { answer, isAsAsked: host !== undefined });
-    if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
+    if (host !== undefined) {
+      hands.world.noteSettledMetadata(facts, rules);
+      return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
+    }
   }
   const facts = hands.world.look(key, hands.circumstances(key));
   return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };

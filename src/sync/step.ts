@@ -33,7 +33,8 @@ export interface PatchFailure {
 /** As windows tell them. */
 export interface MetadataTexts {
   virtual: string;
-  host: string;
+  /** Undefined where there is no host copy. */
+  host: string | undefined;
 }
 
 export interface Facts {
@@ -66,7 +67,7 @@ export interface Facts {
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
-  /** Of both sides as they were looked at, to tell whether they have changed since; undefined when one side is missing. */
+  /** Of both sides as they were looked at, to tell whether they have changed since; undefined without a virtual object. */
   metadata?: MetadataTexts | undefined;
   /** They are as they were when a plan last found nothing to do for them: only the payload is left to be looked at. */
   isMetadataSettled?: boolean;

@@ -115,11 +115,13 @@ export class World {
     return place && this.#winnerAt(place, this.hostOf(place));
   }
 
-  /** A plan under these rules had nothing to do for the metadata; nor will the next one while they are the same. */
-  noteSettledMetadata({ key, metadata, patchLapse }: Facts, rules: Rules): void {
-    if (metadata === undefined || rules !== this.#rules || rules.patcher?.set.isMetadataApart === false) return;
+  /** The host holds what a plan under these rules asked for: the next one has nothing to do for metadata that are the same. */
+  noteSettledMetadata({ key, place, metadata, patchLapse }: Facts, rules: Rules): void {
+    if (rules !== this.#rules || rules.patcher?.set.isMetadataApart === false) return;
+    const host = place && this.windows.host.metadataOf(keyOf(place.namespace, place.name));
+    if (host === undefined || metadata === undefined) return;
     // What failed may come to something the next time, and if not is to be told again.
-    if (patchLapse === undefined) this.#settledMetadata.set(key, metadata);
+    if (patchLapse === undefined) this.#settledMetadata.set(key, { virtual: metadata.virtual, host });
   }
 
   /** A host object came, changed or went; returns the keys that must look at it. */
@@ -204,8 +206,8 @@ export class World {
 
   #metadataOf(key: Key, place: Place): MetadataTexts | undefined {
     const virtual = this.windows.virtual.metadataOf(key);
-    const host = virtual && this.windows.host.metadataOf(keyOf(place.namespace, place.name));
-    return virtual && host ? { virtual, host } : undefined;
+    if (virtual === undefined) return undefined;
+    return { virtual, host: this.windows.host.metadataOf(keyOf(place.namespace, place.name)) };
   }
 
   /** What follows from the virtual object alone; a look after an edit on the host, or by a rival, is one at the same. */

@@ -48,7 +48,7 @@ type Act =
   | { do: 'text'; side: Side; map: 'labels' | 'annotations'; key: string; value: string | null }
   | { do: 'damage'; key: string }
   | { do: 'disown' }
-  | { do: 'loseCopy' | 'recreate' | 'newOwner' | 'reload' | 'restart' | 'relist' | 'audit' };
+  | { do: 'loseCopy' | 'recreate' | 'newOwner' | 'reload' | 'repatch' | 'restart' | 'relist' | 'audit' };
 
 const side = fc.constantFrom<Side>('virtual', 'host');
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -81,11 +81,14 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       do: fc.constantFrom(
-        ...(['disown', 'loseCopy', 'recreate', 'newOwner', 'reload', 'restart', 'relist', 'audit'] as const),
+        ...(['disown', 'loseCopy', 'recreate', 'newOwner', 'reload', 'repatch', 'restart', 'relist', 'audit'] as const),
       ),
     }),
   },
 );
+
+/** Whatever is not settled shows in the next write. */
+const lastly: readonly Act[] = [6, 7].map((last) => ({ do: 'address', side: 'virtual', last }));
 
 /** Two worlds to which the same happens; the second never remembers. */
 class Twins {
@@ -145,6 +148,11 @@ class Twins {
     const tenants = world.virtual.get('endpoints', 'default', 'web');
     switch (one.do) {
       case 'restart':
+        await world.restart();
+        this.#watch(world);
+        break;
+      case 'repatch':
+        world.options = { ...world.options, patches: (world.options.patches ?? []).slice(1) };
         await world.restart();
         this.#watch(world);
         break;
@@ -385,7 +393,7 @@ describe('settled metadata', () => {
           const twins = new Twins(patches);
           try {
             await twins.run();
-            for (const one of acts) await twins.play(one);
+            for (const one of [...acts, ...lastly]) await twins.play(one);
           } finally {
             await twins.stop();
           }
