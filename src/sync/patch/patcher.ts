@@ -1,8 +1,7 @@
 // Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
-import { useOf } from '../../expression/context-use.ts';
-import type { EvaluationRequest, GroupResult, ValueGroup } from '../../expression/evaluator.ts';
+import type { GroupResult, ValueGroup } from '../../expression/evaluator.ts';
 import type { Matches } from '../../expression/path.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import { emptyMap } from '../../object/json.ts';
@@ -11,6 +10,7 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
+import { type Course, courseOf } from './course.ts';
 import { culpritOf, type PatchWrite } from './culprit.ts';
 import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
@@ -21,11 +21,10 @@ import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import { type CompiledPatch, isOfPayload, type PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
-import { matchesIn, runsOf, traceFailure, traceResults, withPlaces } from './runs.ts';
-import { type ShortWay, shortWayOf } from './short-way.ts';
+import { matchesIn, traceFailure, traceResults, withPlaces } from './runs.ts';
 import { textsNow, translate } from './translate.ts';
 import { problemOfKeyCount, problemOfResult, type ResultProblem } from './validate-result.ts';
-import { hostObjectOf, type ReadBack, readView, viewOf, virtualObjectOf } from './view.ts';
+import { type ReadBack, readView, viewOf } from './view.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
@@ -40,14 +39,10 @@ export class Patcher {
   /** Of all that results hang on beside the objects. */
   readonly digest: string;
   readonly #options: PatcherOptions;
-  /** Patches that change something forward, by the call of the sandbox that they share. */
-  readonly #runs: readonly (readonly CompiledPatch[])[];
-  readonly #shortWay: ShortWay | undefined;
-  /** The same two for the payload alone. */
-  readonly #payloadRuns: readonly (readonly CompiledPatch[])[];
-  readonly #payloadShortWay: ShortWay | undefined;
-  readonly #seesHost: boolean;
-  readonly #seesVirtual: boolean;
+  /** Of all patches that change something forward. */
+  readonly #whole: Course;
+  /** Of those that can change the payload alone. */
+  readonly #payload: Course;
   readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
@@ -56,37 +51,20 @@ export class Patcher {
     this.digest = options.digest ?? options.set.digest;
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
-    const ofPayload = going.filter(isOfPayload);
-    this.#runs = runsOf(going, options);
-    this.#payloadRuns = runsOf(ofPayload, options);
-    this.#seesHost = patches.some((patch) => sees(patch, 'hostObject'));
-    this.#seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
+    this.#whole = courseOf(going, options);
+    this.#payload = courseOf(going.filter(isOfPayload), options);
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
-    // Whoever watches wants to see each place.
-    const { evaluator, counts, trace, isOneByOne } = options;
-    const shortcuts = trace === undefined && !isOneByOne ? evaluator.shortcuts : undefined;
-    const ways = { shortcuts, counts, seenOf: (input: ForwardInput) => this.#seenOf(input) };
-    this.#shortWay = shortWayOf(going, ways);
-    this.#payloadShortWay = shortWayOf(ofPayload, ways);
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    const shortWay = input.isMetadataSettled ? this.#payloadShortWay : this.#shortWay;
-    const parts = shortWay?.(input);
+    const parts = this.#courseFor(input).shortWay?.(input);
     if (parts === undefined) return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
     return { kind: 'patched', draft: this.#draftOf(input, parts, undefined), references: [], lapse: undefined };
   }
 
-  #seenOf({
-    host,
-    virtual,
-    translation: { kind },
-  }: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject'> {
-    return {
-      hostObject: this.#seesHost ? hostObjectOf(host, kind) : null,
-      virtualObject: this.#seesVirtual ? virtualObjectOf(virtual, kind) : null,
-    };
+  #courseFor({ isMetadataSettled }: Pick<ForwardInput, 'isMetadataSettled'>): Course {
+    return isMetadataSettled ? this.#payload : this.#whole;
   }
 
   /** In a loop: each try that is given up is let go before the next one. */
@@ -123,7 +101,7 @@ export class Patcher {
   }
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    const runs = pass.isMetadataSettled ? this.#payloadRuns : this.#runs;
+    const { runs } = this.#courseFor(pass);
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
       // Shown to an expression as a whole, wrong metadata would come back as something else.
@@ -188,7 +166,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      ...this.#seenOf(pass),
+      ...this.#courseFor(pass).seenOf(pass),
       groups: asked,
     });
     return Array.isArray(answer)
@@ -274,12 +252,14 @@ export class Patcher {
 
   /** The two functions live as long as a write takes: what they do not need must not live with them. */
   #draftOf(
-    { draft, translation, host }: ForwardInput,
+    { draft, translation, host, isMetadataSettled }: ForwardInput,
     { labels, annotations, payload: made }: Pick<Draft, Part>,
     wholeOwners: Pass['wholeOwners'],
   ): Draft {
     const { set } = this;
     const payload = made === draft.payload ? made : translation.kind.asStored(made);
+    // Nobody asks about labels and annotations.
+    if (isMetadataSettled) return { ...draft, payload };
     const result = { labels, annotations, payload };
     const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
       set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
@@ -330,10 +310,6 @@ const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
 
 function isOfWholeObject({ path }: CompiledPatch): boolean {
   return path.segments.length === 0;
-}
-
-function sees({ forward }: CompiledPatch, object: 'hostObject' | 'virtualObject'): boolean {
-  return forward !== undefined && useOf(forward.context, object) !== undefined;
 }
 
 /** Again: a patch made no valid object, and its policy lets the others go on without it. */
