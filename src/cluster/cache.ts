@@ -61,7 +61,7 @@ export class Cache<T extends Item> {
     if (packed === undefined) return undefined;
     const fresh = this.#fresh.get(key) ?? this.#lessFresh.get(key);
     if (fresh !== undefined && fresh.packed === packed) return fresh.item;
-    return this.#keepFresh(key, packed, unpackItem<T>(packed));
+    return this.#keepFresh(key, packed, unpackItem<T>(key, packed));
   }
 
   markOf(key: Key): string | undefined {

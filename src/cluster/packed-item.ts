@@ -1,9 +1,11 @@
 // An item as two texts, because ten thousand parsed objects cost three times the memory of their texts: its metadata, which
-// seldom change and are then kept as they are, and its version with its payload. Pure.
+// seldom change and are then kept as they are, and its version with its payload. Its key, under which it is kept, is in
+// neither. Pure.
+import { type Key, splitKey } from '../object/object.ts';
 import type { Item } from './window.ts';
 
 export interface PackedItem {
-  /** `["<mark>",{…}]`: all of the item but its version and its payload. */
+  /** `["<mark>",{…}]`: all of the item but its key, its version and its payload. */
   metadata: string;
   /** `["<resource version>",{…}]`. */
   payload: string;
@@ -14,11 +16,13 @@ export type PayloadFields = readonly string[];
 
 /** `known`: as the item was before; what is still the same of it is shared. */
 export function packItem(item: Item, fields: PayloadFields, known: PackedItem | undefined): PackedItem {
-  const { resourceVersion, mark } = item;
+  const { namespace, name, resourceVersion, mark } = item;
   const parts = item as unknown as Record<string, unknown>;
   const payload: Record<string, unknown> = {};
   // Not deleted: that would make a slow object of it.
-  item.resourceVersion = '';
+  parts['namespace'] = undefined;
+  parts['name'] = undefined;
+  parts['resourceVersion'] = undefined;
   if (mark !== undefined) item.mark = undefined;
   for (const field of fields) {
     if (parts[field] === undefined) continue;
@@ -26,6 +30,8 @@ export function packItem(item: Item, fields: PayloadFields, known: PackedItem | 
     parts[field] = undefined;
   }
   const text = JSON.stringify([mark ?? '', item]);
+  item.namespace = namespace;
+  item.name = name;
   item.resourceVersion = resourceVersion;
   if (mark !== undefined) item.mark = mark;
   for (const field in payload) parts[field] = payload[field];
@@ -35,10 +41,13 @@ export function packItem(item: Item, fields: PayloadFields, known: PackedItem | 
   };
 }
 
-export function unpackItem<T extends Item>(packed: PackedItem): T {
+export function unpackItem<T extends Item>(key: Key, packed: PackedItem): T {
   const [mark, item] = JSON.parse(packed.metadata) as [string, T];
   const [resourceVersion, payload] = JSON.parse(packed.payload) as [string, Partial<T>];
+  const { namespace, name } = splitKey(key);
   Object.assign(item, payload);
+  item.namespace = namespace;
+  item.name = name;
   item.resourceVersion = resourceVersion;
   if (mark !== '') item.mark = mark;
   return item;

@@ -40,7 +40,7 @@ export interface Window<T extends Item> {
   /** The mark of an item, '' for none; undefined when there is no such item. Cheaper than the item by far. */
   markOf(key: Key): string | undefined;
   /**
-   * All of an item but its version and its payload, as one text: while it is the same, nothing else has changed. Undefined when
+   * All of an item but its key, its version and its payload, as one text: while it is the same, nothing else has changed. Undefined when
    * there is no such item. Compared, never read.
    */
   metadataOf(key: Key): string | undefined;
