@@ -74,7 +74,7 @@ export class World {
   setRules(rules: Rules): void {
     this.#rules = rules;
     this.#isRefused.clear();
-    this.#settledMetadata.clear();
+    this.unsettleMetadata();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
   }
 
@@ -122,6 +122,11 @@ export class World {
     if (host === undefined || metadata === undefined) return;
     // What failed may come to something the next time, and if not is to be told again.
     if (patchLapse === undefined) this.#settledMetadata.set(key, { virtual: metadata.virtual, host });
+  }
+
+  /** Whatever is looked at next is looked at in whole. */
+  unsettleMetadata(): void {
+    this.#settledMetadata.clear();
   }
 
   /** A host object came, changed or went; returns the keys that must look at it. */

@@ -257,6 +257,9 @@ describe('a pass over metadata that are settled', () => {
       expect(ipOf(world.copy('web'))).toBe(`10.9.0.${last}`);
     }
     expect([valuesOf(0), valuesOf(1)]).toEqual([5, before]);
+    // As when this process becomes the leader.
+    await world.change(() => world.sync.enqueueAll());
+    expect([valuesOf(0), valuesOf(1)]).toEqual([6, (before ?? 0) + 1]);
     await world.change(() => {
       edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (draft) => {
         draft.metadata.labels = { one: 'b' };
