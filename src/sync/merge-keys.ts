@@ -158,7 +158,11 @@ interface KeyValues {
 }
 
 /** The virtual side gave the first value; from then on it follows the host's. */
-function judgeHostsKey(key: string, { virtualValue, hostValue }: KeyValues, input: KeyMergeInput): KeyVerdict {
+function judgeHostsKey(
+  key: string,
+  { virtualValue, desiredValue, hostValue }: KeyValues,
+  input: KeyMergeInput,
+): KeyVerdict {
   const entry = input.base?.get(key);
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
@@ -166,7 +170,8 @@ function judgeHostsKey(key: string, { virtualValue, hostValue }: KeyValues, inpu
   if (hostValue !== undefined) return mayGoBack && (isHostChanged || isVirtualChanged) ? 'toVirtual' : 'same';
   if (virtualValue === undefined) return 'same';
   const isRemovedOnHost = (entry?.host ?? '') !== '' && !isVirtualChanged;
-  return isRemovedOnHost && mayGoBack ? 'toVirtual' : 'toHost';
+  if (isRemovedOnHost && mayGoBack) return 'toVirtual';
+  return desiredValue === undefined ? 'same' : 'toHost';
 }
 
 function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerdict {

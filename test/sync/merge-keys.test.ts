@@ -383,3 +383,13 @@ describe('patternMatcher()', () => {
     expect(patternMatcher([pattern])(key)).toBe(wanted);
   });
 });
+
+describe('a key that the host owns', () => {
+  it('is not written where the host lacks it and the patches want it to', () => {
+    const tenants = { two: 'b' };
+    const agreed = { virtual: tenants, host: {} };
+    const extra = { desired: new Map<string, string>(), ownerOf: () => 'host' as const };
+    expect(merge(tenants, {}, agreed, extra).host.size).toBe(0);
+    expect(merge(tenants, {}, agreed, { ...extra, desired: translate(tenants) }).host).toEqual(new Map([['two', 'b']]));
+  });
+});
