@@ -119,6 +119,7 @@ export function createHands(options: HandsOptions): Hands {
     looking: options.looking,
     hasNews: options.hasNews,
     underWay: new Set(),
+    wake: options.enqueue,
     agreements: new Map(),
     circumstances: (key) => ({
       isDeleteWithheld: options.guard.isWithheld(key),

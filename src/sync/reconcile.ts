@@ -44,6 +44,8 @@ export interface Hands {
   hasNews(key: Key): boolean;
   /** Keys whose host copy is being written: the answer says more about it than any news of it that comes before. */
   readonly underWay: Set<Key>;
+  /** Has another key looked at. */
+  wake(key: Key): void;
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
   mayWrite(facts: Facts, request: Request): Outcome | undefined;
   /** Told after every write that was answered. */
@@ -77,7 +79,7 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
       step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
     if (request.verb !== 'get') hands.written(facts, request, { answer, isAsAsked: host !== undefined });
     if (host !== undefined) {
-      hands.world.noteSettledMetadata(facts, rules);
+      if (leavesMetadata(request)) hands.world.noteSettledMetadata(facts, rules);
       return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
     }
   }
@@ -153,7 +155,10 @@ function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts
   // Gone as it was seen before it was asked for: another one may have come since.
   const looked = request.side === 'virtual' ? [facts.virtual] : [facts.host, ...facts.strays];
   const seen = looked.find((item) => item?.namespace === place.namespace && item.name === place.name);
-  if (seen !== undefined) window.forget(keyOf(place.namespace, place.name), seen.resourceVersion);
+  if (seen === undefined) return;
+  window.forget(keyOf(place.namespace, place.name), seen.resourceVersion);
+  // When the watch tells of it, it is no news any more.
+  if (request.side === 'virtual') for (const rival of hands.world.noteVirtual(facts.key)) hands.wake(rival);
 }
 
 /** The host copy after the last write of a pass, when it is what was asked for and nothing new has come in meanwhile. */

@@ -85,6 +85,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     looking: () => {},
     hasNews: () => false,
     underWay: new Set<Key>(),
+    wake: () => {},
     mayWrite: () => undefined,
     written: () => {},
   };

@@ -33,8 +33,7 @@ export interface PatchFailure {
 /** As windows tell them. */
 export interface MetadataTexts {
   virtual: string;
-  /** Undefined where there is no host copy. */
-  host: string | undefined;
+  host: string;
 }
 
 export interface Facts {
@@ -67,7 +66,7 @@ export interface Facts {
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
-  /** Of both sides as they were looked at, to tell whether they have changed since; undefined without a virtual object. */
+  /** Of both sides as they were looked at, to tell whether they have changed since; undefined where one side has no object. */
   metadata?: MetadataTexts | undefined;
   /** They are as they were when a plan last found nothing to do for them: only the payload is left to be looked at. */
   isMetadataSettled?: boolean;

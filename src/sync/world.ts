@@ -115,13 +115,13 @@ export class World {
     return place && this.#winnerAt(place, this.hostOf(place));
   }
 
-  /** The host holds what a plan under these rules asked for: the next one has nothing to do for metadata that are the same. */
-  noteSettledMetadata({ key, place, metadata, patchLapse }: Facts, rules: Rules): void {
+  /** A plan under these rules had nothing to do for the metadata; nor will the next one while they are the same. */
+  noteSettledMetadata({ key, metadata, patchLapse, reversed }: Facts, rules: Rules): void {
     if (rules !== this.#rules || rules.patcher?.set.isMetadataApart === false) return;
-    const host = place && this.windows.host.metadataOf(keyOf(place.namespace, place.name));
-    if (host === undefined || metadata === undefined) return;
-    // What failed may come to something the next time, and if not is to be told again.
-    if (patchLapse === undefined) this.#settledMetadata.set(key, { virtual: metadata.virtual, host });
+    // What failed may come to something the next time, and if not is to be told again. What was on its way back was held up by
+    // what reverse expressions see, which may be anything.
+    if (metadata === undefined || patchLapse !== undefined || reversed !== undefined) return;
+    this.#settledMetadata.set(key, metadata);
   }
 
   /** Whatever is looked at next is looked at in whole. */
@@ -186,6 +186,7 @@ export class World {
     const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
     const draft = wanted?.draft;
     const metadata = place && this.#metadataOf(key, place);
+    if (virtual === undefined) this.#settledMetadata.delete(key);
     const settled = mayLeaveMetadata ? this.#settledMetadata.get(key) : undefined;
     return {
       ...circumstances,
@@ -211,8 +212,8 @@ export class World {
 
   #metadataOf(key: Key, place: Place): MetadataTexts | undefined {
     const virtual = this.windows.virtual.metadataOf(key);
-    if (virtual === undefined) return undefined;
-    return { virtual, host: this.windows.host.metadataOf(keyOf(place.namespace, place.name)) };
+    const host = this.windows.host.metadataOf(keyOf(place.namespace, place.name));
+    return virtual === undefined || host === undefined ? undefined : { virtual, host };
   }
 
   /** What follows from the virtual object alone; a look after an edit on the host, or by a rival, is one at the same. */

@@ -122,6 +122,19 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
+  it('of the tenant, who takes the object away before an edit of the host reaches it, leaves no claim to its name', async () => {
+    const { world } = await begin();
+    world.windows.virtual.isHeld = true;
+    world.virtual.remove('endpoints', 'default', 'web');
+    await world.change(() => label(world, 'host', 'app', 'h1'));
+    world.windows.virtual.isHeld = false;
+    await world.change(() => world.windows.virtual.deliver());
+    expect(world.copy('web')).toBeUndefined();
+    const place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
+    expect(world.sync.world.claims.claimants(place)).toEqual([]);
+    await world.stop();
+  });
+
   it('that deletes the copy before our patch leads to a new copy, never to half of one', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));

@@ -141,9 +141,9 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
 }
 
 /** What a name stands for may change without either object, and what an expression sees of one with it. */
-function leavesMetadataApart({ forward, reference, parts, path }: CompiledPatch): boolean {
+function leavesMetadataApart({ forward, reference, parts }: CompiledPatch): boolean {
   if (isOfPayload({ parts })) return true;
-  if (reference !== undefined || path.segments.length < 2) return false;
+  if (reference !== undefined || parts.includes('payload')) return false;
   if (forward === undefined) return true;
   if (useOf(forward.context, 'hostObject') !== undefined) return false;
   const seen = useOf(forward.context, 'virtualObject');
