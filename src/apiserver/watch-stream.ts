@@ -2,7 +2,7 @@
 // events. Out: frames that are made once for all watchers of a form. A client that does not read is let go.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../clock.ts';
-import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../object/status.ts';
+import { tooLargeResourceVersion, tooOldResourceVersion } from '../object/status.ts';
 import type { StoreEvent, StoreWatch } from '../store/store.ts';
 import type { Call } from './kit.ts';
 import { collect } from './read-objects.ts';
@@ -20,8 +20,13 @@ export interface WatchSettings {
   maxWatchMs: number;
 }
 
-/** What may lie unsent for one client before it is let go: it will list again, and that is cheaper than this memory. */
+/** What may lie unsent for one client before it is let go: it will come back, and that is cheaper than this memory. */
 export const maxUnsentBytes = 4 * 1024 * 1024;
+
+/** Of a long batch, so much is handed to the socket before the client has to take some of it. */
+const aheadBytes = 1024 * 1024;
+/** A client that has not taken that within so long does not read. */
+const stalledMs = 30_000;
 
 export class WatchStream {
   #call: Call;
@@ -33,6 +38,8 @@ export class WatchStream {
   #watch: StoreWatch | undefined;
   #timers = new Set<Timer>();
   #lastRevision = 0;
+  /** Something that happened up to now has yet to be written: no bookmark may pass it by. */
+  #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
 
   constructor(call: Call, response: ServerResponse, settings: WatchSettings) {
@@ -119,36 +126,57 @@ export class WatchStream {
       this.#response.uncork();
       if (listed.more === undefined || this.#isOver()) break;
       afterKey = listed.more;
-      if (this.#response.writableNeedDrain) await drained(this.#response);
+      await this.#taken();
     }
     if (this.#query.sendInitialEvents === true && this.#query.bookmarks) {
       this.#send(this.#frames.bookmark(atRevision, true));
     }
   }
 
+  /** Ends when its client falls so far behind that the store gives it up: it may come back for what it has not seen. */
   async #follow(watch: StoreWatch): Promise<void> {
+    this.#isBehind = false;
     for await (const batch of watch.events()) {
+      this.#isBehind = true;
+      await this.#sendBatch(batch);
+      this.#isBehind = false;
       if (this.#isOver()) return;
-      this.#sendBatch(batch);
       if (this.#response.writableLength > maxUnsentBytes) {
-        this.#call.kit.log.info({ path: this.#call.target.path }, 'watch let go, its client does not read');
-        this.#response.destroy();
+        this.#letGo();
         return;
       }
     }
-    if (watch.ended === 'overflow' && !this.#isOver()) {
-      this.#send(this.#frames.error(expired('The watch fell behind the changes and has lost some: list again')));
-    }
   }
 
-  #sendBatch(batch: readonly StoreEvent[]): void {
+  /** What somebody who comes back has missed may be long: it goes out as fast as it is read, or nobody ever caught up. */
+  async #sendBatch(batch: readonly StoreEvent[]): Promise<void> {
     if (batch.length > 1) this.#response.cork();
     for (const event of batch) {
       if (event.revision <= this.#lastRevision) continue;
+      if (batch.length > 1 && this.#response.writableLength > aheadBytes) {
+        this.#response.uncork();
+        await this.#taken();
+        if (this.#isOver()) return;
+        this.#response.cork();
+      }
       this.#lastRevision = event.revision;
       this.#send(this.#frames.change(event));
     }
     if (batch.length > 1) this.#response.uncork();
+  }
+
+  async #taken(): Promise<void> {
+    if (!this.#response.writableNeedDrain) return;
+    const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
+    this.#timers.add(timer);
+    await drained(this.#response);
+    timer.cancel();
+    this.#timers.delete(timer);
+  }
+
+  #letGo(): void {
+    this.#call.kit.log.info({ path: this.#call.target.path }, 'watch let go, its client does not read');
+    this.#response.destroy();
   }
 
   #send(frame: Buffer | undefined): void {
@@ -170,8 +198,10 @@ export class WatchStream {
       // Whatever had happened by then lies in our backlog already and is written before this turn comes.
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#isOver()) return;
-      this.#lastRevision = Math.max(this.#lastRevision, revision);
-      this.#send(this.#frames.bookmark(this.#lastRevision, false));
+      if (!this.#isBehind) {
+        this.#lastRevision = Math.max(this.#lastRevision, revision);
+        this.#send(this.#frames.bookmark(this.#lastRevision, false));
+      }
       this.#scheduleBookmark(this.#settings.bookmarkIntervalMs);
     } catch (error) {
       this.#call.kit.log.error({ error: String(error) }, 'bookmark failed');

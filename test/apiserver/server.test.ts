@@ -290,6 +290,37 @@ describe('a watch', () => {
     expect(await lines.next()).toBeUndefined();
   });
 
+  it('tells a client that comes back all it has missed, however long that is, and no bookmark is ahead of it', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock });
+    const large = 'x'.repeat(1_000_000);
+    const names = Array.from({ length: 14 }, (_, index) => `w${index}`);
+    for (const name of names) await shop.call('POST', collection, widget(name, { spec: { size: large } }));
+    const lines = await watch(shop, 'resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=12');
+    await clock.advance(11_000);
+    let revision = 1;
+    while (revision < names.length) {
+      expect(await lines.next()).toMatchObject({
+        type: 'ADDED',
+        object: { metadata: { name: names[revision], resourceVersion: String(++revision) } },
+      });
+    }
+    await lines.cancel();
+  });
+
+  it('of a client that takes nothing of what it has missed is let go', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock });
+    const large = 'x'.repeat(1_000_000);
+    for (let count = 0; count < 14; count++)
+      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    const lines = await watch(shop, 'resourceVersion=1');
+    expect(shop.server.watchCount).toBe(1);
+    await clock.advance(31_000);
+    while (shop.server.watchCount > 0) await new Promise((resolve) => setImmediate(resolve));
+    await lines.cancel().catch(() => {});
+  });
+
   it('of a client that does not read is let go, and the others go on', async () => {
     const shop = await start();
     const reading = await watch(shop, 'resourceVersion=0');
