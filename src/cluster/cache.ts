@@ -16,8 +16,11 @@ import type { Item } from './window.ts';
 /** Own deletes that the watch has not confirmed; beyond this the oldest are forgotten, at worst a key flickers. */
 const tombstoneLimit = 10_000;
 
-/** Items kept beside their texts, up to twice as many: more than workers are busy with, few enough to cost nothing. */
-const freshLimit = 128;
+/**
+ * Items kept beside their texts, up to twice as many: enough for what is between a look and its answer. More of them cost more than
+ * they save, as every one survives several collections of the young generation: with 128 nearly half of the collector's time.
+ */
+const freshLimit = 16;
 
 interface Fresh<T> {
   packed: PackedItem;
