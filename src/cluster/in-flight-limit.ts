@@ -4,9 +4,12 @@
 export const initialInFlight = 8;
 /** Past this a real kube-apiserver on two cores gave no more writes a second, only slower ones. */
 export const maxInFlight = 32;
-/** Requests that may queue at the server: below the first the limit grows, above the second it shrinks. */
-const queueLow = 4;
-const queueHigh = 10;
+/**
+ * Requests that may queue, at the server or with us, which cannot be told apart: below the first the limit grows, above the second it
+ * shrinks. Where we are the slower side, answers that lie ready together are worked on together, and that is cheaper.
+ */
+const queueLow = 8;
+const queueHigh = 20;
 /** The fastest answer is believed a little less with each one, or one lucky answer would hold the limit down for ever. */
 const fastestGrowth = 1.0001;
 const smoothing = 0.1;
