@@ -57,23 +57,29 @@ class TextServer {
     this.connection = {
       name,
       server: 'https://127.0.0.1:1',
-      request: async (request) =>
-        toAnswer({ ...this.#answer(request), ...noise, method: request.method, what: request.path }),
+      request: async (request) => {
+        const { method, path, isKnown } = request;
+        return toAnswer({ ...this.#answer(request), ...noise, method, what: path, isKnown });
+      },
       stream: (request, sink) => this.#stream(request, sink),
       close: async () => {},
     };
   }
 
   put(resource: string, object: object): void {
-    const { metadata, ...rest } = object as KubeObject;
+    const { kind, apiVersion, metadata, ...rest } = object as KubeObject;
+    const { namespace, name, ...more } = metadata;
     const path = `${resource}/${metadata.namespace}/${metadata.name}`;
     const known = this.objects.get(path)?.metadata;
-    const kept = {
+    const first = {
+      name,
+      namespace,
       uid: known?.uid ?? uidOf(++this.#revision),
+      resourceVersion: String(++this.#revision),
       creationTimestamp: '2026-11-21T00:00:00Z',
-      managedFields,
     };
-    const stored = { ...rest, metadata: { ...metadata, ...kept, resourceVersion: String(++this.#revision) } };
+    // In the order of a server, which puts what is short first.
+    const stored = { kind, apiVersion, metadata: { ...first, ...more, ...first, managedFields }, ...rest };
     this.objects.set(path, stored);
     const line = Buffer.from(
       `${JSON.stringify({ type: known === undefined ? 'ADDED' : 'MODIFIED', object: stored })}\n`,
@@ -81,14 +87,14 @@ class TextServer {
     for (const watcher of this.#watchers) if (watcher.resource === resource) watcher.sink.data(line);
   }
 
-  #answer({ method, path, body }: Request): { status: number; body: string; bytes: number } {
+  #answer({ method, path, body }: Request): { status: number; body: Buffer } {
     const parts = (path.split('?', 1)[0] as string).split('/').slice(3);
     const [namespace = '', resource = '', name = ''] = parts[0] === 'namespaces' ? parts.slice(1) : ['', parts[0]];
     const text =
       method === 'GET'
         ? this.#list(`${resource}/${namespace === '' ? '' : `${namespace}/`}`)
         : this.#write({ namespace, resource, name }, JSON.parse(body ?? '{}'));
-    return { status: 200, body: text, bytes: text.length };
+    return { status: 200, body: Buffer.from(text) };
   }
 
   #list(prefix: string): string {

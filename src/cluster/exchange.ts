@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../clock.ts';
 import type { RequestHandle } from './connection.ts';
 
 export type Exchanged =
-  | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: string; bytes: number }
+  | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'error'; error: unknown }
   | { kind: 'tooLong' }
   | { kind: 'notPermitted' };
@@ -73,8 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       kind: 'response',
       status: this.#status,
       headers: this.#headers,
-      body: body.toString('utf8'),
-      bytes: this.#bytes,
+      body,
     });
   }
 

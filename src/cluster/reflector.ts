@@ -4,12 +4,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { Key, KubeObject } from '../object/object.ts';
+import { type Key, type KubeObject, keyOf } from '../object/object.ts';
 import { type Cache, type Gathering, keyOfObject } from './cache.ts';
 import type { Connection } from './connection.ts';
 import { excerpt } from './errors.ts';
 import { listPages, objectProblem } from './list-pages.ts';
 import type { WindowMetrics } from './metrics.ts';
+import { headOfEvent } from './object-head.ts';
 import { isSameContent } from './packed-item.ts';
 import {
   afterList,
@@ -271,12 +272,28 @@ export class Reflector<T extends Item> {
         wasOpened = true;
       },
       heard: () => this.#hear(),
+      skip: (line) => this.#isEcho(line),
       event: (event) => this.#apply(event),
       slice: () => metrics.size(cache.size),
     });
     const history = this.#history(startMs, wasOpened);
     if (wasOpened && history.watchedMs >= healthyMs) this.#failures.spoilt = 0;
     return afterWatch(end, history, random);
+  }
+
+  /** What an own write was answered comes again, and is known then: half of all events are such. */
+  #isEcho(line: Buffer): boolean {
+    const { cache, metrics } = this.#options;
+    if (compareVersions(this.#ownVersion, this.#streamVersion) <= 0) return false;
+    const event = headOfEvent(line);
+    if (event === undefined || event.head.kind !== this.#itemKind) return false;
+    const { namespace, name, resourceVersion } = event.head;
+    if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#streamVersion) <= 0) return false;
+    const known = cache.versionOf(keyOf(namespace, name));
+    if (known === undefined || compareVersions(resourceVersion, known) > 0) return false;
+    this.#streamVersion = resourceVersion;
+    metrics.event(event.type);
+    return true;
   }
 
   #apply(event: Extract<Decoded, { kind: 'event' }>): WatchEnd | undefined {

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
 import { excerpt } from './errors.ts';
+import { headOf, type IsKnown, type ObjectHead } from './object-head.ts';
 import { retryAfterSecondsMs } from './retry-after.ts';
 
 export interface HttpResponse {
@@ -12,8 +13,9 @@ export interface HttpResponse {
   server: string;
   location: string | undefined;
   retryAfterMs: number | undefined;
-  body: string;
-  bytes: number;
+  body: Buffer;
+  /** See Request. */
+  isKnown?: IsKnown | undefined;
 }
 
 interface StatusBody {
@@ -23,19 +25,29 @@ interface StatusBody {
 }
 
 export function toAnswer(response: HttpResponse): Answer {
-  const body = parse(response.body);
-  if (response.status >= 200 && response.status < 300) {
-    if (body === undefined) return failed(response, notKubernetes(response));
-    return { kind: 'ok', status: response.status, object: body, bytes: response.bytes };
+  const { status: code } = response;
+  const isOk = code >= 200 && code < 300;
+  const head = isOk && response.isKnown !== undefined ? headOf(response.body) : undefined;
+  if (head !== undefined && response.isKnown?.(head)) return known(response, head);
+  const text = response.body.toString('utf8');
+  const body = parse(text);
+  if (isOk) {
+    if (body === undefined) return failed(response, notKubernetes(response, text));
+    return { kind: 'ok', status: code, object: body, bytes: response.body.length };
   }
   if (response.status >= 300 && response.status < 400) return failed(response, redirected(response));
   const status: StatusBody = body?.kind === 'Status' ? (body as StatusBody) : {};
-  if (body?.kind !== 'Status' && !isPlainRefusal(response.status)) return failed(response, notKubernetes(response));
-  return refusal(response, status);
+  if (body?.kind !== 'Status' && !isPlainRefusal(response.status))
+    return failed(response, notKubernetes(response, text));
+  return refusal(response, status, text);
 }
 
-function refusal(response: HttpResponse, status: StatusBody): Answer {
-  const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? response.body)}`;
+function known({ status, body }: HttpResponse, { kind, ...metadata }: ObjectHead): Answer {
+  return { kind: 'ok', status, object: { kind, metadata }, bytes: body.length, isHead: true };
+}
+
+function refusal(response: HttpResponse, status: StatusBody, text: string): Answer {
+  const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? text)}`;
   const waitMs = response.retryAfterMs ?? retryAfterSecondsMs(status.details?.retryAfterSeconds);
   switch (response.status) {
     case 401:
@@ -85,8 +97,8 @@ function redirected(response: HttpResponse): string {
   return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got a redirect (${response.status}) to "${target}"`;
 }
 
-function notKubernetes(response: HttpResponse): string {
-  const start = excerpt(response.body, 60);
+function notKubernetes(response: HttpResponse, text: string): string {
+  const start = excerpt(text, 60);
   return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got status ${response.status} with a body of another make, beginning "${start}"`;
 }
 

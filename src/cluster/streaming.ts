@@ -8,7 +8,7 @@ export type Streamed =
   | { kind: 'ended' }
   | { kind: 'error'; error: unknown; wasOpen: boolean }
   | { kind: 'silent' }
-  | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: string; bytes: number }
+  | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'aborted' };
 
 /** A refusal is a Status of a few hundred bytes. */
@@ -101,8 +101,8 @@ export class Streaming implements Dispatcher.DispatchHandler {
   }
 
   #finishRefusal(): void {
-    const body = Buffer.concat(this.#refusal).toString('utf8');
-    this.#finish({ kind: 'response', status: this.#status, headers: this.#headers, body, bytes: this.#refusalBytes });
+    const body = Buffer.concat(this.#refusal);
+    this.#finish({ kind: 'response', status: this.#status, headers: this.#headers, body });
     if (this.#refusalBytes > refusalLimit) this.#controller?.abort(new Error('the refusal is too long'));
   }
 

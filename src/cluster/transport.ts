@@ -49,6 +49,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   return new Transport(options);
 }
 
+type Response = Extract<Exchanged, { kind: 'response' }>;
+
 interface Wires {
   access: Access;
   requests: Dispatcher;
@@ -238,7 +240,7 @@ class Transport implements Connection {
   #read(request: Request, result: Exchanged): Answer {
     switch (result.kind) {
       case 'response':
-        return this.#toAnswer(request.method, request.path, result);
+        return this.#toAnswer(request, result);
       case 'notPermitted':
         return { kind: 'notSent', reason: 'noLease' };
       case 'tooLong': {
@@ -262,7 +264,7 @@ class Transport implements Connection {
       case 'error':
         return { kind: 'broken', message: this.#unreached('GET', request.path, result.error).message };
       case 'response': {
-        const answer = this.#toAnswer('GET', request.path, result);
+        const answer = this.#toAnswer({ method: 'GET', path: request.path }, result);
         if (answer.kind !== 'ok' && answer.kind !== 'notSent') return { kind: 'answered', answer };
         return { kind: 'broken', message: `watching ${this.server}: wanted status 200, got ${result.status}` };
       }
@@ -271,19 +273,18 @@ class Transport implements Connection {
     }
   }
 
-  #toAnswer(method: Request['method'], path: string, response: Extract<Exchanged, { kind: 'response' }>): Answer {
-    const { headers } = response;
+  #toAnswer({ method, path, isKnown }: Request, { status, headers, body }: Response): Answer {
     if (headers['warning'] !== undefined) this.#warn(headers['warning']);
     const retryAfter = headers['retry-after'];
     return toAnswer({
-      status: response.status,
+      status,
       what: `${method} ${pathOnly(path)}`,
       method,
       server: this.server,
       location: headers.location,
       retryAfterMs: retryAfter === undefined ? undefined : retryAfterMs(retryAfter, this.#clock.wallTime()),
-      body: response.body,
-      bytes: response.bytes,
+      body,
+      isKnown,
     });
   }
 

@@ -24,6 +24,8 @@ export interface WatchSessionOptions {
   signal: AbortSignal;
   opened(): void;
   heard(): void;
+  /** Takes an event of which nothing but the beginning needs to be read. */
+  skip(line: Buffer): boolean;
   /** Applies one event; an end given back closes the watch. */
   event(event: Extract<Decoded, { kind: 'event' }>): WatchEnd | undefined;
   /** After each slice. */
@@ -117,6 +119,7 @@ class WatchSession {
   }
 
   #line(bytes: Buffer): void {
+    if (this.#options.skip(bytes)) return;
     const decoded = decodeEvent(bytes);
     switch (decoded.kind) {
       case 'blank':

@@ -97,8 +97,9 @@ export function createHands(options: HandsOptions): Hands {
   const learnOrder = (facts: Facts, answer: Answer): void => {
     if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
     const { kind } = world.rules.translation;
-    const stored = kind.payloadOf(kind.projectHost(answer.object));
-    hostRepacks = kind.isSameButForOrder(facts.draft.payload, stored);
+    const stored = world.hostOf(facts.draft.place);
+    if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
+    hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (hostRepacks) log.info({ room: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
   };
 

@@ -1,6 +1,8 @@
 // The conductor: looks, asks decide for the next step, sends it, and tells the windows what came of it, until the key is
 // settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
 import type { Answer } from '../cluster/answer.ts';
+import type { IsKnown } from '../cluster/object-head.ts';
+import type { Item, Window } from '../cluster/window.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { absorb } from './absorb.ts';
@@ -120,11 +122,16 @@ async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer
 function send(request: Request, hands: Hands): Promise<Answer> {
   const { resource } = hands.world.rules.translation.kind;
   const writer = request.side === 'host' ? hands.hostWriter : hands.virtualWriter;
+  const { host, virtual } = hands.world.windows;
+  const window: Window<Item> = request.side === 'host' ? host : virtual;
+  // The watch is often quicker than the answer.
+  const isKnown: IsKnown = ({ namespace, name, resourceVersion }) =>
+    window.get(keyOf(namespace, name))?.resourceVersion === resourceVersion;
   switch (request.verb) {
     case 'create':
-      return writer.create(resource, request.object);
+      return writer.create(resource, request.object, isKnown);
     case 'patch':
-      return writer.patch(resource, request.place, request.mergePatch);
+      return writer.patch(resource, request.place, request.mergePatch, isKnown);
     case 'remove':
       return writer.remove(resource, request.place, request.preconditions);
     case 'get':
@@ -150,7 +157,7 @@ function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts
     } else window.remember(answer.object);
     return;
   }
-  if (answer.kind === 'ok') window.remember(answer.object);
+  if (answer.kind === 'ok' && !answer.isHead) window.remember(answer.object);
   if (answer.kind !== 'notFound') return;
   // Gone as it was seen before it was asked for: another one may have come since.
   const looked = request.side === 'virtual' ? [facts.virtual] : [facts.host, ...facts.strays];

@@ -581,6 +581,46 @@ describe('own writes', () => {
     expect(changes).toEqual([{ key: 'default/b', kind: 'set', origin: 'watch' }]);
   });
 
+  const line = (rv: number, rest: string, head: { kind?: string; namespace?: string; type?: string } = {}): string => {
+    const { kind = 'Endpoints', namespace = 'default', type = 'MODIFIED' } = head;
+    const names = `"name":"a","namespace":"${namespace}","uid":"uid-1","resourceVersion":"${rv}"`;
+    server.rv = Math.max(server.rv, rv);
+    return `{"type":"${type}","object":{"kind":"${kind}","apiVersion":"v1","metadata":{${names}}${rest}\n`;
+  };
+  const lists = () => server.count('list');
+
+  test('are known when they come back: no more than the beginning of the event is read, and it is passed', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    // Not JSON: reading on would end the watch.
+    server.raw(line(1010, ',oh no'));
+    server.endWatches('end');
+    await passing(clock, () => server.watches.size === 1);
+    expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('1010');
+    expect(changes).toEqual([]);
+    expect(value('default/a')).toBe('mine');
+    expect(lists()).toBe(1);
+    const told = 'hostward_watch_events_total{cluster="virtual",resource="endpoints",type="MODIFIED"} 1';
+    expect(await metrics.metrics()).toContain(told);
+    await expectAlive(1);
+  });
+
+  const notEchoes: { name: string; rv?: number; head?: Parameters<typeof line>[2] }[] = [
+    { name: 'at a later version', rv: 1011 },
+    { name: 'of another kind', head: { kind: 'Pod' } },
+    { name: 'of another object', head: { namespace: 'other' } },
+    { name: 'that tells of its end', head: { type: 'DELETED' } },
+    { name: 'that the watch has passed', rv: 1002 },
+  ];
+  for (const { name, rv = 1010, head } of notEchoes) {
+    test(`are told from an event ${name}: it is read in whole, and what it may have hidden is found by a list`, async () => {
+      await synced();
+      window.remember(written(1010, { value: 'mine' }));
+      server.raw(line(rv, ',oh no', head));
+      await passing(clock, () => lists() > 1 && server.watches.size === 1);
+    });
+  }
+
   test('that somebody deleted before their answer came stay gone', async () => {
     await synced();
     const own = server.put('a', { value: 'mine' });

@@ -178,7 +178,10 @@ describe('an edit in between', () => {
 
 describe('an edit after our write and before its answer', () => {
   /** Runs `act` when the host has stored the next write and has not answered it yet. */
-  async function change(act: (world: PaperWorld) => void): Promise<PaperWorld> {
+  async function change(
+    act: (world: PaperWorld) => void,
+    write = (world: PaperWorld) => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }),
+  ): Promise<PaperWorld> {
     const world = new PaperWorld();
     putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
     const waiting: ((world: PaperWorld) => void)[] = [];
@@ -195,7 +198,7 @@ describe('an edit after our write and before its answer', () => {
     };
     await world.run({ hostWriter });
     waiting.push(act);
-    await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }));
+    await world.change(() => write(world));
     return world;
   }
 
@@ -212,6 +215,22 @@ describe('an edit after our write and before its answer', () => {
       }),
     );
     expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.stop();
+  });
+
+  it('that puts addresses in another order is not taken for the way of this host, and is put right', async () => {
+    const addresses = [{ ip: '10.0.0.2' }, { ip: '10.0.0.3' }];
+    const swapped = (at: PaperWorld): void =>
+      edit(at.host, at.copy('web'), (draft) => {
+        draft['subsets'] = [{ addresses: addresses.toReversed() }];
+      });
+    const world = await change(swapped, (at) => {
+      const virtual = at.virtual.get('endpoints', 'default', 'web');
+      edit(at.virtual, virtual, (draft) => {
+        draft['subsets'] = [{ addresses }];
+      });
+    });
+    expect(world.copy('web')?.['subsets']).toEqual([{ addresses }]);
     await world.stop();
   });
 

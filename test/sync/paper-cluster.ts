@@ -1,4 +1,5 @@
 import type { Answer } from '../../src/cluster/answer.ts';
+import type { IsKnown } from '../../src/cluster/object-head.ts';
 import { packItem } from '../../src/cluster/packed-item.ts';
 import type { Item, Window, WindowListener } from '../../src/cluster/window.ts';
 import type { ResourceRef, Writer } from '../../src/cluster/writer.ts';
@@ -56,7 +57,18 @@ export class PaperServer {
   }
 
   writer(): Writer {
-    const answer = (object: KubeObject): Answer => ({ kind: 'ok', status: 200, object: structuredClone(object) });
+    const answer = (object: KubeObject, isKnown?: IsKnown): Answer => {
+      const { kind = '', metadata } = object;
+      const { namespace = '', name = '', resourceVersion = '' } = metadata;
+      if (!isKnown?.({ kind, namespace, name, resourceVersion }))
+        return { kind: 'ok', status: 200, object: structuredClone(object) };
+      return {
+        kind: 'ok',
+        status: 200,
+        object: { kind, metadata: { namespace, name, resourceVersion } },
+        isHead: true,
+      };
+    };
     const find = (ref: ResourceRef, place: { namespace: string; name: string }): KubeObject | undefined =>
       this.get(ref.resource, place.namespace, place.name);
     const missing: Answer = { kind: 'notFound', message: 'not found' };
@@ -67,14 +79,14 @@ export class PaperServer {
         const object = find(ref, place);
         return object ? answer(object) : missing;
       },
-      create: async (ref, object) => {
+      create: async (ref, object, isKnown) => {
         this.writes.push(`create ${ref.resource} ${object.metadata.name}`);
         if (find(ref, { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' })) {
           return { kind: 'alreadyExists', message: 'already exists' };
         }
-        return answer(this.put(ref.resource, object));
+        return answer(this.put(ref.resource, object), isKnown);
       },
-      patch: async (ref, place, mergePatch) => {
+      patch: async (ref, place, mergePatch, isKnown) => {
         this.writes.push(`patch ${ref.resource} ${place.name}`);
         const before = find(ref, place);
         if (before === undefined) return missing;
@@ -85,8 +97,8 @@ export class PaperServer {
           return { kind: 'conflict', message: 'resourceVersion' };
         }
         const after = merge(before, mergePatch) as KubeObject;
-        if (JSON.stringify(after) === JSON.stringify(before)) return answer(before);
-        return answer(this.put(ref.resource, after));
+        if (JSON.stringify(after) === JSON.stringify(before)) return answer(before, isKnown);
+        return answer(this.put(ref.resource, after), isKnown);
       },
       remove: async (ref, place, preconditions) => {
         this.writes.push(`remove ${ref.resource} ${place.name}`);
@@ -114,10 +126,10 @@ export function recreateBeforeAnswers(
   const writer = server.writer();
   server.writer = () => ({
     ...writer,
-    patch: async (ref, place, mergePatch) => {
+    patch: async (ref, place, mergePatch, isKnown) => {
       const found = server.get(ref.resource, place.namespace, place.name);
       const back = found && comesBack(ref.resource, found);
-      if (back === undefined) return writer.patch(ref, place, mergePatch);
+      if (back === undefined) return writer.patch(ref, place, mergePatch, isKnown);
       server.remove(ref.resource, place.namespace, place.name);
       server.put(ref.resource, back);
       return { kind: 'notFound', message: 'not found' };
