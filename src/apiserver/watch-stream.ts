@@ -96,6 +96,10 @@ export class WatchStream {
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
     this.#response.end();
+    if (this.#response.writableFinished || this.#response.destroyed) return;
+    // The end stands behind what is unsent: who does not take it would hold all of it for ever.
+    const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
+    this.#response.once('close', () => timer.cancel());
   }
 
   #begin(headers: Record<string, string | string[]>): void {
@@ -122,7 +126,10 @@ export class WatchStream {
       const place = afterKey === undefined ? {} : { afterKey };
       const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...place });
       this.#response.cork();
-      for (const record of listed.records) this.#send(this.#frames.initial(record));
+      for (const record of listed.records) {
+        if (!(await this.#hasRoom())) return;
+        this.#send(this.#frames.initial(record));
+      }
       this.#response.uncork();
       if (listed.more === undefined || this.#isOver()) break;
       afterKey = listed.more;
@@ -153,16 +160,20 @@ export class WatchStream {
     if (batch.length > 1) this.#response.cork();
     for (const event of batch) {
       if (event.revision <= this.#lastRevision) continue;
-      if (batch.length > 1 && this.#response.writableLength > aheadBytes) {
-        this.#response.uncork();
-        await this.#taken();
-        if (this.#isOver()) return;
-        this.#response.cork();
-      }
+      if (batch.length > 1 && !(await this.#hasRoom())) return;
       this.#lastRevision = event.revision;
       this.#send(this.#frames.change(event));
     }
     if (batch.length > 1) this.#response.uncork();
+  }
+
+  /** Of a long row, more is handed on when the client has taken what was; false when it is gone. */
+  async #hasRoom(): Promise<boolean> {
+    if (this.#response.writableLength <= aheadBytes) return true;
+    this.#response.uncork();
+    await this.#taken();
+    this.#response.cork();
+    return !this.#isOver();
   }
 
   async #taken(): Promise<void> {

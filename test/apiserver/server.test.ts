@@ -321,6 +321,35 @@ describe('a watch', () => {
     await lines.cancel().catch(() => {});
   });
 
+  it('that is over is let go with what its client does not take', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock });
+    const large = 'x'.repeat(1_000_000);
+    for (let count = 0; count < 14; count++)
+      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    const lines = await watch(shop, 'resourceVersion=1&timeoutSeconds=5');
+    await clock.advance(6_000);
+    expect(shop.server.watchCount).toBe(1);
+    await clock.advance(31_000);
+    while (shop.server.watchCount > 0) await new Promise((resolve) => setImmediate(resolve));
+    await lines.cancel().catch(() => {});
+  });
+
+  it('tells the whole state to a client that takes its time', async () => {
+    const clock = new VirtualClock();
+    const shop = await start({ clock });
+    const large = 'x'.repeat(60_000);
+    const total = 510;
+    for (let count = 0; count < total; count++)
+      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    const lines = await watch(shop, 'resourceVersion=0');
+    for (let count = 0; count < total; count++) {
+      expect(await lines.next()).toMatchObject({ type: 'ADDED' });
+      await clock.advance(200);
+    }
+    await lines.cancel();
+  });
+
   it('of a client that does not read is let go, and the others go on', async () => {
     const shop = await start();
     const reading = await watch(shop, 'resourceVersion=0');
