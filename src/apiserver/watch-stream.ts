@@ -127,13 +127,12 @@ export class WatchStream {
       const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...place });
       this.#response.cork();
       for (const record of listed.records) {
-        if (!(await this.#hasRoom())) return;
+        if (this.#isAhead && !(await this.#taken())) return;
         this.#send(this.#frames.initial(record));
       }
       this.#response.uncork();
       if (listed.more === undefined || this.#isOver()) break;
       afterKey = listed.more;
-      await this.#taken();
     }
     if (this.#query.sendInitialEvents === true && this.#query.bookmarks) {
       this.#send(this.#frames.bookmark(atRevision, true));
@@ -160,29 +159,29 @@ export class WatchStream {
     if (batch.length > 1) this.#response.cork();
     for (const event of batch) {
       if (event.revision <= this.#lastRevision) continue;
-      if (batch.length > 1 && !(await this.#hasRoom())) return;
+      if (batch.length > 1 && this.#isAhead && !(await this.#taken())) return;
       this.#lastRevision = event.revision;
       this.#send(this.#frames.change(event));
     }
     if (batch.length > 1) this.#response.uncork();
   }
 
-  /** Of a long row, more is handed on when the client has taken what was; false when it is gone. */
-  async #hasRoom(): Promise<boolean> {
-    if (this.#response.writableLength <= aheadBytes) return true;
-    this.#response.uncork();
-    await this.#taken();
-    this.#response.cork();
-    return !this.#isOver();
+  get #isAhead(): boolean {
+    return this.#response.writableLength > aheadBytes;
   }
 
-  async #taken(): Promise<void> {
-    if (!this.#response.writableNeedDrain) return;
-    const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
-    this.#timers.add(timer);
-    await drained(this.#response);
-    timer.cancel();
-    this.#timers.delete(timer);
+  /** In the middle of a corked row: waits until the client has taken what was handed on. False when it is gone. */
+  async #taken(): Promise<boolean> {
+    this.#response.uncork();
+    if (this.#response.writableNeedDrain) {
+      const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
+      this.#timers.add(timer);
+      await drained(this.#response);
+      timer.cancel();
+      this.#timers.delete(timer);
+    }
+    this.#response.cork();
+    return !this.#isOver();
   }
 
   #letGo(): void {

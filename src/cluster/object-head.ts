@@ -1,7 +1,6 @@
 // Which object at which version a text is about, read from its first bytes alone: half of what an API server sends about own
 // writes is known by then, as an answer and an event say the same. Every server writes names before anything that may be long;
 // where one does not, nothing is told and the text is read in whole. Pure.
-import type { WatchEventType } from '../object/object.ts';
 
 export interface ObjectHead {
   kind: string;
@@ -27,9 +26,7 @@ export function headOf(bytes: Buffer): ObjectHead | undefined {
 }
 
 /** The same of a watch event that brings an object. */
-export function headOfEvent(
-  bytes: Buffer,
-): { type: WatchEventType & ('ADDED' | 'MODIFIED'); head: ObjectHead } | undefined {
+export function headOfEvent(bytes: Buffer): { type: 'ADDED' | 'MODIFIED'; head: ObjectHead } | undefined {
   const text = bytes.toString('latin1', 0, headBytes);
   eventOpening.lastIndex = 0;
   const type = eventOpening.exec(text)?.[1] as 'ADDED' | 'MODIFIED' | undefined;

@@ -243,6 +243,12 @@ describe('a watch', () => {
     const response = await fetch(`${shop.server.url}${collection}?watch=true&${query}`, { headers });
     return new Lines(response.body as ReadableStream<Uint8Array>);
   };
+  /** Makes so many objects of so many characters; gives their names. */
+  const fill = async (shop: Shop, count: number, size: number): Promise<string[]> => {
+    const names = Array.from({ length: count }, (_, index) => `w${index}`);
+    for (const name of names) await shop.call('POST', collection, widget(name, { spec: { size: 'x'.repeat(size) } }));
+    return names;
+  };
 
   it('ends cleanly when the server stops', async () => {
     const shop = await start();
@@ -293,9 +299,7 @@ describe('a watch', () => {
   it('tells a client that comes back all it has missed, however long that is, and no bookmark is ahead of it', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
-    const large = 'x'.repeat(1_000_000);
-    const names = Array.from({ length: 14 }, (_, index) => `w${index}`);
-    for (const name of names) await shop.call('POST', collection, widget(name, { spec: { size: large } }));
+    const names = await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=12');
     await clock.advance(11_000);
     let revision = 1;
@@ -311,9 +315,7 @@ describe('a watch', () => {
   it('of a client that takes nothing of what it has missed is let go', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
-    const large = 'x'.repeat(1_000_000);
-    for (let count = 0; count < 14; count++)
-      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1');
     expect(shop.server.watchCount).toBe(1);
     await clock.advance(31_000);
@@ -324,9 +326,7 @@ describe('a watch', () => {
   it('that is over is let go with what its client does not take', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
-    const large = 'x'.repeat(1_000_000);
-    for (let count = 0; count < 14; count++)
-      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1&timeoutSeconds=5');
     await clock.advance(6_000);
     expect(shop.server.watchCount).toBe(1);
@@ -338,10 +338,8 @@ describe('a watch', () => {
   it('tells the whole state to a client that takes its time', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
-    const large = 'x'.repeat(60_000);
     const total = 510;
-    for (let count = 0; count < total; count++)
-      await shop.call('POST', collection, widget(`w${count}`, { spec: { size: large } }));
+    await fill(shop, total, 60_000);
     const lines = await watch(shop, 'resourceVersion=0');
     for (let count = 0; count < total; count++) {
       expect(await lines.next()).toMatchObject({ type: 'ADDED' });
