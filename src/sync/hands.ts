@@ -164,9 +164,6 @@ export function createHands(options: HandsOptions): Hands {
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
       if (!isAsAsked && isHostWrite(request)) learnOrder(facts, answer);
-      // Our own delete is known before its event: whoever waits for the name may go on at once.
-      if (request.verb === 'remove')
-        for (const claimant of world.claims.claimants(request.place)) options.enqueue(claimant);
     },
   };
 }

@@ -10,6 +10,8 @@ import { isAsAsked } from './as-asked.ts';
 import type { Agreement } from './base.ts';
 import { decide } from './decide.ts';
 import { type HostItem, projectHostService } from './kind.ts';
+import { isSamePlace } from './ownership.ts';
+import type { Place } from './placement.ts';
 import {
   type BackValues,
   type Facts,
@@ -144,28 +146,42 @@ function send(request: Request, hands: Hands): Promise<Answer> {
   }
 }
 
-/** Own results are known at once: the next look must not see the world from before the write. */
+/**
+ * Own results are known at once: the next look must not see the world from before the write. When the watch tells of them,
+ * they are no news any more, so others whom they concern are woken here.
+ */
 function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts: Facts; hands: Hands }): void {
   if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
-  const window = request.side === 'host' ? hands.world.windows.host : hands.world.windows.virtual;
   const place = request.verb === 'create' ? facts.place : request.place;
   if (place === undefined) return;
-  if (request.verb === 'remove' && answer.kind === 'ok') {
-    // With finalizers the object is still there and carries its deletionTimestamp; a plain Status means it is gone.
-    if (answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined) {
-      window.forget(keyOf(place.namespace, place.name), request.preconditions.resourceVersion);
-    } else window.remember(answer.object);
+  const { world } = hands;
+  if (request.side === 'virtual') {
+    const wasThere = world.windows.virtual.has(facts.key);
+    tellWindow(world.windows.virtual, { request, answer, place, seen: facts.virtual });
+    if (world.windows.virtual.has(facts.key) === wasThere) return;
+    for (const rival of world.noteVirtual(facts.key)) hands.wake(rival);
     return;
   }
-  if (answer.kind === 'ok' && !answer.isHead) window.remember(answer.object);
-  if (answer.kind !== 'notFound') return;
-  // Gone as it was seen before it was asked for: another one may have come since.
-  const looked = request.side === 'virtual' ? [facts.virtual] : [facts.host, ...facts.strays];
-  const seen = looked.find((item) => item?.namespace === place.namespace && item.name === place.name);
-  if (seen === undefined) return;
-  window.forget(keyOf(place.namespace, place.name), seen.resourceVersion);
-  // When the watch tells of it, it is no news any more.
-  if (request.side === 'virtual') for (const rival of hands.world.noteVirtual(facts.key)) hands.wake(rival);
+  const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
+  tellWindow(world.windows.host, { request, answer, place, seen });
+  if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
+  for (const claimant of world.claims.claimants(place)) if (claimant !== facts.key) hands.wake(claimant);
+}
+
+function tellWindow(
+  window: Window<Item>,
+  { request, answer, place, seen }: { request: Request; answer: Answer; place: Place; seen: Item | undefined },
+): void {
+  const key = keyOf(place.namespace, place.name);
+  if (answer.kind === 'notFound') {
+    // Gone as it was seen before it was asked for: another one may have come since.
+    if (seen !== undefined) window.forget(key, seen.resourceVersion);
+  } else if (answer.kind === 'ok' && !answer.isHead) {
+    // With finalizers a deleted object is still there and carries its deletionTimestamp; a plain Status means it is gone.
+    const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
+    if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
+    else window.remember(answer.object);
+  }
 }
 
 /** The host copy after the last write of a pass, when it is what was asked for and nothing new has come in meanwhile. */

@@ -2,10 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { Writer } from '../../src/cluster/writer.ts';
+import type { KubeObject } from '../../src/object/object.ts';
 import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
 
-/** Runs what is next in `before`, once each, right before a write of the daemon to Endpoints. */
-function interrupted(writer: Writer, before: (() => void)[]): Writer {
+/** Runs what is next in `before`, once each, right before a write of the daemon to Endpoints; in `beforeRead`, before a read. */
+function interrupted(writer: Writer, before: (() => void)[], beforeRead: (() => void)[] = []): Writer {
   const first = <T>(resource: string, send: () => Promise<T>): Promise<T> => {
     if (resource === 'endpoints') before.shift()?.();
     return send();
@@ -15,18 +16,29 @@ function interrupted(writer: Writer, before: (() => void)[]): Writer {
     create: (ref, object) => first(ref.resource, () => writer.create(ref, object)),
     patch: (ref, place, body) => first(ref.resource, () => writer.patch(ref, place, body)),
     remove: (ref, place, conditions) => first(ref.resource, () => writer.remove(ref, place, conditions)),
+    get: (ref, place) => {
+      if (ref.resource === 'endpoints') beforeRead.shift()?.();
+      return writer.get(ref, place);
+    },
   };
 }
 
-async function begin(): Promise<{ world: PaperWorld; beforeHost: (() => void)[]; beforeVirtual: (() => void)[] }> {
+type Acts = (() => void)[];
+
+/** `beforeRead` is of the virtual side. */
+async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
   const world = new PaperWorld();
   putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
-  const [beforeHost, beforeVirtual]: (() => void)[][] = [[], []];
+  const acts: Record<'beforeHost' | 'beforeVirtual' | 'beforeRead', Acts> = {
+    beforeHost: [],
+    beforeVirtual: [],
+    beforeRead: [],
+  };
   await world.run({
-    hostWriter: interrupted(world.host.writer(), beforeHost as (() => void)[]),
-    virtualWriter: interrupted(world.virtual.writer(), beforeVirtual as (() => void)[]),
+    hostWriter: interrupted(world.host.writer(), acts.beforeHost),
+    virtualWriter: interrupted(world.virtual.writer(), acts.beforeVirtual, acts.beforeRead),
   });
-  return { world, beforeHost: beforeHost as (() => void)[], beforeVirtual: beforeVirtual as (() => void)[] };
+  return { world, ...acts };
 }
 
 const label = (world: PaperWorld, side: 'virtual' | 'host', key: string, value: string): void => {
@@ -133,6 +145,26 @@ describe('an edit in between', () => {
     const place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
     expect(world.sync.world.claims.claimants(place)).toEqual([]);
     await world.stop();
+  });
+
+  it('of the tenant, who makes the object anew before we read it, leaves the claim to its name', async () => {
+    const { world, beforeHost, beforeVirtual, beforeRead } = await begin();
+    const virtual = world.virtual.get('endpoints', 'default', 'web') as KubeObject;
+    beforeVirtual.push(() => {
+      world.windows.virtual.isHeld = true;
+      label(world, 'virtual', 'app', '1');
+    });
+    beforeRead.push(() => {
+      world.virtual.remove('endpoints', 'default', 'web');
+      world.windows.virtual.deliver();
+      const { name, namespace } = virtual.metadata;
+      world.virtual.put('endpoints', { ...virtual, metadata: { name: name ?? '', namespace: namespace ?? '' } });
+    });
+    await world.change(() => label(world, 'host', 'team', 'a'));
+    await world.change(() => world.windows.virtual.deliver());
+    expect([beforeHost, beforeVirtual, beforeRead]).toEqual([[], [], []]);
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
   });
 
   it('that deletes the copy before our patch leads to a new copy, never to half of one', async () => {
