@@ -1,0 +1,182 @@
+// One case of bench/expressions.bench.ts in a process of its own: so many patches over so many addresses, and either what they
+// cost or what the memory of them is worth. What other cases leave behind in the compiler and on the heap would count for or
+// against whoever comes next.
+import { parseArgs } from 'node:util';
+import type { Evaluator } from '../src/expression/evaluator.ts';
+import type { JsonMap } from '../src/expression/path.ts';
+import { residentMbOf } from '../src/expression/resident-memory.ts';
+import { withShortcuts } from '../src/expression/with-shortcuts.ts';
+import {
+  barePass,
+  type Cost,
+  daemonPass,
+  evaluatorPass,
+  measured,
+  nativePass,
+  type Opened,
+  open,
+  type Pass,
+  vcluster,
+} from './expression-passes.ts';
+import { endpoints, type Patch, patches } from './expression-workload.ts';
+import type { Figure } from './report.ts';
+import { median, round } from './statistics.ts';
+
+const { values: args } = parseArgs({
+  options: {
+    question: { type: 'string', default: 'cost' },
+    patches: { type: 'string', default: '10' },
+    addresses: { type: 'string', default: '100' },
+    rounds: { type: 'string', default: '7' },
+    share: { type: 'string', default: '1' },
+  },
+});
+const rounds = Number(args.rounds);
+const patchCount = Number(args.patches);
+const addresses = Number(args.addresses);
+const list = patches(patchCount);
+/** Of one measurement: so many that each takes 30 ms or more. */
+const objects = Math.ceil((addresses >= 1_000 ? 128 : addresses >= 100 ? 960 : 8_000) * Number(args.share));
+const inFlight = 16;
+
+interface Course {
+  pass: Pass;
+  /** Of the objects; a pass that is slow takes fewer. */
+  share?: number;
+  /** Is shown the same objects first, and not measured. */
+  before?: Pass;
+}
+
+type Name = 'native' | 'bare' | 'piped' | 'single' | 'daemon' | 'memo' | 'again';
+type Costs = ReadonlyMap<Name, Cost[]>;
+
+/** Every pass of every round gets objects of its own: results are written into them, and none may be remembered. */
+function fresh(run: number, share = 1): JsonMap[] {
+  const count = Math.ceil(objects * share);
+  return Array.from({ length: count }, (_, at) => endpoints(addresses, run * 10_000 + at));
+}
+
+async function takeTurns(courses: ReadonlyMap<Name, Course>): Promise<Costs> {
+  const costs = new Map<Name, Cost[]>([...courses.keys()].map((name) => [name, []]));
+  for (let turn = 0; turn <= rounds; turn++) {
+    for (const [at, [name, { pass, share, before }]] of [...courses].entries()) {
+      const run = turn * courses.size + at;
+      await before?.(fresh(run));
+      const cost = await measured(pass, fresh(run, share));
+      // The first one warms everything up.
+      if (turn > 0) costs.get(name)?.push(cost);
+    }
+  }
+  return costs;
+}
+
+/** As the daemon has it: the simplest expressions are answered in front of the sandbox and its memory. */
+function asDaemon({ evaluator, memo }: Opened, all: readonly Patch[]): Evaluator {
+  return withShortcuts(evaluator, { expressions: all.map(({ expression }) => expression), vcluster, memo });
+}
+
+async function cost(): Promise<Figure[]> {
+  const opened = await open(list);
+  const bare = barePass(list);
+  const costs = await takeTurns(
+    new Map<Name, Course>([
+      ['native', { pass: nativePass(list) }],
+      ['bare', { pass: bare.pass }],
+      ['piped', { pass: evaluatorPass(opened.evaluator, list, inFlight) }],
+      ['single', { pass: evaluatorPass(opened.evaluator, list, 1), share: 1 / 4 }],
+      ['daemon', { pass: daemonPass(asDaemon(opened, list), list, inFlight) }],
+    ]),
+  );
+  bare.close();
+  const mb = residentMbOf(opened.child().pid ?? 0);
+  await opened.evaluator.stop();
+  const figures = figuresOfCost(costs);
+  if (mb !== undefined) figures.push({ name: 'sandbox process', value: mb, unit: 'MB', wanted: { atMost: 90 } });
+  return figures;
+}
+
+async function memory(): Promise<Figure[]> {
+  // Two rounds fit in: all that went before would be garbage for the collector and nobody's to remember.
+  const opened = await open(list, { entries: 4 * objects * (3 * addresses + 10) });
+  const daemon = asDaemon(opened, list);
+  const costs = await takeTurns(
+    new Map<Name, Course>([
+      ['native', { pass: nativePass(list) }],
+      [
+        'memo',
+        { pass: evaluatorPass(opened.evaluator, list, 1), before: evaluatorPass(opened.evaluator, list, inFlight) },
+      ],
+      ['again', { pass: daemonPass(daemon, list, 1), before: evaluatorPass(daemon, list, inFlight) }],
+    ]),
+  );
+  await opened.evaluator.stop();
+  const share = (name: Name) => 1 / ratio(costs, name, { to: 'native' });
+  const wanted = { atLeast: 0.85 };
+  return [
+    { name: 'memory alone, share of native speed', value: share('memo'), unit: '' },
+    { name: 'asked again, share of native speed', value: share('again'), unit: '', wanted },
+  ];
+}
+
+/** Ten patches, and what the same functions took natively on the machine where the goals were set. */
+interface Goal {
+  cpu: number;
+  wall: number;
+  native: number;
+}
+
+const goals = new Map<number, Goal>([
+  [3, { cpu: 9, wall: 25, native: 2.2 }],
+  [100, { cpu: 38, wall: 110, native: 17.7 }],
+  [1_000, { cpu: 300, wall: 900, native: 150 }],
+]);
+
+/** A machine that is slower is slower with both: what a goal means here is its ratio. */
+function wantedOf(side: keyof Cost): Pick<Figure, 'wanted'> {
+  const goal = patchCount === 10 ? goals.get(addresses) : undefined;
+  return goal === undefined ? {} : { wanted: { atMost: round(goal[side] / goal.native, 1) } };
+}
+
+const of = (costs: Costs, name: Name, side: keyof Cost) => (costs.get(name) ?? []).map((each) => each[side]);
+
+/** Within a round, and the median of all rounds. */
+function ratio(costs: Costs, name: Name, { to, side = 'cpu' }: { to: Name; side?: keyof Cost }): number {
+  const base = of(costs, to, side);
+  return median(of(costs, name, side).map((value, at) => value / (base[at] as number)));
+}
+
+function figuresOfCost(costs: Costs): Figure[] {
+  const micros = (name: string, pass: Name, side: keyof Cost): Figure => {
+    const note = `${ratio(costs, pass, { to: 'native', side }).toFixed(1)} x native`;
+    return { name, value: median(of(costs, pass, side)), unit: 'us', ...(pass !== 'native' && { note }) };
+  };
+  const toNative = (name: string, pass: Name, side: keyof Cost): Figure => ({
+    name: `${name} / native`,
+    value: ratio(costs, pass, { to: 'native', side }),
+    unit: '',
+    ...wantedOf(side),
+  });
+  const toBare = (name: string, side: keyof Cost): Figure => ({
+    name: `${name} / bare isolate`,
+    value: ratio(costs, 'piped', { to: 'bare', side }),
+    unit: '',
+  });
+  return [
+    micros('native', 'native', 'cpu'),
+    micros('bare isolate, in process', 'bare', 'cpu'),
+    micros('as the daemon runs it, main process', 'daemon', 'cpu'),
+    toNative('as the daemon runs it, main process', 'daemon', 'cpu'),
+    toNative('as the daemon runs it, wall', 'daemon', 'wall'),
+    micros('all in the sandbox, main process', 'piped', 'cpu'),
+    toNative('all in the sandbox, main process', 'piped', 'cpu'),
+    toBare('all in the sandbox, main process', 'cpu'),
+    micros('all in the sandbox, wall', 'piped', 'wall'),
+    toNative('all in the sandbox, wall', 'piped', 'wall'),
+    toBare('all in the sandbox, wall', 'wall'),
+    micros('all in the sandbox, one at a time, wall', 'single', 'wall'),
+  ];
+}
+
+const figures = args.question === 'memory' ? await memory() : await cost();
+process.send?.(figures.map((figure) => ({ ...figure, name: `P=${patchCount} N=${addresses} ${figure.name}` })));
+process.disconnect?.();

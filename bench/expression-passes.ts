@@ -1,0 +1,158 @@
+// The ways to run patches over objects that bench/expressions.bench.ts compares: natively, through a bare isolate, through an
+// evaluator, and as the daemon does it.
+import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import ivm from 'isolated-vm';
+import { systemClock } from '../src/clock.ts';
+import { ChildSandbox } from '../src/expression/child-sandbox.ts';
+import { createEvaluator, type Evaluator, type Shortcuts } from '../src/expression/evaluator.ts';
+import type { MemoOptions } from '../src/expression/memo.ts';
+import type { JsonMap } from '../src/expression/path.ts';
+import { type Rewrite, rewriteOf } from '../src/expression/rewrite.ts';
+import type { Shortcut } from '../src/expression/shortcut.ts';
+import { silentLog } from '../src/log.ts';
+import { groupsOf, matchesOf, natives, type Patch, write } from './expression-workload.ts';
+
+export const vcluster = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };
+
+/** Micros per object: processor time of this process, and time on the wall. */
+export interface Cost {
+  cpu: number;
+  wall: number;
+}
+
+export type Pass = (objects: readonly JsonMap[]) => Promise<void>;
+
+/** The collector goes on beside us when its call has ended, on time that counts as this process's. */
+const sweepMs = 100;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+// Isolates would offer it too, and a realm with a global that it cannot take away does not start.
+setFlagsFromString('--no-expose-gc');
+
+export async function measured(pass: Pass, objects: readonly JsonMap[]): Promise<Cost> {
+  // Twice, so that the objects themselves are old and none of the passes pays for moving them.
+  collectGarbage();
+  collectGarbage();
+  await setTimeout(sweepMs);
+  const [cpuBefore, wallBefore] = [process.cpuUsage(), performance.now()];
+  await pass(objects);
+  // Or it would be luck which of the passes has to clear up what it left.
+  collectGarbage({ type: 'minor' });
+  const wall = performance.now() - wallBefore;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { cpu: (user + system) / objects.length, wall: (wall * 1_000) / objects.length };
+}
+
+export function nativePass(list: readonly Patch[]): Pass {
+  const functions = natives(list);
+  return async (objects) => {
+    for (const object of objects) {
+      const matches = matchesOf(object, list);
+      const context = { vcluster, hostObject: null, virtualObject: object, path: '' };
+      const results = matches.map(({ values }, at) => {
+        const run = functions[at] as (typeof functions)[0];
+        return { results: values.map((value) => run(value, true, context)) };
+      });
+      write(matches, results);
+    }
+  };
+}
+
+/** isolated-vm as it comes: no hardening, no limits but a time limit, one call per object. */
+export function barePass(list: readonly Patch[]): { pass: Pass; close: () => void } {
+  const isolate = new ivm.Isolate({ memoryLimit: 64 });
+  const context = isolate.createContextSync();
+  const functions = list.map(({ expression }) => `(value, valueExists, context) => (${expression.source})`);
+  const code = `((text) => { const [groups, virtualObject] = JSON.parse(text);
+    const context = { vcluster: ${JSON.stringify(vcluster)}, hostObject: null, virtualObject, path: '' };
+    return [JSON.stringify(groups.map((values, at) => values.map((v) => functions[at](v, true, context))))]; })`;
+  const script = isolate.compileScriptSync(`const functions = [${functions.join(',')}]; ${code}`);
+  const run = script.runSync(context, { reference: true });
+  const pass: Pass = async (objects) => {
+    for (const object of objects) {
+      const matches = matchesOf(object, list);
+      const { name } = object['metadata'] as { name: string };
+      const request = JSON.stringify([matches.map(({ values }) => values), { metadata: { name } }]);
+      const [answer] = run.applySync(undefined, [request], { timeout: 500, result: { copy: true } }) as [string];
+      write(
+        matches,
+        (JSON.parse(answer) as unknown[][]).map((results) => ({ results })),
+      );
+    }
+  };
+  return { pass, close: () => isolate.dispose() };
+}
+
+export function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number): Pass {
+  return async (objects) => {
+    let next = 0;
+    const caller = async () => {
+      while (next < objects.length) {
+        const object = objects[next++] as JsonMap;
+        const matches = matchesOf(object, list);
+        const request = { hostObject: null, virtualObject: object, groups: groupsOf(matches, list) };
+        // As those who run patches do: what is known at once is not waited for.
+        const told = evaluator.evaluate(request);
+        write(matches, Array.isArray(told) ? told : await told);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, caller));
+  };
+}
+
+/** As the daemon has it: what is answered without a request is answered where it stands, object by object, where all fits. */
+export function daemonPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number): Pass {
+  const shortcuts = evaluator.shortcuts as Shortcuts;
+  const long = evaluatorPass(evaluator, list, atOnce);
+  const simple = list.map(({ path, expression }) => {
+    const shortcut = shortcuts.of(expression) as Shortcut;
+    const rewrite = rewriteOf(path, { shortcut, createMissing: false }) as Rewrite;
+    return { rewrite, parts: shortcut.steps };
+  });
+  const partsAtMost = (object: JsonMap): number =>
+    simple.reduce((sum, { rewrite, parts }) => sum + parts * (rewrite.places(object) ?? Number.POSITIVE_INFINITY), 0);
+  const tally = { values: 0, changes: 0 };
+  const inPlace = (object: JsonMap): void => {
+    const sight = shortcuts.sightOf({ hostObject: null, virtualObject: object });
+    let [ran, values] = [0, 0];
+    for (const { rewrite, parts } of simple) {
+      tally.values = 0;
+      if (!rewrite.run(object, sight, tally)) throw new Error('wanted what is answered at once');
+      ran += parts * tally.values;
+      values += tally.values;
+    }
+    shortcuts.ran(ran, values);
+  };
+  return async (objects) => {
+    for (const object of objects) {
+      if (shortcuts.hasRoomFor(partsAtMost(object))) inPlace(object);
+      else await long([object]);
+    }
+  };
+}
+
+export interface Opened {
+  evaluator: Evaluator;
+  memo: MemoOptions;
+  child: () => ChildSandbox;
+}
+
+export async function open(list: readonly Patch[], { entries }: { entries?: number } = {}): Promise<Opened> {
+  let child: ChildSandbox | undefined;
+  const memo = entries === undefined ? {} : { entries, chars: 1_000_000_000 };
+  const evaluator = createEvaluator({
+    expressions: list.map(({ expression }) => expression),
+    vcluster,
+    clock: systemClock,
+    memo,
+    openSandbox: (setup) => {
+      child = new ChildSandbox({ setup, clock: systemClock, log: silentLog, nodePath: process.execPath });
+      return child;
+    },
+  });
+  await evaluator.start();
+  return { evaluator, memo, child: () => child as ChildSandbox };
+}
