@@ -83,8 +83,8 @@ export const shortcutLimits = {
   text: 512,
   /** Values of one patch that are not worth remembering: to answer so few again takes no longer than to look them up. */
   fewValues: 32,
-  /** Parts of an expression times values of one patch: more of them are the sandbox's. */
-  parts: 2_048,
+  /** Parts of an expression times values of one patch: more of them, sixteen turns of the loop, are the sandbox's. */
+  parts: 65_536,
   /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
   room: 4_096,
   /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */

@@ -30,7 +30,6 @@ export function rewriteOf({ segments }: CompiledPath, options: RewriteOptions): 
   const last = segments.at(-1);
   if (last?.kind !== 'key' || segments.some((segment) => segment.kind === 'key' && isSpecialKey(segment.key)))
     return undefined;
-  const mostValues = Math.min(shortcutLimits.fewValues, Math.floor(shortcutLimits.parts / options.shortcut.steps));
   let count: Count = (_, before) => before + 1;
   let run: Walk = atKey(last.key, options);
   for (const segment of segments.slice(0, -1).reverse()) {
@@ -39,7 +38,7 @@ export function rewriteOf({ segments }: CompiledPath, options: RewriteOptions): 
   }
   const places: Rewrite['places'] = (root) => {
     const found = count(root, 0);
-    return found <= mostValues ? found : undefined;
+    return found <= shortcutLimits.fewValues ? found : undefined;
   };
   return { places, run };
 }

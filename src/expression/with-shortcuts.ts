@@ -6,7 +6,7 @@ import { useOf } from './context-use.ts';
 import type { EvaluationRequest, Evaluator, GroupResult, Shortcuts, ValueGroup } from './evaluator.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { shortcutLimits } from './limits.ts';
-import { Memo, type MemoOptions, plainQuestion, type Shelf } from './memo.ts';
+import { Memo, type MemoOptions, plainQuestion, type Question, type Shelf } from './memo.ts';
 import { type Shortcut, type Sight, shortcutOf } from './shortcut.ts';
 import { unknown } from './shortcut-operators.ts';
 
@@ -30,7 +30,7 @@ interface Front {
   shelf: Shelf | undefined;
 }
 
-/** A request on its way: the loop may be given a turn between two groups. */
+/** A request on its way: the loop may be given a turn between any two values. */
 interface Work {
   request: EvaluationRequest;
   /** One for all values, one after the other. */
@@ -39,12 +39,25 @@ interface Work {
   results: (GroupResult | undefined)[];
   /** How many of them have been tried. */
   tried: number;
+  /** The group that is being worked out. */
+  begun: Begun | undefined;
   /** Whether one of them is left to the other evaluator. */
   isOpen: boolean;
   /** Values that were answered, by working it out and by memory. */
   count: number;
   remembered: number;
 }
+
+interface Begun {
+  results: unknown[];
+  /** How many values have theirs. */
+  count: number;
+  /** What to remember the results by; undefined when they are not worth it. */
+  asked: Question | undefined;
+}
+
+/** The loop is to be given its turn first. */
+const later = Symbol('later');
 
 class ShortcutEvaluator implements Evaluator {
   readonly #inner: Evaluator;
@@ -94,7 +107,7 @@ class ShortcutEvaluator implements Evaluator {
   evaluate(request: EvaluationRequest): Answered | Promise<Answered> {
     const results = new Array<GroupResult | undefined>(request.groups.length);
     const sight = this.#sightOf(request);
-    return this.#goOn({ request, sight, results, tried: 0, isOpen: false, count: 0, remembered: 0 });
+    return this.#goOn({ request, sight, results, tried: 0, begun: undefined, isOpen: false, count: 0, remembered: 0 });
   }
 
   #sightOf({ hostObject, virtualObject }: Parameters<Shortcuts['sightOf']>[0]): Sight {
@@ -113,14 +126,9 @@ class ShortcutEvaluator implements Evaluator {
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
       const front = this.#fronts.get(group.expression);
-      const parts = front === undefined ? 0 : front.shortcut.steps * group.values.length;
-      let known: readonly unknown[] | undefined;
-      if (front !== undefined && parts <= shortcutLimits.parts) {
-        if (parts > this.#room) return this.#goOnLater(work, parts);
-        // Also where it turns out not to be known.
-        this.#take(parts);
-        known = this.#knownOf(front, group, work);
-      }
+      const isShort = front !== undefined && front.shortcut.steps * group.values.length <= shortcutLimits.parts;
+      const known = isShort ? this.#knownOf(front, group, work) : undefined;
+      if (known === later) return this.#goOnLater(work);
       work.isOpen ||= known === undefined;
       results[work.tried] = known && { results: known, errors: noErrors };
     }
@@ -132,21 +140,41 @@ class ShortcutEvaluator implements Evaluator {
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }
 
-  #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | undefined {
-    if (group.values.length <= shortcutLimits.fewValues) return workOut(front, group, work);
-    // Where the same values can have other results, the evaluator behind it knows what they hang on.
-    if (front.shelf === undefined || group.missing !== undefined) return undefined;
-    const asked = plainQuestion(group.values, '');
-    // Objects would have to be read whole, which takes longer than to work it out.
-    if (asked === undefined) return workOut(front, group, work);
-    const remembered = this.#memo.recall(front.shelf, asked);
-    if (remembered !== undefined) {
-      work.remembered += remembered.length;
-      return remembered;
+  /** Undefined when one of the values is for the other evaluator. */
+  #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | typeof later | undefined {
+    // A look into the memory takes its time as well.
+    if (this.#room < 1) return later;
+    if (work.begun === undefined) {
+      const asked = questionOf(front, group);
+      const remembered = asked && this.#memo.recall(front.shelf as Shelf, asked);
+      if (remembered !== undefined) {
+        this.#take(remembered.length);
+        work.remembered += remembered.length;
+        return remembered;
+      }
+      work.begun = { results: new Array(group.values.length), count: 0, asked };
     }
-    const known = workOut(front, group, work);
-    if (known !== undefined) this.#memo.remember(front.shelf, asked, known);
-    return known;
+    const { begun } = work;
+    const known = this.#workOut(front, group, { work, begun });
+    if (known === later) return later;
+    work.begun = undefined;
+    if (!known) return undefined;
+    work.count += begun.count;
+    if (begun.asked !== undefined) this.#memo.remember(front.shelf as Shelf, begun.asked, begun.results);
+    return begun.results;
+  }
+
+  /** As many values as there is room for, time and again. */
+  #workOut(front: Front, group: ValueGroup, { work, begun }: { work: Work; begun: Begun }): boolean | typeof later {
+    const { steps } = front.shortcut;
+    while (begun.count < group.values.length) {
+      const fitting = Math.min(group.values.length - begun.count, Math.floor(this.#room / steps));
+      if (fitting < 1) return later;
+      // Also where it turns out not to be known.
+      this.#take(fitting * steps);
+      if (!workOut(front, group, { sight: work.sight, begun, until: begun.count + fitting })) return false;
+    }
+    return true;
   }
 
   /** The loop is asked for its turn before all is used up, so that nobody waits for it who comes a few at a time. */
@@ -156,8 +184,10 @@ class ShortcutEvaluator implements Evaluator {
   }
 
   /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */
-  async #goOnLater(work: Work, parts: number): Promise<Answered> {
-    while (parts > this.#room) await this.#nextTurn();
+  async #goOnLater(work: Work): Promise<Answered> {
+    const { expression } = work.request.groups[work.tried] as ValueGroup;
+    const steps = this.#fronts.get(expression)?.shortcut.steps ?? 1;
+    while (this.#room < steps) await this.#nextTurn();
     return this.#goOn(work);
   }
 
@@ -186,20 +216,34 @@ function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
 }
 
-/** Undefined when one of them is not known. */
-function workOut({ shortcut }: Front, { values, missing, paths }: ValueGroup, work: Work): unknown[] | undefined {
-  const results: unknown[] = new Array(values.length);
-  const { sight } = work;
+/** What many values are remembered by: where their results hang on nothing else, and none of them has to be read whole. */
+function questionOf({ shelf }: Front, { values, missing }: ValueGroup): Question | undefined {
+  if (shelf === undefined || missing !== undefined || values.length <= shortcutLimits.fewValues) return undefined;
+  return plainQuestion(values, '');
+}
+
+/** False when one of them is not known. */
+function workOut(
+  { shortcut }: Front,
+  { values, missing, paths }: ValueGroup,
+  { sight, begun, until }: { sight: Sight; begun: Begun; until: number },
+): boolean {
+  const { answer } = shortcut;
+  const { results } = begun;
   const { context } = sight;
-  for (let at = 0; at < values.length; at++) {
+  sight.valueExists = true;
+  for (let at = begun.count; at < until; at++) {
     sight.value = values[at];
-    sight.valueExists = missing?.has(at) !== true;
+    if (missing !== undefined) sight.valueExists = !missing.has(at);
     if (paths !== undefined) sight.context = { ...context, path: paths[at] ?? '' };
-    const result = shortcut.answer(sight);
-    sight.context = context;
-    if (result === unknown) return undefined;
+    const result = answer(sight);
+    if (result === unknown) {
+      sight.context = context;
+      return false;
+    }
     results[at] = result;
   }
-  work.count += results.length;
-  return results;
+  sight.context = context;
+  begun.count = until;
+  return true;
 }

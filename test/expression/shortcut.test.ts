@@ -164,7 +164,7 @@ describe('withShortcuts()', () => {
 
   const many = (count: number) => Array.from({ length: count }, (_, number) => `v${number}`);
 
-  it('asks the sandbox when a patch has more values than may be worked out in a turn of the loop', async () => {
+  it('asks the sandbox when a patch has more values than are worked out here', async () => {
     const reached: ValueGroup[] = [];
     const { expressions, on } = open(['"t-" + value', 'value'], forbidden(reached));
     const [longer, shorter] = expressions as [CompiledExpression, CompiledExpression];
@@ -224,25 +224,77 @@ describe('withShortcuts()', () => {
     expect(told).toEqual(['worked out 33', 'remembered 0', 'worked out 33', 'remembered 0']);
   });
 
-  it('leaves many values to the sandbox where their results hang on more than them', async () => {
-    const reached: ValueGroup[] = [];
+  it('works out many values each time where their results hang on more than them', async () => {
     const sources = ['context.virtualObject.a + value', 'context.hostObject.a + value', 'context.path + value'];
-    const { expressions, on } = open(
-      [...sources, 'valueExists ? value : "x"', 'context.vcluster.name'],
-      forbidden(reached),
-    );
+    const { expressions, on } = open([...sources, 'valueExists ? value : "x"', 'context.vcluster.name'], forbidden());
     const values = many(shortcutLimits.fewValues + 1);
     const paths = values.map((_, at) => `p.${at}`);
-    const missing = new Set([0]);
-    const groups = expressions.map((expression, at) => ({
-      expression,
-      values,
-      ...(at === 2 && { paths }),
-      ...(at === 3 && { missing }),
-    }));
-    const results = await on.evaluate({ hostObject: { a: 'h' }, virtualObject: { a: 'v' }, groups });
-    expect(reached).toEqual(groups.slice(0, 4));
-    expect(new Set(results[4]?.results)).toEqual(new Set(['vc']));
+    for (const [of, missing] of [
+      ['1', 0],
+      ['2', 1],
+    ] as const) {
+      const groups = expressions.map((expression, at) => ({
+        expression,
+        values,
+        ...(at === 2 && { paths }),
+        ...(at === 3 && { missing: new Set([missing]) }),
+      }));
+      const results = await on.evaluate({ hostObject: { a: `h${of}` }, virtualObject: { a: `t${of}` }, groups });
+      expect(results.map((group) => group.results)).toEqual([
+        values.map((value) => `t${of}${value}`),
+        values.map((value) => `h${of}${value}`),
+        values.map((value, at) => `p.${at}${value}`),
+        values.map((value, at) => (at === missing ? 'x' : value)),
+        values.map(() => 'vc'),
+      ]);
+    }
+  });
+
+  /** How often whoever is under way has let the loop go round. */
+  function countTurns(): { count: number; stop: () => void } {
+    const turns = { count: 0, stop: () => clearImmediate(next) };
+    const turn = (): void => {
+      turns.count++;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    return turns;
+  }
+
+  it.each([
+    ['is known', 'last', undefined],
+    ['is known but for the last value', 7, 'the other evaluator'],
+  ] as const)('gives the loop its turns within one list that is longer than a share and %s', async (_, last, asked) => {
+    const reached: ValueGroup[] = [];
+    const { expressions, on } = open(['value.trim()', '"t-" + value'], forbidden(reached));
+    const [long, short] = expressions as [CompiledExpression, CompiledExpression];
+    const shares = 8;
+    const values: unknown[] = many((shares * shortcutLimits.room) / (shortcutOf(long)?.steps ?? 1));
+    values.splice(-1, 1, last);
+    const groups = [
+      { expression: long, values },
+      { expression: short, values: ['a'] },
+    ];
+    const turns = countTurns();
+    const results = await on.evaluate({ hostObject: null, virtualObject: null, groups });
+    turns.stop();
+    expect(results.map((group) => group.results)).toEqual([values, ['t-a']]);
+    expect(turns.count).toBeGreaterThanOrEqual(shares - 1);
+    expect(reached).toEqual(asked === undefined ? [] : [groups[0]]);
+  });
+
+  it('goes through several long lists at a time without mixing them up', async () => {
+    const { expressions, on } = open(['"t-" + value', 'value + context.virtualObject.a'], forbidden());
+    const lists = Array.from({ length: 6 }, (_, list) => many(4_000).map((value) => `${list}-${value}`));
+    const answers = await Promise.all(
+      lists.map((values, list) => {
+        const groups = expressions.map((expression) => ({ expression, values }));
+        return on.evaluate({ hostObject: null, virtualObject: { a: list }, groups });
+      }),
+    );
+    expect(answers.map((groups) => groups.map(({ results }) => results))).toEqual(
+      lists.map((values, list) => [values.map((value) => `t-${value}`), values.map((value) => `${value}${list}`)]),
+    );
   });
 
   it.each([
@@ -256,17 +308,11 @@ describe('withShortcuts()', () => {
     values.splice(-1, 1, last);
     const shares = 4;
     const requests = (shares * shortcutLimits.room) / (steps * values.length);
-    let turns = 0;
-    let isOver = false;
-    const turn = (): void => {
-      turns++;
-      if (!isOver) setImmediate(turn);
-    };
-    setImmediate(turn);
+    const turns = countTurns();
     const ask = () => on.evaluate({ hostObject: null, virtualObject: null, groups: [{ expression, values }] });
     await Promise.all(Array.from({ length: requests }, ask));
-    isOver = true;
-    expect(turns).toBeGreaterThanOrEqual(shares - 1);
+    turns.stop();
+    expect(turns.count).toBeGreaterThanOrEqual(shares - 1);
   });
 
   it('is done when its turn has come, however many turns it waited for', async () => {
