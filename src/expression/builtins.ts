@@ -96,12 +96,9 @@ export const constructors: ReadonlySet<string> = new Set(
   [...keptStatics.keys()].filter((name) => !['Math', 'JSON', 'String', 'Number', 'Boolean'].includes(name)),
 );
 
-/** Keys that lead from data to the machinery of JavaScript. */
-export const machineryKeys: ReadonlySet<string> = new Set(['constructor', 'prototype', '__proto__']);
-
 /** Names that lead from a value to the machinery behind it; those of functions are good keys of data. */
 export const machineryNames: ReadonlySet<string> = new Set([
-  ...machineryKeys,
+  ...['constructor', 'prototype', '__proto__'],
   ...['caller', 'callee', 'arguments'],
   ...['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__'],
 ]);

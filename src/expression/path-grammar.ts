@@ -1,7 +1,6 @@
 // From the text of a path to its segments, or to one fault that says where, what and how to write it instead. The grammar
 // is vCluster's, with single quotes as quotes too; whatever other path languages offer is refused by its name, because
 // vCluster would read it as an odd key that silently matches nothing.
-import { machineryKeys } from './builtins.ts';
 
 /** One step down: a named key (an index is a key too, its container decides) or every element. */
 export type Segment = { kind: 'key'; key: string } | { kind: 'every' };
@@ -175,9 +174,9 @@ function segmentOf(piece: Piece, where: { inBrackets: boolean }): Segment | Path
   if (where.inBrackets && isQuoted && unquoted.trim() === '' && unquoted !== '') {
     return fault(start, 'blank beside the quotes in brackets; it would be part of the key', 'take the blank out');
   }
-  if (machineryKeys.has(content)) {
+  // No label or annotation can be called so, and to assign to it would not be to write a member.
+  if (content === '__proto__')
     return fault(start, `key "${content}" is reserved by JavaScript`, 'address another field');
-  }
   return { kind: 'key', key: content };
 }
 
