@@ -25,13 +25,16 @@ export function headOf(bytes: Buffer): ObjectHead | undefined {
   return readHead(bytes.toString('latin1', 0, headBytes), 0);
 }
 
-/** The same of a watch event that brings an object. */
+/** Never inside of a text, where a quote is escaped: two events that somebody on the way has put on one line. */
+const nextEvent = Buffer.from('}{"type":"');
+
+/** The same of a watch event that brings an object, and is the only one there. */
 export function headOfEvent(bytes: Buffer): { type: 'ADDED' | 'MODIFIED'; head: ObjectHead } | undefined {
   const text = bytes.toString('latin1', 0, headBytes);
   eventOpening.lastIndex = 0;
   const type = eventOpening.exec(text)?.[1] as 'ADDED' | 'MODIFIED' | undefined;
   const head = type && readHead(text, eventOpening.lastIndex);
-  return type && head && { type, head };
+  return type && head && !bytes.includes(nextEvent) ? { type, head } : undefined;
 }
 
 function readHead(text: string, from: number): ObjectHead | undefined {

@@ -41,6 +41,13 @@ describe('the head of an object', () => {
     expect(headOfEvent(Buffer.from(text(names)))).toBeUndefined();
   });
 
+  it('of an event is not told where the line holds another one', () => {
+    const event = (labels: object) => `{"type":"MODIFIED","object":${text({ ...names, labels })}}`;
+    const written = event({ a: '}{"type":"' });
+    expect(headOfEvent(Buffer.from(written))).toEqual({ type: 'MODIFIED', head });
+    expect(headOfEvent(Buffer.from(written + event({})))).toBeUndefined();
+  });
+
   it('is never another one than the text has, whatever the tenant calls his labels and in whatever order they stand', () => {
     const word = fc.oneof(
       fc.constantFrom(

@@ -605,6 +605,13 @@ describe('own writes', () => {
     await expectAlive(1);
   });
 
+  test('are told from two events that somebody has put on one line', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    server.raw(line(1010, '}}').trimEnd() + line(1011, '}}'));
+    await passing(clock, () => lists() > 1 && server.watches.size === 1);
+  });
+
   const notEchoes: { name: string; rv?: number; head?: Parameters<typeof line>[2] }[] = [
     { name: 'at a later version', rv: 1011 },
     { name: 'of another kind', head: { kind: 'Pod' } },
