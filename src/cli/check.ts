@@ -43,18 +43,14 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
     hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  const tried = loaded.kind === 'ok' && hasPairs(loaded) ? await tryThem(context, loaded) : [];
+  const tried =
+    loaded.kind === 'ok' && loaded.compiled.set.expressions.length > 0 ? await tryThem(context, loaded) : [];
   const warnings = sortFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
   return { faults: faultsOf(loaded), warnings, loaded };
 }
 
-function hasPairs({ compiled }: LoadedAll): boolean {
-  const { patches } = compiled.set;
-  return patches.some(({ forward }) => forward !== undefined) && patches.some(({ back }) => back !== undefined);
-}
-
 /** Loaded for those who have something to try. */
 async function tryThem(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
-  const { tryPairs } = await import('./try-pairs.ts');
-  return tryPairs(context, loaded);
+  const { tryExpressions } = await import('./try-expressions.ts');
+  return tryExpressions(context, loaded);
 }

@@ -149,6 +149,34 @@ describe('hostward check, of patches', () => {
     expect(good.out).toBe('no faults, no warnings\n');
   });
 
+  it('tries expressions that stand alone too, and tells those that come to no result on any sample', async () => {
+    const at = (path: string, ...members: string[]) =>
+      `- path: ${path}\n${members.map((one) => `  ${one}\n`).join('')}`;
+    const { code, out } = await checkText(
+      patches(
+        at('metadata.annotations.a', 'expression: "(() => { for (;;) {} })()"', 'reverseExpression: value'),
+        at(
+          'metadata.annotations.b',
+          'reverseExpression: "[...value].concat(\'x\').map((a) => a.repeat(1000000)).join()"',
+        ),
+        at('metadata.annotations.c', 'expression: "(() => { while (value !== \'\') {} return 1 })()"'),
+        at('metadata.annotations.d', 'expression: value.nothing.there'),
+      ),
+    );
+    expect(code).toBe(0);
+    const warnings = [
+      ...out.matchAll(/warning: (\S+): wanted an expression that comes to a result, found (.*), "web" am/g),
+    ];
+    expect(warnings.map(([, path, found]) => [path, found])).toEqual([
+      ['sync.toHost.endpoints.patches[0].expression', 'one that runs out of its time on every sample'],
+      [
+        'sync.toHost.endpoints.patches[1].reverseExpression',
+        'one that makes more than a result may hold on every sample',
+      ],
+    ]);
+    expect(out).toContain('no faults, 2 warnings');
+  }, 20_000);
+
   it('warns in the order of the file, and as JSON', async () => {
     const text = patches(
       '- path: metadata.labels.release\n  expression: value',

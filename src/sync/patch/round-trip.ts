@@ -8,6 +8,7 @@ import type { Segment } from '../../expression/path-grammar.ts';
 import { childrenOf } from '../../expression/scope.ts';
 import { equalJson } from '../../object/json.ts';
 import type { CompiledPatch } from './patch-set.ts';
+import { runOnSamples } from './sample-run.ts';
 
 export interface CounterExample {
   forward: CompiledPatch;
@@ -66,25 +67,10 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
 }
 
 /** undefined where the evaluation failed. */
-async function run(
-  evaluator: Evaluator,
-  expression: CompiledExpression,
-  { values, path }: { values: readonly unknown[]; path: string },
-): Promise<unknown[]> {
-  // A private copy: expressions may change the members of what they get.
-  const group = { expression, values: structuredClone(values) as unknown[], paths: values.map(() => path) };
-  const request = { hostObject: sampleObject, virtualObject: sampleObject, groups: [group] };
-  const [result] = await evaluator.evaluate(request);
-  const failed = new Set(result?.errors.map(({ at }) => at));
-  return values.map((_, at) => (failed.has(at) ? undefined : (result?.results[at] ?? null)));
+async function run(...[evaluator, expression, samples]: Parameters<typeof runOnSamples>): Promise<unknown[]> {
+  const results = await runOnSamples(evaluator, expression, samples);
+  return results.map((result) => ('error' in result ? undefined : result.value));
 }
-
-const sampleObject = {
-  apiVersion: 'v1',
-  kind: 'Endpoints',
-  metadata: { name: 'sample', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'sample' } },
-  subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }],
-};
 
 function samplesFor(forward: CompiledPatch, back: CompiledExpression): unknown[] {
   const [root, map, key] = forward.path.segments;

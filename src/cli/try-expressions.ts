@@ -1,8 +1,10 @@
-// `check` tries every pair of expressions on samples, in the sandbox process: a reverse expression that does not undo its
-// expression changes the tenant's object at the first edit on the host.
+// `check` tries every expression on samples, in the sandbox process: one that comes to no end fails every object, and a reverse
+// expression that does not undo its expression changes the tenant's object at the first edit on the host.
 import type { Fault } from '../config/fault.ts';
 import { mappingsOf } from '../config/host-namespaces.ts';
 import { createEvaluator } from '../expression/evaluator.ts';
+import { type Endless, findEndless } from '../sync/patch/endless.ts';
+import type { PatchWarning } from '../sync/patch/lint-patches.ts';
 import { sandboxFunctions } from '../sync/patch/open-patcher.ts';
 import { type CounterExample, findCounterExamples } from '../sync/patch/round-trip.ts';
 import type { Context } from './context.ts';
@@ -10,7 +12,7 @@ import { placedWarning } from './load-patches.ts';
 import type { GoodConfiguration } from './load-settings.ts';
 import { sandboxOpener, startSandbox } from './offline-patches.ts';
 
-export async function tryPairs(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
+export async function tryExpressions(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
   const { settings, compiled } = configuration;
   const { patches } = compiled.set;
   const { virtualClusterName, hostNamespace, vcluster } = settings;
@@ -23,14 +25,37 @@ export async function tryPairs(context: Context, configuration: GoodConfiguratio
   });
   try {
     await startSandbox(() => evaluator.start());
-    const found = await findCounterExamples(patches, evaluator);
-    return found.map((example) => placedWarning(warningOf(example), configuration));
+    const endless = await findEndless(patches, evaluator);
+    // They would only be waited for once more.
+    const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
+    const examples = await findCounterExamples(others, evaluator);
+    const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
+    return warnings.map((found) => placedWarning(found, configuration));
   } finally {
     await evaluator.stop();
   }
 }
 
-function warningOf({ back, value, onHost, returned }: CounterExample): Parameters<typeof placedWarning>[0] {
+const limitWords: Record<Endless['limit'], string> = {
+  timeout: 'runs out of its time',
+  memory: 'runs out of its memory',
+  size: 'makes more than a result may hold',
+};
+
+function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning {
+  return {
+    index: patch.index,
+    field,
+    line: 1,
+    column: 1,
+    rule: 'endless',
+    found: `one that ${limitWords[limit]} on every sample, ${short(value)} among them`,
+    wanted: 'an expression that comes to a result',
+    fix: 'bound its loops and what it makes; objects that it is asked about fail',
+  };
+}
+
+function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarning {
   const end =
     returned === undefined
       ? 'fails on the way back, as every other sample does'
