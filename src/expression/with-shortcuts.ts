@@ -107,7 +107,8 @@ class ShortcutEvaluator implements Evaluator {
   evaluate(request: EvaluationRequest): Answered | Promise<Answered> {
     const results = new Array<GroupResult | undefined>(request.groups.length);
     const sight = this.#sightOf(request);
-    return this.#goOn({ request, sight, results, tried: 0, begun: undefined, isOpen: false, count: 0, remembered: 0 });
+    const work = { request, sight, results, tried: 0, begun: undefined, isOpen: false, count: 0, remembered: 0 };
+    return this.#goOn(work) === later ? this.#goOnLater(work) : this.#answered(work);
   }
 
   #sightOf({ hostObject, virtualObject }: Parameters<Shortcuts['sightOf']>[0]): Sight {
@@ -120,7 +121,7 @@ class ShortcutEvaluator implements Evaluator {
     return { value: undefined, valueExists: true, context };
   }
 
-  #goOn(work: Work): Answered | Promise<Answered> {
+  #goOn(work: Work): typeof later | undefined {
     const { request, results } = work;
     const { groups } = request;
     for (; work.tried < groups.length; work.tried++) {
@@ -128,14 +129,18 @@ class ShortcutEvaluator implements Evaluator {
       const front = this.#fronts.get(group.expression);
       const isShort = front !== undefined && front.shortcut.steps * group.values.length <= shortcutLimits.parts;
       const known = isShort ? this.#knownOf(front, group, work) : undefined;
-      if (known === later) return this.#goOnLater(work);
+      if (known === later) return later;
       work.isOpen ||= known === undefined;
       results[work.tried] = known && { results: known, errors: noErrors };
     }
-    this.#metrics?.shortcut(work.count);
-    this.#metrics?.remembered(work.remembered);
-    if (!work.isOpen) return results as Answered;
-    const open = groups.filter((_, at) => results[at] === undefined);
+    return undefined;
+  }
+
+  #answered({ request, results, isOpen, count, remembered }: Work): Answered | Promise<Answered> {
+    this.#metrics?.shortcut(count);
+    this.#metrics?.remembered(remembered);
+    if (!isOpen) return results as Answered;
+    const open = request.groups.filter((_, at) => results[at] === undefined);
     const asked = this.#inner.evaluate({ ...request, groups: open });
     return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
   }
@@ -185,10 +190,12 @@ class ShortcutEvaluator implements Evaluator {
 
   /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */
   async #goOnLater(work: Work): Promise<Answered> {
-    const { expression } = work.request.groups[work.tried] as ValueGroup;
-    const steps = this.#fronts.get(expression)?.shortcut.steps ?? 1;
-    while (this.#room < steps) await this.#nextTurn();
-    return this.#goOn(work);
+    do {
+      const { expression } = work.request.groups[work.tried] as ValueGroup;
+      const steps = this.#fronts.get(expression)?.shortcut.steps ?? 1;
+      while (this.#room < steps) await this.#nextTurn();
+    } while (this.#goOn(work) === later);
+    return this.#answered(work);
   }
 
   /** Nothing here waits for anybody else: without this, objects upon objects and patches upon patches would be one long turn. */
