@@ -77,7 +77,9 @@ export function conclude(
     case 'waiting':
       if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
       if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
-      if (outcome.wakes !== undefined) options.enqueue(outcome.wakes);
+      // Once: two that wait for each other would do nothing else.
+      if (outcome.wakes !== undefined && (before?.kind !== 'waiting' || before.wakes !== outcome.wakes))
+        options.enqueue(outcome.wakes);
       break;
     case 'retry':
       if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);

@@ -165,7 +165,7 @@ function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts
   const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
   tellWindow(world.windows.host, { request, answer, place, seen });
   if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
-  for (const claimant of world.claims.claimants(place)) if (claimant !== facts.key) hands.wake(claimant);
+  for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) hands.wake(other);
 }
 
 function tellWindow(

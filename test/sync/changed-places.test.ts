@@ -1,0 +1,104 @@
+// Mappings have changed, and copies stand where others belong. Who waits for a place gets it, and nobody keeps the others busy.
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/object/object.ts';
+import { markerLabel } from '../../src/sync/words.ts';
+import { settle } from '../virtual-clock.ts';
+import { edit, ipOf, PaperWorld, putPair } from './paper-sync.ts';
+
+const mapping = (places: Record<string, string>) => ({
+  mappingsOnly: true,
+  hostNamespaceOf: (namespace: string) => places[namespace],
+});
+
+function restore(world: PaperWorld, copies: readonly KubeObject[]): void {
+  for (const copy of copies) {
+    const { resourceVersion: _, uid: __, ...metadata } = copy.metadata;
+    world.host.put('endpoints', { ...copy, metadata });
+  }
+}
+
+const hostCopies = (world: PaperWorld) =>
+  world.host.list('endpoints').map((copy) => `${copy.metadata.namespace} ${ipOf(copy)}`);
+
+/** How often a key is looked at from here on. */
+function countPasses(world: PaperWorld): { count: number } {
+  const passes = { count: 0 };
+  const { queue } = world.sync;
+  const looking = queue.looking.bind(queue);
+  queue.looking = (key) => {
+    passes.count++;
+    looking(key);
+  };
+  return passes;
+}
+
+describe('a copy at a place that is another one’s now', () => {
+  it.each([
+    ['the watch', false],
+    ['an answer', true],
+  ])('goes when %s tells of it first', async (_, isHeld) => {
+    const world = new PaperWorld({ mapping: mapping({ a: 'h-b', b: 'h-c' }) });
+    putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
+    await world.run();
+    const copies = structuredClone(world.host.list('endpoints'));
+    await world.stop();
+    world.options.mapping = mapping({ a: 'h-a', b: 'h-b' });
+    await world.run();
+    expect(hostCopies(world)).toEqual(['h-a 10.0.0.1']);
+    world.windows.host.isHeld = isHeld;
+    await world.change(() => {
+      restore(world, copies);
+      putPair(world, 'web', '10.0.0.2', { namespace: 'b' });
+    });
+    world.windows.host.isHeld = false;
+    await world.change(() => world.windows.host.deliver());
+    expect(hostCopies(world)).toEqual(['h-a 10.0.0.1', 'h-b 10.0.0.2']);
+    await world.stop();
+  });
+
+  it('goes where two stand at each other’s, both told of by answers', async () => {
+    const world = new PaperWorld({ mapping: mapping({ a: 'h-b', b: 'h-a' }) });
+    const putBoth = (ip: string): void => {
+      for (const namespace of ['a', 'b']) putPair(world, 'web', ip, { namespace });
+    };
+    putBoth('10.0.0.1');
+    await world.run();
+    const copies = structuredClone(world.host.list('endpoints'));
+    for (const namespace of ['a', 'b']) world.virtual.remove('endpoints', namespace, 'web');
+    await world.quiet();
+    await world.stop();
+    world.options.mapping = mapping({ a: 'h-a', b: 'h-b' });
+    await world.run();
+    const passes = countPasses(world);
+    world.windows.host.isHeld = true;
+    await world.change(() => {
+      restore(world, copies);
+      putBoth('10.0.0.2');
+    });
+    world.windows.host.isHeld = false;
+    await world.change(() => world.windows.host.deliver());
+    expect(hostCopies(world).sort()).toEqual(['h-a 10.0.0.2', 'h-b 10.0.0.2']);
+    expect(passes.count).toBeLessThan(50);
+    await world.stop();
+  });
+
+  it('stays where it has lost its marker, and whoever waits for the place waits quietly', async () => {
+    const world = new PaperWorld({ mapping: mapping({ a: 'h-a', b: 'h-b' }) });
+    putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
+    putPair(world, 'web', '10.0.0.2', { namespace: 'b' });
+    await world.run();
+    await world.stop();
+    for (const copy of world.host.list('endpoints'))
+      edit(world.host, copy, (draft) => delete draft.metadata.labels?.[markerLabel]);
+    world.options.mapping = mapping({ a: 'h-b', b: 'h-a' });
+    void world.run();
+    await settle(3);
+    const passes = countPasses(world);
+    await settle(1000);
+    expect(world.sync.queue.isIdle).toBe(true);
+    expect(passes.count).toBeLessThan(50);
+    expect(world.sync.ledger.entry('a/web')?.outcome).toMatchObject({ reason: 'HostNameBusy' });
+    expect(hostCopies(world)).toEqual(['h-a 10.0.0.1', 'h-b 10.0.0.2']);
+    await world.stop();
+  });
+});
