@@ -87,6 +87,8 @@ export const shortcutLimits = {
   parts: 65_536,
   /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
   room: 4_096,
+  /** Of that room, for lists of no more parts than this: longer ones wait for each other, and nobody for them. */
+  kept: 2_048,
   /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */
   search: 16_384,
 } as const;

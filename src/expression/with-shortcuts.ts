@@ -148,7 +148,7 @@ class ShortcutEvaluator implements Evaluator {
   /** Undefined when one of the values is for the other evaluator. */
   #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | typeof later | undefined {
     // A look into the memory takes its time as well.
-    if (this.#room < 1) return later;
+    if (this.#roomFor(front, group) < 1) return later;
     if (work.begun === undefined) {
       const asked = questionOf(front, group);
       const remembered = asked && this.#memo.recall(front.shelf as Shelf, asked);
@@ -173,13 +173,18 @@ class ShortcutEvaluator implements Evaluator {
   #workOut(front: Front, group: ValueGroup, { work, begun }: { work: Work; begun: Begun }): boolean | typeof later {
     const { steps } = front.shortcut;
     while (begun.count < group.values.length) {
-      const fitting = Math.min(group.values.length - begun.count, Math.floor(this.#room / steps));
+      const fitting = Math.min(group.values.length - begun.count, Math.floor(this.#roomFor(front, group) / steps));
       if (fitting < 1) return later;
       // Also where it turns out not to be known.
       this.#take(fitting * steps);
       if (!workOut(front, group, { sight: work.sight, begun, until: begun.count + fitting })) return false;
     }
     return true;
+  }
+
+  #roomFor({ shortcut }: Front, { values }: ValueGroup): number {
+    const isLong = shortcut.steps * values.length > shortcutLimits.kept;
+    return isLong ? this.#room - shortcutLimits.kept : this.#room;
   }
 
   /** The loop is asked for its turn before all is used up, so that nobody waits for it who comes a few at a time. */
@@ -191,9 +196,9 @@ class ShortcutEvaluator implements Evaluator {
   /** In one loop: a promise for each turn that was waited for would hold all the others until the last. */
   async #goOnLater(work: Work): Promise<Answered> {
     do {
-      const { expression } = work.request.groups[work.tried] as ValueGroup;
-      const steps = this.#fronts.get(expression)?.shortcut.steps ?? 1;
-      while (this.#room < steps) await this.#nextTurn();
+      const group = work.request.groups[work.tried] as ValueGroup;
+      const front = this.#fronts.get(group.expression) as Front;
+      while (this.#roomFor(front, group) < front.shortcut.steps) await this.#nextTurn();
     } while (this.#goOn(work) === later);
     return this.#answered(work);
   }

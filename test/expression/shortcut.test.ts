@@ -283,6 +283,26 @@ describe('withShortcuts()', () => {
     expect(reached).toEqual(asked === undefined ? [] : [groups[0]]);
   });
 
+  it('answers short lists at once, however many long ones are under way', async () => {
+    const { expressions, on } = open(['value.trim()'], forbidden());
+    const [expression] = expressions as [CompiledExpression];
+    const ask = (values: readonly unknown[]) =>
+      on.evaluate({ hostObject: null, virtualObject: null, groups: [{ expression, values }] });
+    const steps = shortcutOf(expression)?.steps ?? 1;
+    const long = many(Math.floor(shortcutLimits.parts / steps));
+    let isOver = false;
+    const under = Promise.all(Array.from({ length: 20 }, () => ask(long))).finally(() => {
+      isOver = true;
+    });
+    let asked = 0;
+    for (; !isOver; asked++) {
+      expect(ask(['a'])).toEqual([{ results: ['a'], errors: [] }]);
+      await new Promise(setImmediate);
+    }
+    await under;
+    expect(asked).toBeGreaterThan(20);
+  });
+
   it('goes through several long lists at a time without mixing them up', async () => {
     const { expressions, on } = open(['"t-" + value', 'value + context.virtualObject.a'], forbidden());
     const lists = Array.from({ length: 6 }, (_, list) => many(4_000).map((value) => `${list}-${value}`));
