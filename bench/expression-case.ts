@@ -18,7 +18,7 @@ import {
   type Pass,
   vcluster,
 } from './expression-passes.ts';
-import { endpoints, type Patch, patches } from './expression-workload.ts';
+import { endpoints, patches } from './expression-workload.ts';
 import type { Figure } from './report.ts';
 import { median, round } from './statistics.ts';
 
@@ -71,8 +71,8 @@ async function takeTurns(courses: ReadonlyMap<Name, Course>): Promise<Costs> {
 }
 
 /** As the daemon has it: the simplest expressions are answered in front of the sandbox and its memory. */
-function asDaemon({ evaluator, memo }: Opened, all: readonly Patch[]): Evaluator {
-  return withShortcuts(evaluator, { expressions: all.map(({ expression }) => expression), vcluster, memo });
+function asDaemon({ evaluator, memo }: Opened): Evaluator {
+  return withShortcuts(evaluator, { expressions: list.map(({ expression }) => expression), vcluster, memo });
 }
 
 async function cost(): Promise<Figure[]> {
@@ -84,7 +84,7 @@ async function cost(): Promise<Figure[]> {
       ['bare', { pass: bare.pass }],
       ['piped', { pass: evaluatorPass(opened.evaluator, list, inFlight) }],
       ['single', { pass: evaluatorPass(opened.evaluator, list, 1), share: 1 / 4 }],
-      ['daemon', { pass: daemonPass(asDaemon(opened, list), list, inFlight) }],
+      ['daemon', { pass: daemonPass(asDaemon(opened), list, inFlight) }],
     ]),
   );
   bare.close();
@@ -98,7 +98,7 @@ async function cost(): Promise<Figure[]> {
 async function memory(): Promise<Figure[]> {
   // Two rounds fit in: all that went before would be garbage for the collector and nobody's to remember.
   const opened = await open(list, { entries: 4 * objects * (3 * addresses + 10) });
-  const daemon = asDaemon(opened, list);
+  const daemon = asDaemon(opened);
   const costs = await takeTurns(
     new Map<Name, Course>([
       ['native', { pass: nativePass(list) }],

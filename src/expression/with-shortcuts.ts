@@ -127,8 +127,8 @@ class ShortcutEvaluator implements Evaluator {
     for (; work.tried < groups.length; work.tried++) {
       const group = groups[work.tried] as ValueGroup;
       const front = this.#fronts.get(group.expression);
-      const isShort = front !== undefined && front.shortcut.steps * group.values.length <= shortcutLimits.parts;
-      const known = isShort ? this.#knownOf(front, group, work) : undefined;
+      const isOurs = front !== undefined && partsOf(front, group) <= shortcutLimits.parts;
+      const known = isOurs ? this.#knownOf(front, group, work) : undefined;
       if (known === later) return later;
       work.isOpen ||= known === undefined;
       results[work.tried] = known && { results: known, errors: noErrors };
@@ -169,22 +169,21 @@ class ShortcutEvaluator implements Evaluator {
     return begun.results;
   }
 
-  /** As many values as there is room for, time and again. */
+  /** As many values as there is room for. */
   #workOut(front: Front, group: ValueGroup, { work, begun }: { work: Work; begun: Begun }): boolean | typeof later {
     const { steps } = front.shortcut;
-    while (begun.count < group.values.length) {
-      const fitting = Math.min(group.values.length - begun.count, Math.floor(this.#roomFor(front, group) / steps));
-      if (fitting < 1) return later;
+    const left = group.values.length - begun.count;
+    const fitting = Math.min(left, Math.floor(this.#roomFor(front, group) / steps));
+    if (fitting > 0) {
       // Also where it turns out not to be known.
       this.#take(fitting * steps);
       if (!workOut(front, group, { sight: work.sight, begun, until: begun.count + fitting })) return false;
     }
-    return true;
+    return fitting < left ? later : true;
   }
 
-  #roomFor({ shortcut }: Front, { values }: ValueGroup): number {
-    const isLong = shortcut.steps * values.length > shortcutLimits.kept;
-    return isLong ? this.#room - shortcutLimits.kept : this.#room;
+  #roomFor(front: Front, group: ValueGroup): number {
+    return partsOf(front, group) > shortcutLimits.kept ? this.#room - shortcutLimits.kept : this.#room;
   }
 
   /** The loop is asked for its turn before all is used up, so that nobody waits for it who comes a few at a time. */
@@ -226,6 +225,10 @@ function filled(results: readonly (GroupResult | undefined)[], told: Answered): 
 
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
+}
+
+function partsOf({ shortcut }: Front, { values }: ValueGroup): number {
+  return shortcut.steps * values.length;
 }
 
 /** What many values are remembered by: where their results hang on nothing else, and none of them has to be read whole. */

@@ -5,16 +5,18 @@ import type { Writer } from '../../src/cluster/writer.ts';
 import type { KubeObject } from '../../src/object/object.ts';
 import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
 
+type Acts = (() => void)[];
+
 /** Runs what is next in `before`, once each, right before a write of the daemon to Endpoints; in `beforeRead`, before a read. */
-function interrupted(writer: Writer, before: (() => void)[], beforeRead: (() => void)[] = []): Writer {
+function interrupted(writer: Writer, before: Acts, beforeRead: Acts = []): Writer {
   const first = <T>(resource: string, send: () => Promise<T>): Promise<T> => {
     if (resource === 'endpoints') before.shift()?.();
     return send();
   };
   return {
     ...writer,
-    create: (ref, object) => first(ref.resource, () => writer.create(ref, object)),
-    patch: (ref, place, body) => first(ref.resource, () => writer.patch(ref, place, body)),
+    create: (ref, ...rest) => first(ref.resource, () => writer.create(ref, ...rest)),
+    patch: (ref, ...rest) => first(ref.resource, () => writer.patch(ref, ...rest)),
     remove: (ref, place, conditions) => first(ref.resource, () => writer.remove(ref, place, conditions)),
     get: (ref, place) => {
       if (ref.resource === 'endpoints') beforeRead.shift()?.();
@@ -22,8 +24,6 @@ function interrupted(writer: Writer, before: (() => void)[], beforeRead: (() => 
     },
   };
 }
-
-type Acts = (() => void)[];
 
 /** `beforeRead` is of the virtual side. */
 async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
@@ -165,6 +165,7 @@ describe('an edit in between', () => {
     expect([beforeHost, beforeVirtual, beforeRead]).toEqual([[], [], []]);
     await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
     expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+    await world.stop();
   });
 
   it('that deletes the copy before our patch leads to a new copy, never to half of one', async () => {

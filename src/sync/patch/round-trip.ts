@@ -8,7 +8,7 @@ import type { Segment } from '../../expression/path-grammar.ts';
 import { childrenOf } from '../../expression/scope.ts';
 import { equalJson } from '../../object/json.ts';
 import type { CompiledPatch } from './patch-set.ts';
-import { runOnSamples } from './sample-run.ts';
+import { runOnSamples, type SampleResult } from './sample-run.ts';
 
 export interface CounterExample {
   forward: CompiledPatch;
@@ -50,7 +50,8 @@ function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
 async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Promise<CounterExample | undefined> {
   const values = samplesFor(forward, back.back);
   if (values.length === 0) return undefined;
-  const there = await run(evaluator, forward.forward, { values, path: forward.path.canonical });
+  const { canonical: path } = forward.path;
+  const there = valuesOf(await runOnSamples(evaluator, forward.forward, { values, path }));
   // What fails, or is deleted, has no way back to judge.
   const went = values.flatMap((value, at) => {
     const onHost = there[at];
@@ -58,7 +59,7 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
   });
   if (went.length === 0) return undefined;
   const hosts = went.map(({ onHost }) => onHost);
-  const returned = await run(evaluator, back.back, { values: hosts, path: back.path.canonical });
+  const returned = valuesOf(await runOnSamples(evaluator, back.back, { values: hosts, path }));
   const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
   // One that fails now and then may know its values better than the samples do; one that always fails is of no use.
   const isUseless = returned.every((one) => one === undefined);
@@ -67,8 +68,7 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
 }
 
 /** undefined where the evaluation failed. */
-async function run(...[evaluator, expression, samples]: Parameters<typeof runOnSamples>): Promise<unknown[]> {
-  const results = await runOnSamples(evaluator, expression, samples);
+function valuesOf(results: readonly SampleResult[]): unknown[] {
   return results.map((result) => ('error' in result ? undefined : result.value));
 }
 
