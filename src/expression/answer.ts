@@ -2,12 +2,20 @@
 // one is no answer at all. What the results mean is checked by those who asked.
 import { isRecord } from '../object/json.ts';
 import { realmLimits } from './limits.ts';
+import type { ValueGroup } from './request.ts';
 
-/** Of one group: which values changed (0: all of them), their results in the same order, and the values that failed. */
-export interface Answer {
-  changed: readonly number[] | 0;
-  results: unknown[];
+/** Of one group: its results, where all values changed and none failed, as they mostly do. */
+export type Answer = readonly unknown[] | SomeChanged;
+
+export interface SomeChanged {
+  /** Their indexes, and their results in the same order. */
+  changed: readonly number[];
+  results: readonly unknown[];
   faults: readonly AnswerFault[];
+}
+
+export function isList(answer: Answer): answer is readonly unknown[] {
+  return Array.isArray(answer);
 }
 
 export interface AnswerFault {
@@ -18,8 +26,7 @@ export interface AnswerFault {
   offset: number;
 }
 
-/** sizes: how many values each group was asked about. */
-export function readAnswers(text: string, sizes: readonly number[]): Answer[] | undefined {
+export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'values'>[]): Answer[] | undefined {
   // The realm writes none that are longer, and to read what could fill a frame would keep everybody waiting for seconds.
   if (text.length > realmLimits.answer) return undefined;
   let parsed: unknown;
@@ -28,20 +35,19 @@ export function readAnswers(text: string, sizes: readonly number[]): Answer[] | 
   } catch {
     return undefined;
   }
-  if (!Array.isArray(parsed) || parsed.length !== sizes.length) return undefined;
+  if (!Array.isArray(parsed) || parsed.length !== groups.length) return undefined;
   const answers: Answer[] = [];
-  for (let group = 0; group < sizes.length; group++) {
-    const answer = readAnswer(parsed[group], sizes[group] as number);
+  for (let at = 0; at < groups.length; at++) {
+    const answer = readAnswer(parsed[at], (groups[at] as ValueGroup).values.length);
     if (answer === undefined) return undefined;
     answers.push(answer);
   }
   return answers;
 }
 
-/** Mostly all values changed and none failed: then the results are all there is to say. */
 function readAnswer(part: unknown, size: number): Answer | undefined {
   if (Array.isArray(part)) {
-    return part.length === size && !areTooDeep(part) ? { changed: 0, results: part, faults: noFaults } : undefined;
+    return part.length === size && !areTooDeep(part) ? part : undefined;
   }
   if (!isRecord(part) || Object.keys(part).length !== 3) return undefined;
   const { changed, results, faults } = part;
@@ -53,8 +59,6 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
   const read = readFaults(faults, size);
   return read && { changed, results, faults: read };
 }
-
-const noFaults: readonly AnswerFault[] = [];
 
 function readFaults(faults: readonly unknown[], size: number): AnswerFault[] | undefined {
   const read: AnswerFault[] = [];
@@ -100,7 +104,7 @@ function areEmpty(...lists: unknown[]): boolean {
 }
 
 /** What is said of all values of a group at once. */
-function tooLarge(size: number, message: string): Answer {
+function tooLarge(size: number, message: string): SomeChanged {
   return {
     changed: [],
     results: [],

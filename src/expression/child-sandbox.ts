@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { childArguments } from './child-program.ts';
-import { encodeFrame, type Frame, FrameReader } from './frames.ts';
+import { type Frame, FrameReader, FrameWriter } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
 import { realmLimits, sandboxLimits } from './limits.ts';
 import { RequestBook } from './request-book.ts';
@@ -42,7 +42,7 @@ export class ChildSandbox implements Sandbox {
   #state: State = { kind: 'stopped' };
   #args: string[] = [];
   readonly #book = new RequestBook();
-  #outbox = '';
+  readonly #outbox = new FrameWriter();
   #setupId = 0;
   #deathsInARow = 0;
   /** Why we killed the process ourselves; undefined when we did not. */
@@ -99,7 +99,8 @@ export class ChildSandbox implements Sandbox {
 
   #sendSetup(channel: Duplex): void {
     this.#setupId++;
-    channel.write(encodeFrame({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) }));
+    this.#outbox.add({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) });
+    this.#outbox.writeTo(channel);
     this.#startWatch();
   }
 
@@ -191,8 +192,8 @@ export class ChildSandbox implements Sandbox {
     if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
     const wasIdle = this.#book.inFlight === 0;
     for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
-      if (this.#outbox === '') setImmediate(() => this.#flush());
-      this.#outbox += encodeFrame({ id: next.id, kind: 'run', text: next.text });
+      if (this.#outbox.chars === 0) setImmediate(() => this.#flush());
+      this.#outbox.add({ id: next.id, kind: 'run', text: next.text });
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();
@@ -218,9 +219,7 @@ export class ChildSandbox implements Sandbox {
 
   /** Once a turn of the event loop, so that what was asked in one turn goes out in one write. */
   #flush(): void {
-    const frames = this.#outbox;
-    this.#outbox = '';
-    if (this.#state.kind === 'running' && frames !== '') this.#state.channel.write(frames);
+    if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.channel);
   }
 
   #startWatch(): void {
@@ -257,7 +256,7 @@ export class ChildSandbox implements Sandbox {
     const killedFor = this.#killedFor;
     this.#killedFor = undefined;
     this.#mayBeSwollen = false;
-    this.#outbox = '';
+    this.#outbox.clear();
     this.#watch?.cancel();
     this.#watch = undefined;
     if (killedFor === 'retired' && this.#book.inFlight === 0) {
@@ -289,7 +288,7 @@ export class ChildSandbox implements Sandbox {
   }
 
   #failAll(message: string): void {
-    this.#outbox = '';
+    this.#outbox.clear();
     this.#book.failAll(message);
   }
 }

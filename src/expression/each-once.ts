@@ -1,6 +1,7 @@
-// Where the values of a list repeat, each of them is sent to the sandbox once. In: the values of a group. Out: those that
-// differ and the places that each stands for; and on the way back, the results of all places from those that came. Pure.
-import type { Answer } from './answer.ts';
+// Where the values of a list repeat, each of them is sent to the sandbox once. In: groups. Out: for each the values
+// that differ and the places that each stands for; on the way back, the results of all places from those that came. Pure.
+import { type Answer, isList } from './answer.ts';
+import type { ValueGroup } from './request.ts';
 
 export interface EachOnce {
   values: readonly unknown[];
@@ -13,11 +14,20 @@ const dedupeFrom = 64;
 /** So many are looked at, and when no more than half of them differ, each value is sent once. */
 const dedupeSample = 16;
 
-/** Undefined where all may as well be sent. */
-export function eachOnce(values: readonly unknown[]): EachOnce | undefined {
-  if (values.length < dedupeFrom || !repeats(values)) return undefined;
+/** By group; undefined where all values may as well be sent. */
+export function eachOnceOf(groups: readonly ValueGroup[]): readonly (EachOnce | undefined)[] | undefined {
+  // Mostly there is nothing to look at, and this is asked for every object.
+  if (groups.every(({ values }) => values.length < dedupeFrom)) return undefined;
+  const found = groups.map(eachOnce);
+  return found.some((once) => once !== undefined) ? found : undefined;
+}
+
+/** Only where a value has the same result wherever it stands; objects would have to be compared part by part. */
+function eachOnce({ values, missing, expression }: ValueGroup): EachOnce | undefined {
+  if (values.length < dedupeFrom || missing !== undefined || expression.usesPath || !repeats(values)) return undefined;
   const placesOf = new Map<unknown, number[]>();
   for (const [at, value] of values.entries()) {
+    if (typeof value === 'object' && value !== null) return undefined;
     const places = placesOf.get(value);
     if (places === undefined) placesOf.set(value, [at]);
     else places.push(at);
@@ -40,13 +50,17 @@ function repeats(values: readonly unknown[]): boolean {
   return repeated >= dedupeSample / 2;
 }
 
-/** The results of all values of a group, from those that changed. */
-export function spread(values: readonly unknown[], places: EachOnce['places'] | undefined, answer: Answer): unknown[] {
-  const { changed, results } = answer;
-  if (changed === 0 && places === undefined) return results;
+/** The results of all values of a group, from those that came. */
+export function spread(
+  values: readonly unknown[],
+  places: EachOnce['places'] | undefined,
+  answer: Answer,
+): readonly unknown[] {
+  if (isList(answer) && places === undefined) return answer;
+  const [changed, results] = isList(answer) ? [undefined, answer] : [answer.changed, answer.results];
   const all = [...values];
   for (let next = 0; next < results.length; next++) {
-    const at = changed === 0 ? next : (changed[next] as number);
+    const at = changed === undefined ? next : (changed[next] as number);
     const result = results[next];
     if (places === undefined) {
       all[at] = result;

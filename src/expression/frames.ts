@@ -2,6 +2,8 @@
 // number and kind, and a text. Frames are texts until the moment they are written: a buffer for each would be memory that
 // the garbage collector has to be told about. Both sides read with this; neither believes a length it did not agree to.
 
+import type { Writable } from 'node:stream';
+
 export type FrameKind = 'setup' | 'run' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
 
 export interface Frame {
@@ -18,8 +20,63 @@ const headBytes = 17;
 /** Every character of the longest request or answer as three bytes, and room for the brackets around them. */
 const maxTextBytes = 16_777_216;
 
-export function encodeFrame({ id, kind, text }: Frame): string {
-  return `${hex(Buffer.byteLength(text))}${hex(id)}${kinds.indexOf(kind)}${text}`;
+/** Frames on their way out. Short ones are put together to one text; to copy long ones would take as long as to write them. */
+export class FrameWriter {
+  #pieces: Piece[] = [];
+  #short: Piece = { text: '', isAscii: true };
+  #chars = 0;
+
+  get chars(): number {
+    return this.#chars;
+  }
+
+  add({ id, kind, text }: Frame): void {
+    const bytes = Buffer.byteLength(text);
+    const isAscii = bytes === text.length;
+    const head = `${hex(bytes)}${hex(id)}${kinds.indexOf(kind)}`;
+    this.#chars += head.length + text.length;
+    if (text.length < longText) {
+      this.#short.text += head + text;
+      this.#short.isAscii &&= isAscii;
+      return;
+    }
+    this.#short.text += head;
+    this.#pieces.push(this.#short, { text, isAscii });
+    this.#short = { text: '', isAscii: true };
+  }
+
+  /** All of them, in one call of the system. */
+  writeTo(channel: Writable): void {
+    if (this.#chars === 0) return;
+    const [long, short] = [this.#pieces, this.#short];
+    this.clear();
+    if (long.length === 0) {
+      writePiece(channel, short);
+      return;
+    }
+    channel.cork();
+    for (const piece of long) writePiece(channel, piece);
+    writePiece(channel, short);
+    channel.uncork();
+  }
+
+  clear(): void {
+    this.#pieces = [];
+    this.#short = { text: '', isAscii: true };
+    this.#chars = 0;
+  }
+}
+
+interface Piece {
+  text: string;
+  isAscii: boolean;
+}
+
+const longText = 16_384;
+
+/** For what may be any character, Node asks for three times the memory. */
+function writePiece(channel: Writable, { text, isAscii }: Piece): void {
+  if (text !== '') channel.write(text, isAscii ? 'latin1' : 'utf8');
 }
 
 function hex(value: number): string {

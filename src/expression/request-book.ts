@@ -21,13 +21,14 @@ export interface Death {
 
 export class RequestBook {
   #waiting: Request[] = [];
-  #inFlight = new Map<number, Request>();
+  /** No map: what is taken out of one stays in tables that V8 leaves behind, and with it all that hangs on it. */
+  #inFlight: Request[] = [];
   #hasLoner = false;
   #nextId = 1;
 
   /** How many the process has in hand. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight.length;
   }
 
   get isFull(): boolean {
@@ -42,25 +43,24 @@ export class RequestBook {
   /** The next that may be sent now; one that wants to be alone waits until the process is empty and keeps it empty. */
   next(): { id: number; text: string } | undefined {
     const [next] = this.#waiting;
-    if (next === undefined || this.#inFlight.size >= sandboxLimits.inFlight) return undefined;
-    if (this.#inFlight.size > 0 && (next.alone || this.#hasLoner)) return undefined;
+    if (next === undefined || this.#inFlight.length >= sandboxLimits.inFlight) return undefined;
+    if (this.#inFlight.length > 0 && (next.alone || this.#hasLoner)) return undefined;
     this.#waiting.shift();
     this.#hasLoner = next.alone;
-    this.#inFlight.set(next.id, next);
+    this.#inFlight.push(next);
     return next;
   }
 
   /** The one that is answered; undefined when the answer comes too late. */
   take(id: number): Pick<Request, 'settle'> | undefined {
-    const request = this.#inFlight.get(id);
-    this.#inFlight.delete(id);
-    return request;
+    const at = this.#inFlight.findIndex((request) => request.id === id);
+    return at < 0 ? undefined : this.#inFlight.splice(at, 1)[0];
   }
 
   /** Several in the process: any of them may have done it, so each is run again alone. One: it did it. */
   takeBack({ cause, wasHung, isSelfInflicted }: Death): void {
-    const suspects = [...this.#inFlight.values()];
-    this.#inFlight.clear();
+    const suspects = this.#inFlight;
+    this.#inFlight = [];
     const [only] = suspects.length === 1 ? suspects : [];
     if (only !== undefined) {
       only.deaths++;
@@ -75,8 +75,8 @@ export class RequestBook {
   }
 
   failAll(message: string): void {
-    const all = [...this.#inFlight.values(), ...this.#waiting];
-    this.#inFlight.clear();
+    const all = [...this.#inFlight, ...this.#waiting];
+    this.#inFlight = [];
     this.#waiting = [];
     for (const request of all) request.settle({ kind: 'unavailable', message });
   }

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { Batches } from './batches.ts';
-import { encodeFrame, type Frame, FrameReader } from './frames.ts';
+import { type Frame, FrameReader, FrameWriter } from './frames.ts';
 import type { SandboxSetup } from './harness.ts';
 import { type CompiledHarnesses, HardenedIsolate } from './isolate.ts';
 
@@ -41,13 +41,13 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     isolate = new HardenedIsolate({ setup, home: options.home, harnesses, onCatastrophe: options.die });
     if (isFirst) isolate.warmUp();
     isolate.start();
-    outbox.add(encodeFrame({ id, kind: 'ready', text: '' }));
+    outbox.add({ id, kind: 'ready', text: '' });
   };
   const answer = (requests: readonly Frame[]): void => {
     const answers = requests.length > 1 ? isolate?.answersTo(requests.map(({ text }) => text)) : undefined;
     for (const [at, { id, text }] of requests.entries()) {
       const known = answers?.[at];
-      outbox.add(encodeFrame(known === undefined ? answerOne(id, text) : { id, kind: 'answer', text: known }));
+      outbox.add(known === undefined ? answerOne(id, text) : { id, kind: 'answer', text: known });
       if (known === undefined) outbox.flushIfLate();
     }
     if (answers !== undefined) outbox.flush();
@@ -79,24 +79,23 @@ export function serveSandbox(options: SandboxProcessOptions): void {
 
 class Outbox {
   readonly #options: SandboxProcessOptions;
-  #frames = '';
+  readonly #frames = new FrameWriter();
   #flushedAt = 0;
 
   constructor(options: SandboxProcessOptions) {
     this.#options = options;
   }
 
-  add(frame: string): void {
-    this.#frames += frame;
+  add(frame: Frame): void {
+    this.#frames.add(frame);
   }
 
   flushIfLate(): void {
-    if (this.#frames.length > flushChars || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
+    if (this.#frames.chars > flushChars || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
   }
 
   flush(): void {
-    if (this.#frames !== '') this.#options.channel.write(this.#frames);
-    this.#frames = '';
+    this.#frames.writeTo(this.#options.channel);
     this.#flushedAt = this.#options.now();
   }
 }

@@ -3,12 +3,14 @@
 // of an object together.
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
-import type { EvaluationRequest, Evaluator, GroupResult, Shortcuts, ValueGroup } from './evaluator.ts';
+import type { Evaluator, Shortcuts } from './evaluator.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
 import { shortcutLimits } from './limits.ts';
-import { Memo, type MemoOptions, plainQuestion, type Question, type Shelf } from './memo.ts';
+import { ListMemo } from './list-memo.ts';
+import type { MemoOptions } from './memo.ts';
+import { type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
 import { type Shortcut, type Sight, shortcutOf } from './shortcut.ts';
-import { unknown } from './shortcut-operators.ts';
+import { type Plain, unknown } from './shortcut-operators.ts';
 
 export interface ShortcutOptions {
   expressions: readonly CompiledExpression[];
@@ -26,8 +28,8 @@ type Answered = GroupResult[];
 
 interface Front {
   shortcut: Shortcut;
-  /** What it made of many values; undefined where its results hang on more than them. */
-  shelf: Shelf | undefined;
+  /** Where what it made of many values is remembered; undefined where its results hang on more than them. */
+  shelf: number | undefined;
 }
 
 /** A request on its way: the loop may be given a turn between any two values. */
@@ -49,11 +51,11 @@ interface Work {
 }
 
 interface Begun {
-  results: unknown[];
+  results: Plain[];
   /** How many values have theirs. */
   count: number;
-  /** What to remember the results by; undefined when they are not worth it. */
-  asked: Question | undefined;
+  /** Where to remember the results; undefined when they are not worth it. */
+  shelf: number | undefined;
 }
 
 /** The loop is to be given its turn first. */
@@ -62,7 +64,7 @@ const later = Symbol('later');
 class ShortcutEvaluator implements Evaluator {
   readonly #inner: Evaluator;
   readonly #fronts = new Map<CompiledExpression, Front>();
-  readonly #memo: Memo;
+  readonly #memo: ListMemo;
   readonly #vcluster: unknown;
   readonly #metrics: ShortcutOptions['metrics'];
   readonly shortcuts: Shortcuts = {
@@ -80,14 +82,14 @@ class ShortcutEvaluator implements Evaluator {
 
   constructor(inner: Evaluator, { expressions, vcluster, metrics, memo }: ShortcutOptions) {
     this.#inner = inner;
-    this.#memo = new Memo(memo);
+    this.#memo = new ListMemo(memo);
     // As it comes to the sandbox: what JSON cannot hold is null.
     this.#vcluster = JSON.parse(JSON.stringify(vcluster));
     this.#metrics = metrics;
-    for (const expression of expressions) {
+    for (const [index, expression] of expressions.entries()) {
       const shortcut = shortcutOf(expression);
       if (shortcut === undefined) continue;
-      const shelf = seesOnlyValues(expression) ? this.#memo.shelf() : undefined;
+      const shelf = seesOnlyValues(expression) ? index : undefined;
       this.#fronts.set(expression, { shortcut, shelf });
     }
   }
@@ -150,14 +152,14 @@ class ShortcutEvaluator implements Evaluator {
     // A look into the memory takes its time as well.
     if (this.#roomFor(front, group) < 1) return later;
     if (work.begun === undefined) {
-      const asked = questionOf(front, group);
-      const remembered = asked && this.#memo.recall(front.shelf as Shelf, asked);
+      const shelf = shelfOf(front, group);
+      const remembered = shelf === undefined ? undefined : this.#memo.recall(shelf, group.values);
       if (remembered !== undefined) {
         this.#take(remembered.length);
         work.remembered += remembered.length;
         return remembered;
       }
-      work.begun = { results: new Array(group.values.length), count: 0, asked };
+      work.begun = { results: new Array(group.values.length), count: 0, shelf };
     }
     const { begun } = work;
     const known = this.#workOut(front, group, { work, begun });
@@ -165,7 +167,7 @@ class ShortcutEvaluator implements Evaluator {
     work.begun = undefined;
     if (!known) return undefined;
     work.count += begun.count;
-    if (begun.asked !== undefined) this.#memo.remember(front.shelf as Shelf, begun.asked, begun.results);
+    if (begun.shelf !== undefined) this.#memo.remember(begun.shelf, group.values, begun.results);
     return begun.results;
   }
 
@@ -217,12 +219,6 @@ class ShortcutEvaluator implements Evaluator {
 
 const noErrors: GroupResult['errors'] = [];
 
-/** Undefined stands for what is not known here. */
-function filled(results: readonly (GroupResult | undefined)[], told: Answered): Answered {
-  let next = 0;
-  return results.map((result) => result ?? (told[next++] as GroupResult));
-}
-
 function seesOnlyValues({ context, usesPath }: CompiledExpression): boolean {
   return !usesPath && useOf(context, 'hostObject') === undefined && useOf(context, 'virtualObject') === undefined;
 }
@@ -231,10 +227,9 @@ function partsOf({ shortcut }: Front, { values }: ValueGroup): number {
   return shortcut.steps * values.length;
 }
 
-/** What many values are remembered by: where their results hang on nothing else, and none of them has to be read whole. */
-function questionOf({ shelf }: Front, { values, missing }: ValueGroup): Question | undefined {
-  if (shelf === undefined || missing !== undefined || values.length <= shortcutLimits.fewValues) return undefined;
-  return plainQuestion(values, '');
+/** Where many values are remembered, when their results hang on nothing else. */
+function shelfOf({ shelf }: Front, { values, missing }: ValueGroup): number | undefined {
+  return missing === undefined && values.length > shortcutLimits.fewValues ? shelf : undefined;
 }
 
 /** False when one of them is not known. */

@@ -10,6 +10,19 @@ export function hashText(text: string, multiplier: number): number {
   return hash;
 }
 
+/** The same of no more than some sixty characters, spread over all of the text: alike texts can differ anywhere. */
+export function hashSome(text: string, multiplier: number): number {
+  const stride = 1 + Math.floor(text.length / mostLookedAt);
+  let hash = text.length ^ multiplier;
+  for (let at = 0; at < text.length; at += stride) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), multiplier);
+    hash ^= hash >>> 15;
+  }
+  return hash;
+}
+
+const mostLookedAt = 64;
+
 /** Every bit of a hash reaches every bit of what it becomes. */
 export function mixed(hash: number): number {
   let after = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad);

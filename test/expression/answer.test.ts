@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { readAnswers } from '../../src/expression/answer.ts';
 import { realmLimits } from '../../src/expression/limits.ts';
 
-/** Asked about one group of two values. */
-const read = (answer: unknown) => readAnswers(JSON.stringify(answer), [2]);
+/** One group of two values. */
+const asked = [{ values: ['x', 'y'] }];
+const read = (answer: unknown) => readAnswers(JSON.stringify(answer), asked);
 const none: unknown[] = [];
 const other = (parts: { changed?: unknown; results?: unknown; faults?: unknown }) => [
   { changed: none, results: none, faults: none, ...parts },
@@ -13,7 +14,7 @@ const fault = (at: unknown, kind: unknown = 'threw', message: unknown = 'm', off
 
 describe('an answer of the sandbox', () => {
   it('may be the results of all values', () => {
-    expect(read([['a', 'b']])).toEqual([{ changed: 0, results: ['a', 'b'], faults: [] }]);
+    expect(read([['a', 'b']])).toEqual([['a', 'b']]);
   });
 
   it.each<[name: string, parts: { changed: unknown[]; results: unknown[] }]>([
@@ -25,7 +26,7 @@ describe('an answer of the sandbox', () => {
   });
 
   it.each(['threw', 'size', 'type'])('may say of a value: %s', (kind) => {
-    expect(read(fault(1, kind, 'm', 7))?.[0]?.faults).toEqual([{ at: 1, kind, message: 'm', offset: 7 }]);
+    expect(read(fault(1, kind, 'm', 7))).toEqual(other({ faults: [{ at: 1, kind, message: 'm', offset: 7 }] }));
   });
 
   it('may say of all values at once that they are too large', () => {
@@ -37,19 +38,20 @@ describe('an answer of the sandbox', () => {
     const nested = (levels: number) => `${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`;
     const answer = (levels: number) =>
       name === 'a result'
-        ? readAnswers(`[{"changed":[1],"results":[${nested(levels)}],"faults":[]}]`, [2])
-        : readAnswers(`[[0,${nested(levels)}]]`, [2]);
+        ? readAnswers(`[{"changed":[1],"results":[${nested(levels)}],"faults":[]}]`, asked)
+        : readAnswers(`[[0,${nested(levels)}]]`, asked);
     expect(answer(realmLimits.resultDepth)).toBeDefined();
     expect(answer(realmLimits.resultDepth + 2)).toBeUndefined();
     expect(answer(200_000)).toBeUndefined();
   });
 
   it('is none when it is no JSON', () => {
-    expect(readAnswers('[', [2])).toBeUndefined();
+    expect(readAnswers('[', asked)).toBeUndefined();
   });
 
   it('is none when it is longer than any that the realm writes', () => {
-    const ofLength = (length: number) => readAnswers(JSON.stringify([['x'.repeat(length - '[[""]]'.length)]]), [1]);
+    const ofLength = (length: number) =>
+      readAnswers(JSON.stringify([['x'.repeat(length - '[[""]]'.length)]]), [{ values: ['x'] }]);
     expect(ofLength(realmLimits.answer)).toBeDefined();
     expect(ofLength(realmLimits.answer + 1)).toBeUndefined();
   });

@@ -114,6 +114,17 @@ describe('evaluate()', () => {
     const [result] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values }] });
     expect(result?.results).toEqual(values.map((value) => `x${value}`));
     expect(tap.sent[0]?.match(/v\d/g)).toHaveLength(3);
+    const [again] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values }] });
+    expect(again?.results).toEqual(result?.results);
+    expect(tap.sent).toHaveLength(1);
+  });
+
+  it('sends all values of a list with an object in it, however many of them are equal', async () => {
+    const { on, expressions, tap } = await tapped(['typeof value']);
+    const values = [...Array(99).fill('v'), { a: 'v' }];
+    const [result] = await on.evaluate({ ...none, groups: [{ expression: expressions[0] as never, values }] });
+    expect(result?.results).toEqual([...Array(99).fill('string'), 'object']);
+    expect(tap.sent[0]?.match(/"v"/g)).toHaveLength(100);
   });
 
   it('reports errors at their values and leaves the others alone', async () => {
@@ -231,6 +242,27 @@ describe('an expression that runs out of time', () => {
     await clock.advance(1_001);
     expect(await ask('four')).toEqual({ value: 'afour' });
     expect(on.quarantined).toBe(0);
+  });
+
+  it('leaves the other expressions of its object to be remembered', async () => {
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value'], {
+      clock: new VirtualClock(),
+    });
+    const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
+    const ask = async () => (await on.evaluate({ ...none, groups })).map(({ results, errors }) => [results, errors[0]]);
+    // All together, the first by itself, and the second one in vain.
+    tap.answers = [timeout, undefined, timeout];
+    await ask();
+    const setAside = { at: 0, error: expect.objectContaining({ kind: 'timeout', retryAfterMs: 1_000 }) };
+    const expected = [
+      [['av'], undefined],
+      [['v'], setAside],
+      [['cv'], undefined],
+    ];
+    expect(await ask()).toEqual(expected);
+    expect(tap.sent).toHaveLength(5);
+    expect(await ask()).toEqual(expected);
+    expect(tap.sent).toHaveLength(5);
   });
 
   it('is not set aside for all objects by the values of one, however many it brings', async () => {

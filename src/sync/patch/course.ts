@@ -1,7 +1,7 @@
 // The patches that a pass runs, ready to be run: the short way through all of them, the calls of the sandbox that they share on
 // the long one, and what they see of the two objects. Pure.
 import { useOf } from '../../expression/context-use.ts';
-import type { EvaluationRequest } from '../../expression/evaluator.ts';
+import type { EvaluationRequest } from '../../expression/request.ts';
 import type { ForwardInput, PatcherOptions } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { runsOf } from './runs.ts';

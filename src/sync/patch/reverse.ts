@@ -1,7 +1,8 @@
 // The way back: reverse expressions on the candidate virtual object, which is the tenant's own overlaid with what the host
 // changed. Only results on host-changed keys count; a removed key goes back as a removal and runs no patch.
-import type { ValueGroup } from '../../expression/evaluator.ts';
+
 import type { Matches } from '../../expression/path.ts';
+import type { ValueGroup } from '../../expression/request.ts';
 import { writeResults } from '../../expression/write-results.ts';
 import { isRecord } from '../../object/json.ts';
 import { keyOf } from '../../object/object.ts';

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { RequestMemo } from '../../src/expression/request-memo.ts';
+
+const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results }));
+
+describe('the answer to a request', () => {
+  it('is remembered, with new objects each time', () => {
+    const memo = new RequestMemo();
+    const answer = answerOf(['text', 1, true, null], [{ a: [1] }, [2]]);
+    memo.remember('asked', answer);
+    const [first, second] = [memo.recall('asked'), memo.recall('asked')];
+    expect([first, second]).toEqual([answer, answer]);
+    const objects = [answer, first, second].map((each) => each?.[1]?.results[0]);
+    expect(new Set(objects).size).toBe(3);
+  });
+
+  it('is told from those to all that are alike, in their size and in most of their text', () => {
+    const memo = new RequestMemo();
+    const filling = 'x'.repeat(5_000);
+    const texts = Array.from({ length: 50 }, (_, at) => `${filling}web-${10 + at}${filling}`);
+    for (const [at, text] of texts.entries()) memo.remember(text, answerOf([at]));
+    expect(texts.map((text) => memo.recall(text)?.[0]?.results[0])).toEqual(texts.map((_, at) => at));
+    expect(memo.recall(`${filling}web-99${filling}`)).toBeUndefined();
+  });
+
+  it.each<[what: string, text: string, results: unknown[]]>([
+    ['a request', 'x'.repeat(100), ['r']],
+    ['a result', 'a', ['x'.repeat(100)]],
+    ['a result that is an object', 'a', [{ a: 'x'.repeat(100) }]],
+    ['a result beside an object', 'a', [{}, 'x'.repeat(100)]],
+  ])('is forgotten with %s that is longer than there is room', (_what, text, results) => {
+    for (const [chars, isKept] of [
+      [400, true],
+      [190, false],
+    ] as const) {
+      const memo = new RequestMemo({ chars });
+      memo.remember(text, answerOf(results));
+      expect(memo.recall(text)).toEqual(isKept ? answerOf(results) : undefined);
+    }
+  });
+
+  it('is forgotten with more results than there is room, counted over all groups', () => {
+    const memo = new RequestMemo({ entries: 6 });
+    memo.remember('fits', answerOf(['1', '2'], ['3']));
+    memo.remember('does not', answerOf(['1', '2'], ['3', '4']));
+    expect([memo.recall('fits') !== undefined, memo.recall('does not')]).toEqual([true, undefined]);
+  });
+});
