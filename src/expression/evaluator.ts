@@ -40,7 +40,7 @@ export interface Evaluator {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** At once where all is known: waiting for a promise takes longer than looking it up. */
-  evaluate(request: EvaluationRequest): GroupResult[] | Promise<GroupResult[]>;
+  evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]>;
   /** Expressions that are set aside because they kept running out of time or memory. */
   readonly quarantined: number;
   /** What is answered without a request, a value at a time; undefined where nothing is. */
@@ -102,25 +102,25 @@ class SandboxedEvaluator implements Evaluator {
     await this.#sandbox?.stop();
   }
 
-  evaluate(request: EvaluationRequest): GroupResult[] | Promise<GroupResult[]> {
+  evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]> {
     if (request.groups.length === 0) return [];
     const text = this.#writer.textOf(request);
     return this.#recall(text) ?? this.#ask(request, { text, isRetry: false });
   }
 
-  #recall(text: string): GroupResult[] | undefined {
+  #recall(text: string): readonly GroupResult[] | undefined {
     const known = this.#memo.recall(text);
     if (known === undefined) return undefined;
     this.#metrics?.remembered(known.reduce((sum, { results }) => sum + results.length, 0));
-    return known.map(({ results }) => ({ results, errors: noErrors }));
+    return known;
   }
 
-  #ask(request: EvaluationRequest, asking: Asking): Promise<GroupResult[]> {
+  #ask(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
     return this.#quarantine.isEmpty ? this.#run(request, asking) : this.#askSome(request, asking);
   }
 
   /** What is not set aside. */
-  async #askSome(request: EvaluationRequest, asking: Asking): Promise<GroupResult[]> {
+  async #askSome(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
     const setAside = request.groups.map((group) => this.#setAside(group, request));
     const groups = request.groups.filter((_, at) => setAside[at] === undefined);
     if (groups.length === 0) return setAside as GroupResult[];
@@ -130,7 +130,7 @@ class SandboxedEvaluator implements Evaluator {
     return filled(setAside, this.#recall(text) ?? (await this.#run(some, { ...asking, text })));
   }
 
-  async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<GroupResult[]> {
+  async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
     const { groups } = request;
     const once = eachOnceOf(groups);
     const sent =
@@ -156,7 +156,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   /** Each expression gets one more chance, alone and in a fresh isolate: it may have been a slow machine or its neighbour. */
-  async #tryEach(request: EvaluationRequest): Promise<GroupResult[]> {
+  async #tryEach(request: EvaluationRequest): Promise<readonly GroupResult[]> {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
       const alone = { ...request, groups: [group] };

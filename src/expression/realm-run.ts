@@ -111,11 +111,10 @@ const placeOfThrow = (thrown, index) => {
 
 const functions = [];
 let vcluster = null;
-const runGroup = (group, host, virtual, shared, state) => {
-  // By number: without a compiler, taking a list apart runs through its iterator.
-  const index = group[0], values = group[1], isPlain = group.length === 2;
-  const exists = isPlain ? 0 : group[2], paths = isPlain ? 0 : group[3];
-  const f = functions[index];
+// exists and paths are 0 where all values exist and nobody asks where they stand.
+const runGroup = (index, values, exists, paths, shared, state) => {
+  const f = functions[index], isPlain = exists === 0 && paths === 0;
+  const { hostObject, virtualObject } = shared;
   // In place, here and below: without a compiler, a list that grows takes as long as a simple expression.
   const results = values, faults = [];
   const count = values.length, mostChars = limits.resultText;
@@ -124,7 +123,7 @@ const runGroup = (group, host, virtual, shared, state) => {
   for (let at = 0; at < count; at++) {
     const value = values[at];
     try {
-      const context = paths === 0 ? shared : freeze({ vcluster, hostObject: host, virtualObject: virtual, path: paths[at] });
+      const context = paths === 0 ? shared : freeze({ vcluster, hostObject, virtualObject, path: paths[at] });
       const result = isPlain ? f(value, true, shared) : f(value, exists === 0 || exists[at] === 1, context);
       let copy = result;
       if (typeof result === 'string') {
@@ -169,13 +168,22 @@ const wellFormed = (answer) => {
   }
   return kept;
 };
+// After both objects comes group upon group: the number of its expression and the values; below zero, and two more lists, where
+// not all of them exist or somebody asks where they stand.
+const firstGroup = 2;
 const answerTo = (request) => {
-  const asked = parseJson(request), groups = asked[0];
-  const host = freezeData(asked[1]), virtual = freezeData(asked[2]);
-  const shared = freeze({ vcluster, hostObject: host, virtualObject: virtual, path: '' });
+  const asked = parseJson(request);
+  const shared = freeze({ vcluster, hostObject: freezeData(asked[0]), virtualObject: freezeData(asked[1]), path: '' });
   const state = { room: limits.results, chars: 0, units: 0 };
-  const answers = groups;
-  for (let at = 0; at < groups.length; at++) answers[at] = runGroup(groups[at], host, virtual, shared, state);
+  // In place as well: the answers never get ahead of what is asked.
+  const answers = asked;
+  let count = 0;
+  for (let at = firstGroup; at < asked.length; count++) {
+    const index = asked[at++], values = asked[at++];
+    if (index >= 0) answers[count] = runGroup(index, values, 0, 0, shared, state);
+    else answers[count] = runGroup(-1 - index, values, asked[at++], asked[at++], shared, state);
+  }
+  answers.length = count;
   const json = stringifyJson(answers);
   if (textIndexOf(json, '\\\\ud') < 0) return json;
   for (let at = 0; at < answers.length; at++) answers[at] = wellFormed(answers[at]);
@@ -183,9 +191,11 @@ const answerTo = (request) => {
 };
 // Said once for each group: there can be more values than an answer could say it of.
 const tooLargeFor = (request) => {
-  const [answers] = parseJson(request);
+  const asked = parseJson(request), answers = [];
   const message = 'all results of the object are larger than ' + limits.answer + ' characters of JSON';
-  for (let at = 0; at < answers.length; at++) answers[at] = { changed: [], results: [], faults: message };
+  for (let at = firstGroup; at < asked.length; at += asked[at] >= 0 ? 2 : 4) {
+    answers[answers.length] = { changed: [], results: [], faults: message };
+  }
   return stringifyJson(answers);
 };
 // Texts come and go in lists: a bare one of more than 1 KiB would be memory that nobody counts.

@@ -5,25 +5,22 @@ import { hashSome } from '../object/text-hash.ts';
 import { Memo, type MemoOptions, plainCharsOf } from './memo.ts';
 import type { GroupResult } from './request.ts';
 
-/** Of the groups in their order. */
-type Results = readonly Pick<GroupResult, 'results'>[];
-
 export class RequestMemo {
   /** Where there are objects among the results, as JSON, so that everybody gets objects of their own. */
-  readonly #memo: Memo<string, Results | string>;
+  readonly #memo: Memo<string, readonly GroupResult[] | string>;
 
   constructor(options?: MemoOptions) {
     this.#memo = new Memo({ keyOf, isSame: (known, text) => known === text }, options);
   }
 
   /** Lists to read only, but with new objects in them each time. */
-  recall(text: string): Results | undefined {
+  recall(text: string): readonly GroupResult[] | undefined {
     const known = this.#memo.recall(text);
     return typeof known === 'string' ? JSON.parse(known) : known;
   }
 
-  /** Whoever else holds the lists may only read. */
-  remember(text: string, answer: Results): void {
+  /** An answer without errors. Whoever else holds its lists may only read. */
+  remember(text: string, answer: readonly GroupResult[]): void {
     const entries = answer.reduce((sum, { results }) => sum + results.length, 0);
     const plainChars = plainCharsIn(answer);
     if (plainChars !== undefined) {
@@ -40,7 +37,7 @@ function keyOf(text: string): number {
 }
 
 /** Undefined when there is an object in it. */
-function plainCharsIn(answer: Results): number | undefined {
+function plainCharsIn(answer: readonly GroupResult[]): number | undefined {
   let sum = 0;
   for (const { results } of answer) {
     const chars = plainCharsOf(results);

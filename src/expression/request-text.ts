@@ -32,23 +32,25 @@ export class RequestWriter {
 
   textOf({ groups, hostObject, virtualObject }: EvaluationRequest): string {
     let [usesHost, usesVirtual] = [false, false];
-    const parts = groups.map((group) => {
+    const request: unknown[] = [null, null];
+    for (const group of groups) {
       const slot = this.#slotOf(group.expression);
       usesHost ||= slot.hostUse !== undefined;
       usesVirtual ||= slot.virtualUse !== undefined;
-      return partOf(slot, group);
-    });
+      addGroup(request, slot, group);
+    }
     // The same for all groups, so that an object that many of them see is sent once.
-    const host = usesHost ? seenOf(hostObject, this.#hostUse) : null;
-    const virtual = usesVirtual ? seenOf(virtualObject, this.#virtualUse) : null;
-    return JSON.stringify([parts, host, virtual]);
+    if (usesHost) request[0] = seenOf(hostObject, this.#hostUse);
+    if (usesVirtual) request[1] = seenOf(virtualObject, this.#virtualUse);
+    return JSON.stringify(request);
   }
 
   /** All that the results of one group can depend on, and nothing that only others see. */
   textOfOne(group: ValueGroup, { hostObject, virtualObject }: EvaluationRequest): string {
     const slot = this.#slotOf(group.expression);
-    const seen = [seenOf(hostObject, slot.hostUse), seenOf(virtualObject, slot.virtualUse)];
-    return JSON.stringify([partOf(slot, group), ...seen]);
+    const request = [seenOf(hostObject, slot.hostUse), seenOf(virtualObject, slot.virtualUse)];
+    addGroup(request, slot, group);
+    return JSON.stringify(request);
   }
 
   #slotOf(expression: CompiledExpression): Slot {
@@ -59,10 +61,14 @@ export class RequestWriter {
   }
 }
 
-function partOf({ index, usesPath }: Slot, { values, missing, paths }: ValueGroup): unknown[] {
-  if (!usesPath && missing === undefined) return [index, values];
+/** All in one list, as a list for each group would have to be made here and there. */
+function addGroup(request: unknown[], { index, usesPath }: Slot, { values, missing, paths }: ValueGroup): void {
+  if (!usesPath && missing === undefined) {
+    request.push(index, values);
+    return;
+  }
   const exists = missing === undefined ? 0 : values.map((_, at) => (missing.has(at) ? 0 : 1));
-  return [index, values, exists, usesPath ? values.map((_, at) => paths?.[at] ?? '') : 0];
+  request.push(-1 - index, values, exists, usesPath ? values.map((_, at) => paths?.[at] ?? '') : 0);
 }
 
 function seenOf(object: unknown, use: ContextUse | undefined): unknown {

@@ -144,7 +144,7 @@ class ShortcutEvaluator implements Evaluator {
     if (!isOpen) return results as Answered;
     const open = request.groups.filter((_, at) => results[at] === undefined);
     const asked = this.#inner.evaluate({ ...request, groups: open });
-    return Array.isArray(asked) ? filled(results, asked) : asked.then((told) => filled(results, told));
+    return asked instanceof Promise ? asked.then((told) => filled(results, told)) : filled(results, asked);
   }
 
   /** Undefined when one of the values is for the other evaluator. */

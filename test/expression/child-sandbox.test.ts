@@ -26,7 +26,7 @@ const setup: SandboxSetup = {
   callsPerIsolate: 1_000,
 };
 
-const request = (expression: number, value: unknown = 'v') => JSON.stringify([[[expression, [value]]], null, null]);
+const request = (expression: number, value: unknown = 'v') => JSON.stringify([null, null, expression, [value]]);
 const answer = (text: string) => ({ kind: 'answer', text: JSON.stringify([[text]]) });
 
 async function opened(options: Partial<ConstructorParameters<typeof ChildSandbox>[0]> = {}) {
@@ -195,7 +195,7 @@ describe('ChildSandbox', () => {
     await bed.sandbox.start();
     // As much text as etcd takes in one object.
     const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
-    const text = JSON.stringify([[[0, values]], null, null]);
+    const text = JSON.stringify([null, null, 0, values]);
     const outcomes = await Promise.all(Array.from({ length: 64 }, () => bed.sandbox.run(text)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
     const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];
@@ -211,7 +211,7 @@ describe('ChildSandbox', () => {
     });
     await bed.sandbox.start();
     // Two bytes for each character in memory, three on the way.
-    const long = JSON.stringify([[[0, Array.from({ length: 12 }, () => '日')]], null, null]);
+    const long = JSON.stringify([null, null, 0, Array.from({ length: 12 }, () => '日')]);
     const outcomes = await Promise.all(
       Array.from({ length: 16 }, (_, at) => bed.sandbox.run(at % 4 === 3 ? request(1) : long)),
     );

@@ -105,7 +105,7 @@ describe('evaluate()', () => {
     expect(tap.setup.vcluster).toBe('{"config":{"a":{"b":"c"}}}');
     const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
     await on.evaluate({ hostObject: { secret: 1 }, virtualObject: { a: { b: 1, c: 2 }, d: 3 }, groups });
-    expect(tap.sent[0]).toContain('null,{"a":{"b":1}}]');
+    expect(tap.sent[0]).toContain('[null,{"a":{"b":1}},');
   });
 
   it('sends equal values of a long list once', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RequestMemo } from '../../src/expression/request-memo.ts';
 
-const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results }));
+const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results, errors: [] }));
 
 describe('the answer to a request', () => {
   it('is remembered, with new objects each time', () => {

@@ -170,9 +170,9 @@ export class Patcher {
       ...this.#courseFor(pass).seenOf(pass),
       groups: asked,
     });
-    return Array.isArray(answer)
-      ? this.#settleAll(asked, answer, pass)
-      : answer.then((results) => this.#settleAll(asked, results, pass));
+    return answer instanceof Promise
+      ? answer.then((results) => this.#settleAll(asked, results, pass))
+      : this.#settleAll(asked, answer, pass);
   }
 
   #settleAll(asked: readonly Asked[], results: readonly GroupResult[], pass: Pass): Failed | undefined {
