@@ -17,7 +17,7 @@ import { sandboxLimits } from './limits.ts';
 import type { MemoOptions } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
 import { type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
-import { RequestMemo } from './request-memo.ts';
+import { type Question, questionOf, RequestMemo } from './request-memo.ts';
 import { RequestWriter } from './request-text.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 import type { Shortcut, Sight } from './shortcut.ts';
@@ -57,9 +57,9 @@ export interface Shortcuts {
   ran(parts: number, values: number): void;
 }
 
-/** How a request is put: its text, and whether it is tried once more. */
+/** How a request is put: what it is remembered by, and whether it is tried once more. */
 interface Asking {
-  text: string;
+  question: Question;
   isRetry: boolean;
 }
 
@@ -104,12 +104,12 @@ class SandboxedEvaluator implements Evaluator {
 
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]> {
     if (request.groups.length === 0) return [];
-    const text = this.#writer.textOf(request);
-    return this.#recall(text) ?? this.#ask(request, { text, isRetry: false });
+    const question = questionOf(this.#writer.textOf(request));
+    return this.#recall(question) ?? this.#ask(request, { question, isRetry: false });
   }
 
-  #recall(text: string): readonly GroupResult[] | undefined {
-    const known = this.#memo.recall(text);
+  #recall(question: Question): readonly GroupResult[] | undefined {
+    const known = this.#memo.recall(question);
     if (known === undefined) return undefined;
     this.#metrics?.remembered(known.reduce((sum, { results }) => sum + results.length, 0));
     return known;
@@ -126,18 +126,18 @@ class SandboxedEvaluator implements Evaluator {
     if (groups.length === 0) return setAside as GroupResult[];
     if (groups.length === setAside.length) return this.#run(request, asking);
     const some = { ...request, groups };
-    const text = this.#writer.textOf(some);
-    return filled(setAside, this.#recall(text) ?? (await this.#run(some, { ...asking, text })));
+    const question = questionOf(this.#writer.textOf(some));
+    return filled(setAside, this.#recall(question) ?? (await this.#run(some, { ...asking, question })));
   }
 
-  async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
+  async #run(request: EvaluationRequest, { question, isRetry }: Asking): Promise<readonly GroupResult[]> {
     const { groups } = request;
     const once = eachOnceOf(groups);
     const sent =
       once === undefined
         ? groups
         : groups.map((group, at) => ({ ...group, ...(once[at] && { values: once[at].values }) }));
-    const sentText = once === undefined ? text : this.#writer.textOf({ ...request, groups: sent });
+    const sentText = once === undefined ? question.text : this.#writer.textOf({ ...request, groups: sent });
     if (sentText.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
@@ -145,23 +145,27 @@ class SandboxedEvaluator implements Evaluator {
     const outcome = await (this.#sandbox as Sandbox).run(sentText, { alone: isRetry });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
-    if (outcome.kind !== 'answer') return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request);
+    if (outcome.kind !== 'answer')
+      return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request, question);
     const answers = readAnswers(outcome.text, sent);
     if (answers === undefined)
       return this.#failAll(groups, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
     const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer, once?.[at]));
-    if (results.every(({ errors }) => errors === noErrors)) this.#memo.remember(text, results);
+    this.#memo.remember(question, results);
     if (!this.#quarantine.isEmpty) this.#clear(request);
     return results;
   }
 
   /** Each expression gets one more chance, alone and in a fresh isolate: it may have been a slow machine or its neighbour. */
-  async #tryEach(request: EvaluationRequest): Promise<readonly GroupResult[]> {
+  async #tryEach(request: EvaluationRequest, question: Question): Promise<readonly GroupResult[]> {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
       const alone = { ...request, groups: [group] };
-      results.push(...(await this.#ask(alone, { text: this.#writer.textOf(alone), isRetry: true })));
+      const asked = questionOf(this.#writer.textOf(alone));
+      results.push(...(this.#recall(asked) ?? (await this.#ask(alone, { question: asked, isRetry: true }))));
     }
+    // Where only all of them together take too long, they need not be tried like this again.
+    this.#memo.remember(question, results);
     return results;
   }
 

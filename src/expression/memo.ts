@@ -58,8 +58,13 @@ export class Memo<Question, Answer> {
     return answer;
   }
 
-  remember(question: Question, answer: Answer, { entries, chars }: Size): void {
-    if (this.#maxEntries < 1 || entries > this.#maxEntries || chars > this.#maxChars) return;
+  fits({ entries, chars }: Size): boolean {
+    return this.#maxEntries >= 1 && entries <= this.#maxEntries && chars <= this.#maxChars;
+  }
+
+  remember(question: Question, answer: Answer, size: Size): void {
+    if (!this.fits(size)) return;
+    const { entries, chars } = size;
     if (this.#entries + entries > this.#maxEntries || this.#chars + chars > this.#maxChars) this.#age();
     const key = this.#keys.keyOf(question);
     this.#young.set(key, { question, answer, entries, chars, next: this.#young.get(key) });

@@ -5,42 +5,55 @@ import { hashSome } from '../object/text-hash.ts';
 import { Memo, type MemoOptions, plainCharsOf } from './memo.ts';
 import type { GroupResult } from './request.ts';
 
+export interface Question {
+  text: string;
+  key: number;
+}
+
+export function questionOf(text: string): Question {
+  return { text, key: hashSome(text, 0x21f0aaad) };
+}
+
 export class RequestMemo {
-  /** Where there are objects among the results, as JSON, so that everybody gets objects of their own. */
-  readonly #memo: Memo<string, readonly GroupResult[] | string>;
+  /** Where there are objects or errors among the results, as JSON, so that everybody gets objects of their own. */
+  readonly #memo: Memo<Question, readonly GroupResult[] | string>;
 
   constructor(options?: MemoOptions) {
-    this.#memo = new Memo({ keyOf, isSame: (known, text) => known === text }, options);
+    this.#memo = new Memo({ keyOf: ({ key }) => key, isSame: (known, { text }) => known.text === text }, options);
   }
 
   /** Lists to read only, but with new objects in them each time. */
-  recall(text: string): readonly GroupResult[] | undefined {
-    const known = this.#memo.recall(text);
+  recall(question: Question): readonly GroupResult[] | undefined {
+    const known = this.#memo.recall(question);
     return typeof known === 'string' ? JSON.parse(known) : known;
   }
 
-  /** An answer without errors. Whoever else holds its lists may only read. */
-  remember(text: string, answer: readonly GroupResult[]): void {
+  /** Whoever else holds the lists of the answer may only read. */
+  remember(question: Question, answer: readonly GroupResult[]): void {
+    const { length } = question.text;
     const entries = answer.reduce((sum, { results }) => sum + results.length, 0);
+    // To write down what does not fit would take its time, of a hundred thousand errors for one.
+    if (!this.#memo.fits({ entries, chars: length }) || !answer.every(isForGood)) return;
     const plainChars = plainCharsIn(answer);
     if (plainChars !== undefined) {
-      this.#memo.remember(text, answer, { entries, chars: text.length + plainChars });
+      this.#memo.remember(question, answer, { entries, chars: length + plainChars });
       return;
     }
     const json = JSON.stringify(answer);
-    this.#memo.remember(text, json, { entries, chars: text.length + json.length });
+    this.#memo.remember(question, json, { entries, chars: length + json.length });
   }
 }
 
-function keyOf(text: string): number {
-  return hashSome(text, 0x21f0aaad);
+/** What ran out of time or memory may have been unlucky; what threw throws again. */
+function isForGood({ errors }: GroupResult): boolean {
+  return errors.every(({ error: { kind } }) => kind === 'threw' || kind === 'type' || kind === 'size');
 }
 
-/** Undefined when there is an object in it. */
+/** Undefined when there is an object in it, as an error is one. */
 function plainCharsIn(answer: readonly GroupResult[]): number | undefined {
   let sum = 0;
-  for (const { results } of answer) {
-    const chars = plainCharsOf(results);
+  for (const { results, errors } of answer) {
+    const chars = errors.length > 0 ? undefined : plainCharsOf(results);
     if (chars === undefined) return undefined;
     sum += chars;
   }

@@ -10,9 +10,9 @@ export function hashText(text: string, multiplier: number): number {
   return hash;
 }
 
-/** The same of no more than some sixty characters, spread over all of the text: alike texts can differ anywhere. */
+/** The same of some characters of a long text, spread over all of it: alike texts can differ anywhere. */
 export function hashSome(text: string, multiplier: number): number {
-  const stride = 1 + Math.floor(text.length / mostLookedAt);
+  const stride = Math.min(1 + Math.floor(text.length / wholeText), longestStride);
   let hash = text.length ^ multiplier;
   for (let at = 0; at < text.length; at += stride) {
     hash = Math.imul(hash ^ text.charCodeAt(at), multiplier);
@@ -21,7 +21,10 @@ export function hashSome(text: string, multiplier: number): number {
   return hash;
 }
 
-const mostLookedAt = 64;
+/** Shorter ones are looked at whole. */
+const wholeText = 512;
+/** What is that long, a name or an address, is seen wherever it stands. */
+const longestStride = 16;
 
 /** Every bit of a hash reaches every bit of what it becomes. */
 export function mixed(hash: number): number {

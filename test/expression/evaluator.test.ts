@@ -245,9 +245,8 @@ describe('an expression that runs out of time', () => {
   });
 
   it('leaves the other expressions of its object to be remembered', async () => {
-    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value'], {
-      clock: new VirtualClock(),
-    });
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value'], { clock });
     const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
     const ask = async () => (await on.evaluate({ ...none, groups })).map(({ results, errors }) => [results, errors[0]]);
     // All together, the first by itself, and the second one in vain.
@@ -263,6 +262,11 @@ describe('an expression that runs out of time', () => {
     expect(tap.sent).toHaveLength(5);
     expect(await ask()).toEqual(expected);
     expect(tap.sent).toHaveLength(5);
+    // All together and the second one, when its pause is over; what the others come to is known.
+    await clock.advance(1_001);
+    tap.answers = [timeout, timeout];
+    await ask();
+    expect(tap.sent).toHaveLength(7);
   });
 
   it('is not set aside for all objects by the values of one, however many it brings', async () => {
@@ -332,10 +336,22 @@ describe('the memo', () => {
     expect(tap.sent).toHaveLength(102);
   });
 
-  it('does not remember errors', async () => {
-    const { on, expressions, tap } = await tapped(['value.x.y']);
-    for (const _ of [1, 2]) await evaluateOne(on, expressions[0] as never, { value: {} });
-    expect(tap.sent).toHaveLength(2);
+  it('knows what threw, and the good values beside it', async () => {
+    const { on, expressions, tap } = await tapped(['value.x.y', '"x" + value']);
+    const groups = expressions.map((expression) => ({ expression, values: [{ x: { y: 1 } }, {}] }));
+    const first = await on.evaluate({ ...none, groups });
+    expect(first[0]?.errors).toEqual([{ at: 1, error: expect.objectContaining({ kind: 'threw' }) }]);
+    expect(on.evaluate({ ...none, groups })).toEqual(first);
+    expect(tap.sent).toHaveLength(1);
+  });
+
+  it('knows what takes too long only together with others', async () => {
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value']);
+    const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
+    tap.answers = [{ kind: 'timeout' }];
+    const first = await on.evaluate({ ...none, groups });
+    expect(tap.sent).toHaveLength(4);
+    expect(on.evaluate({ ...none, groups })).toEqual(first);
   });
 });
 

@@ -1,11 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { RequestMemo } from '../../src/expression/request-memo.ts';
+import type { MemoOptions } from '../../src/expression/memo.ts';
+import type { GroupResult } from '../../src/expression/request.ts';
+import { questionOf, RequestMemo } from '../../src/expression/request-memo.ts';
 
 const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results, errors: [] }));
 
+function memory(options?: MemoOptions) {
+  const memo = new RequestMemo(options);
+  return {
+    remember: (text: string, answer: readonly GroupResult[]) => memo.remember(questionOf(text), answer),
+    recall: (text: string) => memo.recall(questionOf(text)),
+  };
+}
+
 describe('the answer to a request', () => {
   it('is remembered, with new objects each time', () => {
-    const memo = new RequestMemo();
+    const memo = memory();
     const answer = answerOf(['text', 1, true, null], [{ a: [1] }, [2]]);
     memo.remember('asked', answer);
     const [first, second] = [memo.recall('asked'), memo.recall('asked')];
@@ -14,8 +24,20 @@ describe('the answer to a request', () => {
     expect(new Set(objects).size).toBe(3);
   });
 
+  it('is remembered with what threw, and not with what time may mend', () => {
+    const memo = memory();
+    const withError = (kind: 'threw' | 'timeout') => [
+      { results: ['v'], errors: [{ at: 0, error: { kind, message: 'm' } }] },
+      { results: ['w'], errors: [] },
+    ];
+    memo.remember('threw', withError('threw'));
+    memo.remember('timeout', withError('timeout'));
+    expect([memo.recall('threw'), memo.recall('timeout')]).toEqual([withError('threw'), undefined]);
+    expect(memo.recall('threw')?.[0]?.errors[0]).not.toBe(memo.recall('threw')?.[0]?.errors[0]);
+  });
+
   it('is told from those to all that are alike, in their size and in most of their text', () => {
-    const memo = new RequestMemo();
+    const memo = memory();
     const filling = 'x'.repeat(5_000);
     const texts = Array.from({ length: 50 }, (_, at) => `${filling}web-${10 + at}${filling}`);
     for (const [at, text] of texts.entries()) memo.remember(text, answerOf([at]));
@@ -33,14 +55,14 @@ describe('the answer to a request', () => {
       [400, true],
       [190, false],
     ] as const) {
-      const memo = new RequestMemo({ chars });
+      const memo = memory({ chars });
       memo.remember(text, answerOf(results));
       expect(memo.recall(text)).toEqual(isKept ? answerOf(results) : undefined);
     }
   });
 
   it('is forgotten with more results than there is room, counted over all groups', () => {
-    const memo = new RequestMemo({ entries: 6 });
+    const memo = memory({ entries: 6 });
     memo.remember('fits', answerOf(['1', '2'], ['3']));
     memo.remember('does not', answerOf(['1', '2'], ['3', '4']));
     expect([memo.recall('fits') !== undefined, memo.recall('does not')]).toEqual([true, undefined]);
