@@ -16,6 +16,7 @@ import { silentLog } from '../src/log.ts';
 import { evaluatorPass, open, vcluster } from './expression-passes.ts';
 import { endpoints, patches } from './expression-workload.ts';
 import { expressionGateLimits, gateFigures } from './gate.ts';
+import { daemonEnvironment, launcherFlags } from './launcher.ts';
 import { type Figure, Report } from './report.ts';
 import { median } from './statistics.ts';
 
@@ -77,12 +78,20 @@ async function respawn(): Promise<void> {
   report.add({ name: 'killed to next result', value: median(times), unit: 'ms', wanted: { atMost: 120 } });
 }
 
+/** Not the collector to call: a case has its own way to it. */
+const asDaemon = launcherFlags(join(import.meta.dirname, '..', 'src', 'hostward.mjs')).filter(
+  (flag) => flag !== '--expose-gc',
+);
+
 type Case = { question: 'cost' | 'memory'; patches: number; addresses: number };
 
 /** In a process of its own, with a share of its objects. */
 async function tell(each: Case, share = 1): Promise<void> {
   const given = Object.entries({ ...each, rounds, share }).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const child = fork(join(import.meta.dirname, 'expression-case.ts'), given);
+  const child = fork(join(import.meta.dirname, 'expression-case.ts'), given, {
+    execArgv: asDaemon,
+    env: { ...process.env, ...daemonEnvironment },
+  });
   const ended = once(child, 'exit');
   const [figures] = (await Promise.race([once(child, 'message'), ended])) as [Figure[]];
   await ended;

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
+import { launcherFlags } from './launcher.ts';
 import { hostNamespace, virtualCluster } from './workload.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -73,9 +74,7 @@ export class Harness {
   #nodeFlags({ profileTo, plant = 'none' }: DaemonOptions): string[] {
     const launcher = join(this.folder, 'package', 'src', 'hostward.mjs');
     if (profileTo === undefined && plant !== 'event') return [launcher];
-    const flags = [...readFileSync(launcher, 'utf8').matchAll(/'(--[a-z-]+(?:=[0-9]+)?)'/g)].map(
-      ([, flag]) => flag as string,
-    );
+    const flags = launcherFlags(launcher);
     const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
     const slow = plant === 'event' ? ['--import', join(root, 'bench', 'slow-events.mjs')] : [];
     return [...flags, ...profile, ...slow, join(this.folder, 'package', 'dist', 'main.js')];

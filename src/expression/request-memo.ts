@@ -32,13 +32,13 @@ export class RequestMemo {
   remember(question: Question, answer: readonly GroupResult[]): void {
     const { length } = question.text;
     const entries = answer.reduce((sum, { results }) => sum + results.length, 0);
-    // To write down what does not fit would take its time, of a hundred thousand errors for one.
-    if (!this.#memo.fits({ entries, chars: length }) || !answer.every(isForGood)) return;
     const plainChars = plainCharsIn(answer);
     if (plainChars !== undefined) {
       this.#memo.remember(question, answer, { entries, chars: length + plainChars });
       return;
     }
+    // To write down what does not fit would take its time, of a hundred thousand errors for one.
+    if (!this.#memo.fits({ entries, chars: length }) || !answer.every(isForGood)) return;
     const json = JSON.stringify(answer);
     this.#memo.remember(question, json, { entries, chars: length + json.length });
   }
