@@ -16,7 +16,7 @@ import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
 import type { MemoOptions } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
-import { type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
+import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
 import { type Question, questionOf, RequestMemo } from './request-memo.ts';
 import { RequestWriter } from './request-text.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
@@ -111,7 +111,7 @@ class SandboxedEvaluator implements Evaluator {
   #recall(question: Question): readonly GroupResult[] | undefined {
     const known = this.#memo.recall(question);
     if (known === undefined) return undefined;
-    this.#metrics?.remembered(known.reduce((sum, { results }) => sum + results.length, 0));
+    this.#metrics?.remembered(countOf(known));
     return known;
   }
 
@@ -134,9 +134,7 @@ class SandboxedEvaluator implements Evaluator {
     const { groups } = request;
     const once = eachOnceOf(groups);
     const sent =
-      once === undefined
-        ? groups
-        : groups.map((group, at) => ({ ...group, ...(once[at] && { values: once[at].values }) }));
+      once === undefined ? groups : groups.map((group, at) => ({ ...group, values: once[at]?.values ?? group.values }));
     const sentText = once === undefined ? question.text : this.#writer.textOf({ ...request, groups: sent });
     if (sentText.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
@@ -202,7 +200,8 @@ class SandboxedEvaluator implements Evaluator {
 
   #resultOf({ expression, values }: ValueGroup, answer: Answer, once: EachOnce | undefined): GroupResult {
     const faults = isList(answer) ? noFaults : answer.faults;
-    this.#metrics?.evaluated('value', (once?.values ?? values).length - faults.length);
+    const sent = once?.values ?? values;
+    this.#metrics?.evaluated('value', sent.length - faults.length);
     const results = spread(values, once?.places, answer);
     if (faults.length === 0) return { results, errors: noErrors };
     const errors = faults.flatMap(({ at, kind, message, offset }) => {
@@ -210,7 +209,7 @@ class SandboxedEvaluator implements Evaluator {
       const position = positionOf(expression, offset);
       const error: EvaluationError = {
         kind,
-        message: plainMessage(message, (once?.values ?? values)[at], expression.source),
+        message: plainMessage(message, sent[at], expression.source),
         ...(position && { position }),
       };
       return (once?.places[at] ?? [at]).map((place) => ({ at: place, error }));

@@ -89,13 +89,9 @@ export class Memo<Question, Answer> {
 
 /** V8 takes objects that used to grow old for old from the start, and whatever hangs on one of those outlives it by far. */
 function forget<Question, Answer>(first: Known<Question, Answer>): void {
-  let known: Known<Question, Answer> | undefined = first;
-  while (known !== undefined) {
-    const { next }: Known<Question, Answer> = known;
+  for (let known: Known<Question, Answer> | undefined = first; known !== undefined; known = known.next) {
     known.question = undefined;
     known.answer = undefined;
-    known.next = undefined;
-    known = next;
   }
 }
 

@@ -173,6 +173,7 @@ const wellFormed = (answer) => {
 const firstGroup = 2;
 const answerTo = (request) => {
   const asked = parseJson(request);
+  if (!isArray(asked)) throw new AnyFault('the request is no list');
   const shared = freeze({ vcluster, hostObject: freezeData(asked[0]), virtualObject: freezeData(asked[1]), path: '' });
   const state = { room: limits.results, chars: 0, units: 0 };
   // In place as well: the answers never get ahead of what is asked.

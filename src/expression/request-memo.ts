@@ -3,7 +3,7 @@
 // addresses, than all else that the daemon does for them.
 import { hashSome } from '../object/text-hash.ts';
 import { Memo, type MemoOptions, plainCharsOf } from './memo.ts';
-import type { GroupResult } from './request.ts';
+import { countOf, type GroupResult } from './request.ts';
 
 export interface Question {
   text: string;
@@ -31,7 +31,7 @@ export class RequestMemo {
   /** Whoever else holds the lists of the answer may only read. */
   remember(question: Question, answer: readonly GroupResult[]): void {
     const { length } = question.text;
-    const entries = answer.reduce((sum, { results }) => sum + results.length, 0);
+    const entries = countOf(answer);
     const plainChars = plainCharsIn(answer);
     if (plainChars !== undefined) {
       this.#memo.remember(question, answer, { entries, chars: length + plainChars });

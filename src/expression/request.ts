@@ -29,6 +29,11 @@ export interface GroupResult {
   errors: readonly { at: number; error: EvaluationError }[];
 }
 
+/** How many values there are results for. */
+export function countOf(answer: readonly GroupResult[]): number {
+  return answer.reduce((sum, { results }) => sum + results.length, 0);
+}
+
 /** Undefined stands for what was asked for then. */
 export function filled(known: readonly (GroupResult | undefined)[], told: readonly GroupResult[]): GroupResult[] {
   let next = 0;

@@ -54,8 +54,6 @@ interface Begun {
   results: Plain[];
   /** How many values have theirs. */
   count: number;
-  /** Where to remember the results; undefined when they are not worth it. */
-  shelf: number | undefined;
 }
 
 /** The loop is to be given its turn first. */
@@ -151,15 +149,15 @@ class ShortcutEvaluator implements Evaluator {
   #knownOf(front: Front, group: ValueGroup, work: Work): readonly unknown[] | typeof later | undefined {
     // A look into the memory takes its time as well.
     if (this.#roomFor(front, group) < 1) return later;
+    const shelf = shelfOf(front, group);
     if (work.begun === undefined) {
-      const shelf = shelfOf(front, group);
       const remembered = shelf === undefined ? undefined : this.#memo.recall(shelf, group.values);
       if (remembered !== undefined) {
         this.#take(remembered.length);
         work.remembered += remembered.length;
         return remembered;
       }
-      work.begun = { results: new Array(group.values.length), count: 0, shelf };
+      work.begun = { results: new Array(group.values.length), count: 0 };
     }
     const { begun } = work;
     const known = this.#workOut(front, group, { work, begun });
@@ -167,7 +165,7 @@ class ShortcutEvaluator implements Evaluator {
     work.begun = undefined;
     if (!known) return undefined;
     work.count += begun.count;
-    if (begun.shelf !== undefined) this.#memo.remember(begun.shelf, group.values, begun.results);
+    if (shelf !== undefined) this.#memo.remember(shelf, group.values, begun.results);
     return begun.results;
   }
 

@@ -2,17 +2,15 @@
 
 /** 32 bits, signed: `multiplier` is any odd number, and tells hashes of one text apart. */
 export function hashText(text: string, multiplier: number): number {
-  let hash = text.length ^ multiplier;
-  for (let at = 0; at < text.length; at++) {
-    hash = Math.imul(hash ^ text.charCodeAt(at), multiplier);
-    hash ^= hash >>> 15;
-  }
-  return hash;
+  return hashEvery(1, text, multiplier);
 }
 
 /** The same of some characters of a long text, spread over all of it: alike texts can differ anywhere. */
 export function hashSome(text: string, multiplier: number): number {
-  const stride = Math.min(1 + Math.floor(text.length / wholeText), longestStride);
+  return hashEvery(Math.min(1 + Math.floor(text.length / wholeText), longestStride), text, multiplier);
+}
+
+function hashEvery(stride: number, text: string, multiplier: number): number {
   let hash = text.length ^ multiplier;
   for (let at = 0; at < text.length; at += stride) {
     hash = Math.imul(hash ^ text.charCodeAt(at), multiplier);

@@ -251,7 +251,7 @@ describe('the realm', () => {
       asked(1, 'a', { a: { b: 1 } }, {}),
       asked(2, 'a\u{1f600}', '\u{1f600}', 'bb'),
       asked(4, 'same', { list: [null, 1] }),
-      'null',
+      '{"no":"request"}',
     ];
     const openAll = (options: Partial<SandboxSetup> = {}) => open('', { expressions: codes, ...options });
 

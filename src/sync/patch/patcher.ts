@@ -1,7 +1,6 @@
 // Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
 // set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
-
 import type { Matches } from '../../expression/path.ts';
 import type { GroupResult, ValueGroup } from '../../expression/request.ts';
 import { writeResults } from '../../expression/write-results.ts';

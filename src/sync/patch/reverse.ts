@@ -1,6 +1,5 @@
 // The way back: reverse expressions on the candidate virtual object, which is the tenant's own overlaid with what the host
 // changed. Only results on host-changed keys count; a removed key goes back as a removal and runs no patch.
-
 import type { Matches } from '../../expression/path.ts';
 import type { ValueGroup } from '../../expression/request.ts';
 import { writeResults } from '../../expression/write-results.ts';
