@@ -27,11 +27,13 @@ export function addUse(use: ContextUse, chain: readonly string[]): void {
 }
 
 export function mergeUse(into: ContextUse, other: ContextUse): void {
-  const walk = (node: ContextUse, chain: string[]): void => {
-    if (node.isWhole) addUse(into, chain);
-    for (const [key, next] of node.keys) walk(next, [...chain, key]);
-  };
-  walk(other, []);
+  for (const chain of chainsOf(other)) addUse(into, chain);
+}
+
+/** To each leaf. */
+export function chainsOf(use: ContextUse): string[][] {
+  if (use.isWhole) return [[]];
+  return [...use.keys].flatMap(([key, next]) => chainsOf(next).map((chain) => [key, ...chain]));
 }
 
 /** The use below one key; undefined when nothing there is named. */
@@ -49,8 +51,11 @@ export function project(value: unknown, use: ContextUse): unknown {
   if (use.isWhole || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const part: Record<string, unknown> = {};
   for (const [key, next] of use.keys) {
-    if (key !== '__proto__' && Object.hasOwn(value, key))
-      part[key] = project((value as Record<string, unknown>)[key], next);
+    if (isShown(value, key)) part[key] = project((value as Record<string, unknown>)[key], next);
   }
   return part;
+}
+
+export function isShown(object: object, key: string): boolean {
+  return key !== '__proto__' && Object.hasOwn(object, key);
 }

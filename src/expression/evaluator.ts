@@ -16,8 +16,9 @@ import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
 import type { MemoOptions } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
+import type { Question } from './question.ts';
 import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
-import { type Question, questionOf, RequestMemo } from './request-memo.ts';
+import { RequestMemo } from './request-memo.ts';
 import { RequestWriter } from './request-text.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 import type { Shortcut, Sight } from './shortcut.ts';
@@ -104,7 +105,7 @@ class SandboxedEvaluator implements Evaluator {
 
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]> {
     if (request.groups.length === 0) return [];
-    const question = questionOf(this.#writer.textOf(request));
+    const question = this.#writer.questionOf(request);
     return this.#recall(question) ?? this.#ask(request, { question, isRetry: false });
   }
 
@@ -126,7 +127,7 @@ class SandboxedEvaluator implements Evaluator {
     if (groups.length === 0) return setAside as GroupResult[];
     if (groups.length === setAside.length) return this.#run(request, asking);
     const some = { ...request, groups };
-    const question = questionOf(this.#writer.textOf(some));
+    const question = this.#writer.questionOf(some);
     return filled(setAside, this.#recall(question) ?? (await this.#run(some, { ...asking, question })));
   }
 
@@ -135,7 +136,10 @@ class SandboxedEvaluator implements Evaluator {
     const once = eachOnceOf(groups);
     const sent =
       once === undefined ? groups : groups.map((group, at) => ({ ...group, values: once[at]?.values ?? group.values }));
-    const sentText = once === undefined ? question.text : this.#writer.textOf({ ...request, groups: sent });
+    const sentText =
+      once === undefined
+        ? (question.text ?? this.#writer.textOf(request))
+        : this.#writer.textOf({ ...request, groups: sent });
     if (sentText.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
@@ -159,7 +163,7 @@ class SandboxedEvaluator implements Evaluator {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
       const alone = { ...request, groups: [group] };
-      const asked = questionOf(this.#writer.textOf(alone));
+      const asked = this.#writer.questionOf(alone);
       results.push(...(this.#recall(asked) ?? (await this.#ask(alone, { question: asked, isRetry: true }))));
     }
     // Where only all of them together take too long, they need not be tried like this again.

@@ -94,8 +94,8 @@ export const shortcutLimits = {
 } as const;
 
 export const memoLimits = {
-  /** A few values for each of some thousand objects: what a resync asks for again. */
-  entries: 10_000,
+  /** Values and their results, a few for each of some thousand objects: what a resync asks for again. */
+  entries: 30_000,
   /** 8 MB at most, of the daemon's own heap. */
   chars: 4_194_304,
 } as const;

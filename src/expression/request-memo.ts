@@ -1,25 +1,18 @@
-// Remembers the answers to requests by their texts. A request holds all that its answer can depend on, and its text has to be
-// written for the sandbox anyway; to remember each list of values by itself would take longer, where objects have a few
-// addresses, than all else that the daemon does for them.
-import { hashSome } from '../object/text-hash.ts';
+// Remembers the answers to requests by all that they can depend on. To remember each list of values by itself would take longer,
+// where objects have a few addresses, than all else that the daemon does for them.
 import { Memo, type MemoOptions, plainCharsOf } from './memo.ts';
+import { areSame, type Question } from './question.ts';
 import { countOf, type GroupResult } from './request.ts';
-
-export interface Question {
-  text: string;
-  key: number;
-}
-
-export function questionOf(text: string): Question {
-  return { text, key: hashSome(text, 0x21f0aaad) };
-}
 
 export class RequestMemo {
   /** Where there are objects or errors among the results, as JSON, so that everybody gets objects of their own. */
   readonly #memo: Memo<Question, readonly GroupResult[] | string>;
 
   constructor(options?: MemoOptions) {
-    this.#memo = new Memo({ keyOf: ({ key }) => key, isSame: (known, { text }) => known.text === text }, options);
+    this.#memo = new Memo(
+      { keyOf: ({ key }) => key, isSame: (known, { parts }) => areSame(known.parts, parts) },
+      options,
+    );
   }
 
   /** Lists to read only, but with new objects in them each time. */
@@ -30,8 +23,9 @@ export class RequestMemo {
 
   /** Whoever else holds the lists of the answer may only read. */
   remember(question: Question, answer: readonly GroupResult[]): void {
-    const { length } = question.text;
-    const entries = countOf(answer);
+    const { parts } = question;
+    const length = plainCharsOf(parts) as number;
+    const entries = parts.length + countOf(answer);
     const plainChars = plainCharsIn(answer);
     if (plainChars !== undefined) {
       this.#memo.remember(question, answer, { entries, chars: length + plainChars });

@@ -1,33 +1,44 @@
 // Writes what the sandbox is asked, as text: the values of each group by the number of its expression, and of the objects what
 // the expressions of the configuration name. All that an answer can depend on is in it, and nothing else leaves the daemon.
 import type { CompiledExpression } from './compile.ts';
-import { type ContextUse, emptyUse, mergeUse, project, useOf } from './context-use.ts';
+import { type ContextUse, chainsOf, emptyUse, mergeUse, project, useOf } from './context-use.ts';
+import { addSeen, addValues, type Question, questionOf, type Role } from './question.ts';
 import type { EvaluationRequest, ValueGroup } from './request.ts';
 
-interface Slot {
-  index: number;
-  usesPath: boolean;
+interface Slot extends Role {
+  expression: CompiledExpression;
   hostUse: ContextUse | undefined;
   virtualUse: ContextUse | undefined;
 }
 
 export class RequestWriter {
-  readonly #slots = new Map<CompiledExpression, Slot>();
+  readonly #slots: Slot[];
+  readonly #slotOfExpression: ReadonlyMap<CompiledExpression, Slot>;
   readonly #hostUse = emptyUse();
   readonly #virtualUse = emptyUse();
+  readonly #hostChains: readonly string[][];
+  readonly #virtualChains: readonly string[][];
 
   constructor(expressions: readonly CompiledExpression[]) {
-    for (const [index, expression] of expressions.entries()) {
-      const { context, usesPath } = expression;
-      const [hostUse, virtualUse] = [useOf(context, 'hostObject'), useOf(context, 'virtualObject')];
+    this.#slots = expressions.map((expression, index) => slotOf(expression, index));
+    this.#slotOfExpression = new Map(this.#slots.map((slot) => [slot.expression, slot]));
+    for (const { hostUse, virtualUse } of this.#slots) {
       if (hostUse !== undefined) mergeUse(this.#hostUse, hostUse);
       if (virtualUse !== undefined) mergeUse(this.#virtualUse, virtualUse);
-      this.#slots.set(expression, { index, usesPath, hostUse, virtualUse });
     }
+    this.#hostChains = chainsOf(this.#hostUse);
+    this.#virtualChains = chainsOf(this.#virtualUse);
   }
 
   indexOf(expression: CompiledExpression): number {
     return this.#slotOf(expression).index;
+  }
+
+  questionOf(request: EvaluationRequest): Question {
+    const parts = this.#partsOf(request);
+    if (parts !== undefined) return questionOf(parts);
+    const text = this.textOf(request);
+    return questionOf([text], text);
   }
 
   textOf({ groups, hostObject, virtualObject }: EvaluationRequest): string {
@@ -53,12 +64,41 @@ export class RequestWriter {
     return JSON.stringify(request);
   }
 
-  #slotOf(expression: CompiledExpression): Slot {
-    const slot = this.#slots.get(expression);
+  /** Undefined where there are objects among them. */
+  #partsOf({ groups, hostObject, virtualObject }: EvaluationRequest): unknown[] | undefined {
+    let [usesHost, usesVirtual] = [false, false];
+    const parts: unknown[] = [];
+    for (let at = 0; at < groups.length; at++) {
+      const group = groups[at] as ValueGroup;
+      const slot = this.#slotOf(group.expression, at);
+      usesHost ||= slot.hostUse !== undefined;
+      usesVirtual ||= slot.virtualUse !== undefined;
+      if (!addValues(parts, slot, group)) return undefined;
+    }
+    if (usesHost && !addSeen(parts, hostObject, this.#hostChains)) return undefined;
+    if (usesVirtual && !addSeen(parts, virtualObject, this.#virtualChains)) return undefined;
+    return parts;
+  }
+
+  /** Most requests hold the expressions in the order of the configuration, and a look there is quicker. */
+  #slotOf(expression: CompiledExpression, near = 0): Slot {
+    const likely = this.#slots[near];
+    const slot = likely?.expression === expression ? likely : this.#slotOfExpression.get(expression);
     if (slot === undefined)
       throw new Error(`evaluate: wanted an expression of this configuration, got "${expression.source}"`);
     return slot;
   }
+}
+
+function slotOf(expression: CompiledExpression, index: number): Slot {
+  const { context, usesPath } = expression;
+  return {
+    expression,
+    index,
+    usesPath,
+    hostUse: useOf(context, 'hostObject'),
+    virtualUse: useOf(context, 'virtualObject'),
+  };
 }
 
 /** All in one list, as a list for each group would have to be made here and there. */

@@ -2,25 +2,25 @@
 
 /** 32 bits, signed: `multiplier` is any odd number, and tells hashes of one text apart. */
 export function hashText(text: string, multiplier: number): number {
-  return hashEvery(1, text, multiplier);
-}
-
-/** The same of some characters of a long text, spread over all of it: alike texts can differ anywhere. */
-export function hashSome(text: string, multiplier: number): number {
-  return hashEvery(Math.min(1 + Math.floor(text.length / wholeText), longestStride), text, multiplier);
-}
-
-function hashEvery(stride: number, text: string, multiplier: number): number {
   let hash = text.length ^ multiplier;
-  for (let at = 0; at < text.length; at += stride) {
+  for (let at = 0; at < text.length; at++) {
     hash = Math.imul(hash ^ text.charCodeAt(at), multiplier);
     hash ^= hash >>> 15;
   }
   return hash;
 }
 
-/** Shorter ones are looked at whole. */
-const wholeText = 512;
+/**
+ * Of some characters of a text that has more than `whole`, from the last one on: alike texts mostly differ at their ends, but
+ * can anywhere.
+ */
+export function hashSome(text: string, seed: number, whole: number): number {
+  const stride = Math.min(1 + Math.floor(text.length / whole), longestStride);
+  let hash = seed ^ text.length;
+  for (let at = text.length - 1; at >= 0; at -= stride) hash = Math.imul(hash, 31) + text.charCodeAt(at);
+  return mixed(hash);
+}
+
 /** What is that long, a name or an address, is seen wherever it stands. */
 const longestStride = 16;
 

@@ -54,8 +54,8 @@ describe('a list of values', () => {
     expect(memo.recall(0, values)).toBeUndefined();
   });
 
-  it('counts by its values and by all its characters', () => {
-    const [few, short] = [new ListMemo({ entries: 4 }), new ListMemo({ chars: 40 })];
+  it('counts by its values and results and by all their characters', () => {
+    const [few, short] = [new ListMemo({ entries: 8 }), new ListMemo({ chars: 40 })];
     for (const [memo, list, isKept] of [
       [few, ['a', 'b'], true],
       [few, ['a', 'b', 'c'], false],

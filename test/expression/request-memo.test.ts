@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoOptions } from '../../src/expression/memo.ts';
+import { questionOf } from '../../src/expression/question.ts';
 import type { GroupResult } from '../../src/expression/request.ts';
-import { questionOf, RequestMemo } from '../../src/expression/request-memo.ts';
+import { RequestMemo } from '../../src/expression/request-memo.ts';
 
 const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results, errors: [] }));
 
 function memory(options?: MemoOptions) {
   const memo = new RequestMemo(options);
   return {
-    remember: (text: string, answer: readonly GroupResult[]) => memo.remember(questionOf(text), answer),
-    recall: (text: string) => memo.recall(questionOf(text)),
+    remember: (text: string, answer: readonly GroupResult[]) => memo.remember(questionOf([text]), answer),
+    recall: (text: string) => memo.recall(questionOf([text])),
   };
 }
 
@@ -61,8 +62,9 @@ describe('the answer to a request', () => {
     }
   });
 
-  it('is forgotten with more results than there is room, counted over all groups', () => {
-    const memo = memory({ entries: 6 });
+  it('is forgotten with more parts and results than there is room, counted over all groups', () => {
+    // Each with the one part of its question.
+    const memo = memory({ entries: 8 });
     memo.remember('fits', answerOf(['1', '2'], ['3']));
     memo.remember('does not', answerOf(['1', '2'], ['3', '4']));
     expect([memo.recall('fits') !== undefined, memo.recall('does not')]).toEqual([true, undefined]);
