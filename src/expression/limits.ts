@@ -94,7 +94,7 @@ export const shortcutLimits = {
 } as const;
 
 export const memoLimits = {
-  /** Values and their results, a few for each of some thousand objects: what a resync asks for again. */
+  /** Parts of questions, and results: what a resync asks again of some thousand objects with a patch, or some hundred with ten. */
   entries: 30_000,
   /** 8 MB at most, of the daemon's own heap. */
   chars: 4_194_304,

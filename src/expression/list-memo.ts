@@ -1,17 +1,17 @@
 // Remembers what was made of long lists of plain values, where the results hang on nothing but the values. A list is
 // remembered as a whole: looking up each of a thousand addresses takes longer than working it out.
 import { Memo, type MemoOptions, plainCharsOf } from './memo.ts';
-import { areSame, placeOf } from './question.ts';
+import { areSame, hashOf } from './question.ts';
 import type { Plain } from './shortcut-operators.ts';
 
-interface Question {
+interface ListQuestion {
   /** Tells questions apart that have the same values. */
   shelf: number;
   values: readonly unknown[];
 }
 
 export class ListMemo {
-  readonly #memo: Memo<Question, readonly Plain[]>;
+  readonly #memo: Memo<ListQuestion, readonly Plain[]>;
 
   constructor(options?: MemoOptions) {
     this.#memo = new Memo({ keyOf, isSame }, options);
@@ -33,10 +33,10 @@ export class ListMemo {
 }
 
 /** The first and the last tell most lists apart. */
-function keyOf({ shelf, values }: Question): number {
-  return placeOf([shelf, values[0], values[values.length - 1]]);
+function keyOf({ shelf, values }: ListQuestion): number {
+  return hashOf([shelf, values[0], values[values.length - 1]]);
 }
 
-function isSame(known: Question, { shelf, values }: Question): boolean {
+function isSame(known: ListQuestion, { shelf, values }: ListQuestion): boolean {
   return known.shelf === shelf && areSame(known.values, values);
 }

@@ -64,9 +64,11 @@ export class Memo<Question, Answer> {
 
   remember(question: Question, answer: Answer, size: Size): void {
     if (!this.fits(size)) return;
+    const key = this.#keys.keyOf(question);
+    // Those that were asked at the same time would fill it with copies.
+    if (this.#find(this.#young.get(key), question) !== undefined) return;
     const { entries, chars } = size;
     if (this.#entries + entries > this.#maxEntries || this.#chars + chars > this.#maxChars) this.#age();
-    const key = this.#keys.keyOf(question);
     this.#young.set(key, { question, answer, entries, chars, next: this.#young.get(key) });
     this.#entries += entries;
     this.#chars += chars;

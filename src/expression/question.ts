@@ -14,27 +14,32 @@ export interface Question {
 }
 
 export function questionOf(parts: readonly unknown[], text?: string): Question {
-  return { parts, key: placeOf(parts), text };
+  return { parts, key: hashOf(parts), text };
 }
 
 /**
  * To look at each character of each part would take longer than what it is for. What then shares a place are lists that are
  * alike, and there are no more of them than is remembered in all.
  */
-export function placeOf(parts: readonly unknown[]): number {
+export function hashOf(parts: readonly unknown[]): number {
   const whole = Math.max(leastOfText, Math.floor(looksAtText / parts.length));
-  const stride = 1 + Math.floor(parts.length / looksAtParts);
+  // Odd, as every second part may be the same in all: a value and its path, and again.
+  const stride = Math.ceil(parts.length / looksAtParts) | 1;
   let hash = parts.length;
   for (let at = parts.length - 1; at >= 0; at -= stride) {
     const part = parts[at];
     if (typeof part === 'string') hash = hashSome(part, hash, whole);
-    else if (typeof part === 'number') hash = mixed(hash ^ part);
+    else if (typeof part === 'number') hash = isInt32(part) ? mixed(hash ^ part) : hashSome(`${part}`, hash, whole);
   }
   return hash;
 }
 
+function isInt32(number: number): boolean {
+  return (number | 0) === number;
+}
+
 const looksAtParts = 128;
-/** Characters, of all texts together. */
+/** Characters, of all texts together, but so many of each. */
 const looksAtText = 384;
 const leastOfText = 8;
 
@@ -55,7 +60,7 @@ export interface Role {
 const notThere = Symbol('not there');
 const noObject = Symbol('no object');
 
-/** Which expression they are for, and what it is told of them. False where one of them is an object. */
+/** Which expression they are for, and what it is told of them. False where one of them is no plain value. */
 export function addValues(
   parts: unknown[],
   { index, usesPath }: Role,

@@ -64,7 +64,7 @@ export class RequestWriter {
     return JSON.stringify(request);
   }
 
-  /** Undefined where there are objects among them. */
+  /** Undefined where one of them is no plain value. */
   #partsOf({ groups, hostObject, virtualObject }: EvaluationRequest): unknown[] | undefined {
     let [usesHost, usesVirtual] = [false, false];
     const parts: unknown[] = [];

@@ -21,6 +21,12 @@ describe('what is remembered', () => {
     expect(recall('c')).toBeUndefined();
   });
 
+  it('takes the room of one, however often it is told', () => {
+    const { keep, recall } = memory({ entries: 6 });
+    for (const text of ['a', 'b', 'b', 'b', 'c', 'd', 'e']) keep(text, '');
+    expect(recall('a')).toBe('');
+  });
+
   it('goes when it was not asked for during a generation, and stays otherwise', () => {
     const { keep, recall } = memory({ entries: 4 });
     for (const text of ['a', 'b', 'c']) keep(text, '');

@@ -102,17 +102,24 @@ describe('what an answer is remembered by', () => {
     expect(areSame(writer.questionOf(one).parts, writer.questionOf(other).parts)).toBe(false);
   });
 
-  it.each<[what: string, values: (serial: number) => unknown[]]>([
+  it.each<[what: string, values: (serial: number) => unknown[], expression?: CompiledExpression]>([
     ['names that end alike', (serial) => [`web-${serial}-7d9f8b6c5`, 'http']],
     ['addresses of hosts that are alike', (serial) => [`https://db-${serial}.internal.svc.cluster.local:5432/${path}`]],
     ['names in long texts', (serial) => [`${filling}${nameOf(serial)}${filling}`]],
     ['addresses', (serial) => Array.from({ length: 3 }, (_, at) => `10.${serial >> 8}.${serial & 255}.${at}`)],
     ['long lists', (serial) => Array.from({ length: 1_000 }, (_, at) => `10.${serial >> 8}.${serial & 255}.${at}`)],
+    [
+      'lists with paths',
+      (serial) => Array.from({ length: 100 }, (_, at) => `10.${serial >> 8}.${serial & 255}.${at}`),
+      withPath,
+    ],
     ['numbers', (serial) => [serial, 80]],
-  ])('seldom has its place with others: %s', (_what, valuesOf) => {
-    const writer = new RequestWriter([plain]);
+    ['fractions', (serial) => [serial / 100_000]],
+    ['large numbers', (serial) => [serial * 2 ** 32]],
+  ])('seldom has its place with others: %s', (_what, valuesOf, expression = plain) => {
+    const writer = new RequestWriter([expression]);
     const keys = Array.from({ length: 1_000 }, (_, serial) => {
-      const groups = [{ expression: plain, values: valuesOf(1_000 + serial) }];
+      const groups = [{ expression, values: valuesOf(1_000 + serial) }];
       return writer.questionOf({ hostObject: null, virtualObject: null, groups }).key;
     });
     expect(new Set(keys).size).toBeGreaterThan(100);
