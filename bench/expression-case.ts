@@ -97,7 +97,8 @@ async function cost(): Promise<Figure[]> {
 
 async function memory(): Promise<Figure[]> {
   // Two rounds fit in: all that went before would be garbage for the collector and nobody's to remember.
-  const opened = await open(list, { entries: 8 * objects * (3 * addresses + 20) });
+  const partsAndResults = 2 * (3 * addresses + 20);
+  const opened = await open(list, { entries: 4 * objects * partsAndResults });
   const daemon = asDaemon(opened);
   const costs = await takeTurns(
     new Map<Name, Course>([

@@ -54,7 +54,7 @@ export class Memo<Question, Answer> {
     if (old === undefined) return undefined;
     // First, as putting it down again may be what makes its generation forgotten.
     const { answer } = old;
-    this.remember(question, answer as Answer, old);
+    this.#putDown(key, { question, answer: answer as Answer, size: old });
     return answer;
   }
 
@@ -66,8 +66,13 @@ export class Memo<Question, Answer> {
     if (!this.fits(size)) return;
     const key = this.#keys.keyOf(question);
     // Those that were asked at the same time would fill it with copies.
-    if (this.#find(this.#young.get(key), question) !== undefined) return;
-    const { entries, chars } = size;
+    if (this.#find(this.#young.get(key), question) === undefined) this.#putDown(key, { question, answer, size });
+  }
+
+  #putDown(
+    key: number,
+    { question, answer, size: { entries, chars } }: { question: Question; answer: Answer; size: Size },
+  ): void {
     if (this.#entries + entries > this.#maxEntries || this.#chars + chars > this.#maxChars) this.#age();
     this.#young.set(key, { question, answer, entries, chars, next: this.#young.get(key) });
     this.#entries += entries;
