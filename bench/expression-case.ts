@@ -9,7 +9,6 @@ import { withShortcuts } from '../src/expression/with-shortcuts.ts';
 import {
   barePass,
   type Cost,
-  daemonPass,
   evaluatorPass,
   measured,
   nativePass,
@@ -39,7 +38,7 @@ const list = patches(patchCount);
 const objects = Math.ceil((addresses >= 1_000 ? 128 : addresses >= 100 ? 960 : 8_000) * Number(args.share));
 const inFlight = 16;
 
-interface Course {
+interface Contender {
   pass: Pass;
   /** Of the objects; a pass that is slow takes fewer. */
   share?: number;
@@ -56,11 +55,11 @@ function fresh(run: number, share = 1): JsonMap[] {
   return Array.from({ length: count }, (_, at) => endpoints(addresses, run * 10_000 + at));
 }
 
-async function takeTurns(courses: ReadonlyMap<Name, Course>): Promise<Costs> {
-  const costs = new Map<Name, Cost[]>([...courses.keys()].map((name) => [name, []]));
+async function takeTurns(contenders: ReadonlyMap<Name, Contender>): Promise<Costs> {
+  const costs = new Map<Name, Cost[]>([...contenders.keys()].map((name) => [name, []]));
   for (let turn = 0; turn <= rounds; turn++) {
-    for (const [at, [name, { pass, share, before }]] of [...courses].entries()) {
-      const run = turn * courses.size + at;
+    for (const [at, [name, { pass, share, before }]] of [...contenders].entries()) {
+      const run = turn * contenders.size + at;
       await before?.(fresh(run));
       const cost = await measured(pass, fresh(run, share));
       // The first one warms everything up.
@@ -79,12 +78,12 @@ async function cost(): Promise<Figure[]> {
   const opened = await open(list);
   const bare = barePass(list);
   const costs = await takeTurns(
-    new Map<Name, Course>([
+    new Map<Name, Contender>([
       ['native', { pass: nativePass(list) }],
       ['bare', { pass: bare.pass }],
       ['piped', { pass: evaluatorPass(opened.evaluator, list, inFlight) }],
       ['single', { pass: evaluatorPass(opened.evaluator, list, 1), share: 1 / 4 }],
-      ['daemon', { pass: daemonPass(asDaemon(opened), list, inFlight) }],
+      ['daemon', { pass: evaluatorPass(asDaemon(opened), list, inFlight) }],
     ]),
   );
   bare.close();
@@ -101,13 +100,13 @@ async function memory(): Promise<Figure[]> {
   const opened = await open(list, { entries: 4 * objects * partsAndResults });
   const daemon = asDaemon(opened);
   const costs = await takeTurns(
-    new Map<Name, Course>([
+    new Map<Name, Contender>([
       ['native', { pass: nativePass(list) }],
       [
         'memo',
         { pass: evaluatorPass(opened.evaluator, list, 1), before: evaluatorPass(opened.evaluator, list, inFlight) },
       ],
-      ['again', { pass: daemonPass(daemon, list, 1), before: evaluatorPass(daemon, list, inFlight) }],
+      ['again', { pass: evaluatorPass(daemon, list, 1), before: evaluatorPass(daemon, list, inFlight) }],
     ]),
   );
   await opened.evaluator.stop();

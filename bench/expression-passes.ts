@@ -6,11 +6,9 @@ import { runInNewContext } from 'node:vm';
 import ivm from 'isolated-vm';
 import { systemClock } from '../src/clock.ts';
 import { ChildSandbox } from '../src/expression/child-sandbox.ts';
-import { createEvaluator, type Evaluator, type Shortcuts } from '../src/expression/evaluator.ts';
+import { createEvaluator, type Evaluator } from '../src/expression/evaluator.ts';
 import type { MemoOptions } from '../src/expression/memo.ts';
 import type { JsonMap } from '../src/expression/path.ts';
-import { type Rewrite, rewriteOf } from '../src/expression/rewrite.ts';
-import type { Shortcut } from '../src/expression/shortcut.ts';
 import { silentLog } from '../src/log.ts';
 import { groupsOf, matchesOf, natives, type Patch, write } from './expression-workload.ts';
 
@@ -100,37 +98,6 @@ export function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOn
       }
     };
     await Promise.all(Array.from({ length: atOnce }, caller));
-  };
-}
-
-/** As the daemon has it: what is answered without a request is answered where it stands, object by object, where all fits. */
-export function daemonPass(evaluator: Evaluator, list: readonly Patch[], atOnce: number): Pass {
-  const shortcuts = evaluator.shortcuts as Shortcuts;
-  const long = evaluatorPass(evaluator, list, atOnce);
-  const simple = list.map(({ path, expression }) => {
-    const shortcut = shortcuts.of(expression) as Shortcut;
-    const rewrite = rewriteOf(path, { shortcut, createMissing: false }) as Rewrite;
-    return { rewrite, parts: shortcut.steps };
-  });
-  const partsAtMost = (object: JsonMap): number =>
-    simple.reduce((sum, { rewrite, parts }) => sum + parts * (rewrite.places(object) ?? Number.POSITIVE_INFINITY), 0);
-  const tally = { values: 0, changes: 0 };
-  const inPlace = (object: JsonMap): void => {
-    const sight = shortcuts.sightOf({ hostObject: null, virtualObject: object });
-    let [ran, values] = [0, 0];
-    for (const { rewrite, parts } of simple) {
-      tally.values = 0;
-      if (!rewrite.run(object, sight, tally)) throw new Error('wanted what is answered at once');
-      ran += parts * tally.values;
-      values += tally.values;
-    }
-    shortcuts.ran(ran, values);
-  };
-  return async (objects) => {
-    for (const object of objects) {
-      if (shortcuts.hasRoomFor(partsAtMost(object))) inPlace(object);
-      else await long([object]);
-    }
   };
 }
 

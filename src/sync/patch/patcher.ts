@@ -10,7 +10,6 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
-import { type Course, courseOf } from './course.ts';
 import { culpritOf, type PatchWrite } from './culprit.ts';
 import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
@@ -18,6 +17,7 @@ import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
+import { type PatchProgram, patchProgramOf } from './patch-program.ts';
 import { type CompiledPatch, isOfPayload, type PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
@@ -40,9 +40,9 @@ export class Patcher {
   readonly digest: string;
   readonly #options: PatcherOptions;
   /** Of all patches that change something forward. */
-  readonly #whole: Course;
+  readonly #whole: PatchProgram;
   /** Of those that can change the payload alone. */
-  readonly #payload: Course;
+  readonly #payload: PatchProgram;
   readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
@@ -51,19 +51,17 @@ export class Patcher {
     this.digest = options.digest ?? options.set.digest;
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
-    this.#whole = courseOf(going, options);
-    this.#payload = courseOf(going.filter(isOfPayload), options);
+    this.#whole = patchProgramOf(going, options);
+    this.#payload = patchProgramOf(going.filter(isOfPayload), options);
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    const parts = this.#courseFor(input).shortWay?.(input);
-    if (parts === undefined) return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
-    return { kind: 'patched', draft: this.#draftOf(input, parts, undefined), references: [], lapse: undefined };
+    return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
   }
 
-  #courseFor({ isMetadataSettled }: Pick<ForwardInput, 'isMetadataSettled'>): Course {
+  #programFor({ isMetadataSettled }: Pick<ForwardInput, 'isMetadataSettled'>): PatchProgram {
     return isMetadataSettled ? this.#payload : this.#whole;
   }
 
@@ -101,7 +99,7 @@ export class Patcher {
   }
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    const { runs } = this.#courseFor(pass);
+    const { runs } = this.#programFor(pass);
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
       // Shown to an expression as a whole, wrong metadata would come back as something else.
@@ -166,7 +164,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      ...this.#courseFor(pass).seenOf(pass),
+      ...this.#programFor(pass).seenOf(pass),
       groups: asked,
     });
     return answer instanceof Promise

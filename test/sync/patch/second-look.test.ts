@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { draftHost } from '../../../src/sync/draft.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
 import { createRules } from '../../../src/sync/rules.ts';
@@ -38,6 +39,15 @@ describe('a second look at one draft', () => {
     for (const look of [first, second])
       expect(look.kind === 'patched' && [...look.draft.labels]).toEqual([['team', 'a-x']]);
     expect([...draft.labels]).toEqual([['team', 'a']]);
+  });
+
+  it('leaves the addresses of the draft alone', async () => {
+    const expression = 'value.replace("10.0.0.", "172.20.0.")';
+    const { first, second, draft } = await twoLooks({ path: 'subsets[*].addresses[*].ip', expression }, {});
+    const addressesOf = (payload: typeof draft.payload) => endpointsKind.addressesOf(payload);
+    for (const look of [first, second])
+      expect(look.kind === 'patched' && addressesOf(look.draft.payload)).toEqual(['172.20.0.1']);
+    expect(addressesOf(draft.payload)).toEqual(['10.0.0.1']);
   });
 
   it('still sees which labels of the host copy a patch owns', async () => {
