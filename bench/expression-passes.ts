@@ -1,5 +1,5 @@
-// The ways to run patches over objects that bench/expressions.bench.ts compares: natively, through a bare isolate, through an
-// evaluator, and as the daemon does it.
+// The ways to run patches over objects that bench/expressions.bench.ts compares: natively, through a bare isolate,
+// and through an evaluator as the daemon has it.
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,7 +7,6 @@ import ivm from 'isolated-vm';
 import { systemClock } from '../src/clock.ts';
 import { ChildSandbox } from '../src/expression/child-sandbox.ts';
 import { createEvaluator, type Evaluator } from '../src/expression/evaluator.ts';
-import type { MemoOptions } from '../src/expression/memo.ts';
 import type { JsonMap } from '../src/expression/path.ts';
 import { silentLog } from '../src/log.ts';
 import { groupsOf, matchesOf, natives, type Patch, write } from './expression-workload.ts';
@@ -103,7 +102,6 @@ export function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOn
 
 export interface Opened {
   evaluator: Evaluator;
-  memo: MemoOptions;
   child: () => ChildSandbox;
 }
 
@@ -121,5 +119,5 @@ export async function open(list: readonly Patch[], { entries }: { entries?: numb
     },
   });
   await evaluator.start();
-  return { evaluator, memo, child: () => child as ChildSandbox };
+  return { evaluator, child: () => child as ChildSandbox };
 }

@@ -40,8 +40,6 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '800' },
     /** Of the ten that people write. */
     patches: { type: 'string', default: '0' },
-    /** Where they run. */
-    sandbox: { type: 'string', default: 'needed' },
   },
 });
 const keys = keysOf(Number(values.count));
@@ -203,7 +201,7 @@ async function openPatches(count: number): Promise<OpenedPatcher | undefined> {
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const { clock, metrics } = shared;
   const patcher = openPatcher({
-    settings: { ...settings, vcluster: {}, sandbox: values.sandbox === 'always' ? 'always' : 'needed' },
+    settings: { ...settings, vcluster: {} },
     set: compiled.set,
     mappings: undefined,
     openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath: process.execPath }),

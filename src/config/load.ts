@@ -17,6 +17,7 @@ import {
 import { parseYaml } from './parse-yaml.ts';
 import { type CheckedPatch, checkPatches } from './patch-rules.ts';
 import { Positions } from './positions.ts';
+import { withoutRetired } from './retired-settings.ts';
 import type { Settings } from './settings.ts';
 import { showPath } from './settings-path.ts';
 import { decode, type SourceFile } from './source-text.ts';
@@ -50,8 +51,10 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const files = readFiles(options.files);
   const faults = [...files.faults];
   const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
-  const root = files.roots.reduce<TreeNode | undefined>(
-    (lower, upper) => (lower ? overlay(lower, upper) : upper),
+  const current = files.roots.map(withoutRetired);
+  warnings.push(...current.flatMap((of) => of.warnings));
+  const root = current.reduce<TreeNode | undefined>(
+    (lower, { root: upper }) => (lower ? overlay(lower, upper) : upper),
     undefined,
   );
   const { own, values } = checkTree(root, faults);
@@ -124,7 +127,7 @@ interface Values {
     maxWritesPerSecond?: number;
   } & Pick<
     Settings,
-    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'sandbox' | 'listen' | 'logLevel'
+    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
   >;
 }
 
@@ -212,7 +215,6 @@ function settingsOf(from: {
     leaderElection: hostward.leaderElection,
     maxWritesPerSecond: hostward.maxWritesPerSecond,
     references: hostward.references,
-    sandbox: hostward.sandbox,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
     vcluster: vclusterView(root),

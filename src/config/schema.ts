@@ -1,5 +1,6 @@
 // The JSON Schema of the configuration, made from the table: for editors, and for programs that check one before we do.
 import { type Slot, slotTree } from './check.ts';
+import { retiredSettings } from './retired-settings.ts';
 import type { Setting } from './table.ts';
 import type { TextRule } from './text-rules.ts';
 
@@ -7,8 +8,11 @@ export type JsonSchema = { [key: string]: unknown };
 
 export function configurationSchema(): JsonSchema {
   const slots = slotTree();
-  const own = schemaOf(slots.children.get('hostward') as Slot);
   const schema = schemaOf(slots) as { properties: JsonSchema };
+  const own = schema.properties['hostward'] as { properties: JsonSchema };
+  // An editor strikes these out, where it would refuse a key that it does not know.
+  for (const [key, reason] of retiredSettings)
+    own.properties[key] = { description: `Retired: ${reason}.`, deprecated: true };
   schema.properties['global'] = { type: ['object', 'null'], properties: { hostward: own } };
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

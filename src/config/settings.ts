@@ -49,8 +49,6 @@ export interface Settings {
   leaderElection: 'auto' | 'always' | 'never';
   maxWritesPerSecond: number | undefined;
   references: { naming: 'generated' | 'vcluster' };
-  /** always: no expression is answered without the sandbox process. */
-  sandbox: 'needed' | 'always';
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;
   logLevel: LogLevel;

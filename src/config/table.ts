@@ -283,15 +283,6 @@ const ownRows: Setting[] = [
       'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps, or the long ones of what vCluster syncs itself.',
   },
   {
-    path: 'hostward.sandbox',
-    shape: { kind: 'choice', of: ['needed', 'always'] },
-    default: 'needed',
-    field: 'sandbox',
-    change: 'live',
-    about:
-      'Which expressions are run in the sandbox process. `needed`: all but the simplest, such as `"t-" + value`, which are answered without it on short texts, with the same results. `always`: every one.',
-  },
-  {
     path: 'hostward.listen',
     shape: { kind: 'text', rule: 'listen' },
     default: '127.0.0.1:9440',

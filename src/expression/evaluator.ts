@@ -21,7 +21,6 @@ import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGr
 import { RequestMemo } from './request-memo.ts';
 import { RequestWriter } from './request-text.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
-import type { Shortcut, Sight } from './shortcut.ts';
 
 export interface EvaluatorOptions {
   expressions: readonly CompiledExpression[];
@@ -44,18 +43,6 @@ export interface Evaluator {
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]>;
   /** Expressions that are set aside because they kept running out of time or memory. */
   readonly quarantined: number;
-  /** What is answered without a request, a value at a time; undefined where nothing is. */
-  readonly shortcuts?: Shortcuts;
-}
-
-export interface Shortcuts {
-  of(expression: CompiledExpression): Shortcut | undefined;
-  /** One for all values of an object, one after the other. */
-  sightOf(objects: Pick<EvaluationRequest, 'hostObject' | 'virtualObject'>): Sight;
-  /** Whether so many parts of expressions can run before the loop is given a turn. */
-  hasRoomFor(parts: number): boolean;
-  /** To be told afterwards. */
-  ran(parts: number, values: number): void;
 }
 
 /** How a request is put: what it is remembered by, and whether it is tried once more. */

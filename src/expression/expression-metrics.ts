@@ -6,7 +6,6 @@ import type { EvaluationErrorKind } from './evaluation-error.ts';
 export interface ExpressionMetrics {
   evaluated(outcome: 'value' | EvaluationErrorKind, count: number): void;
   remembered(count: number): void;
-  shortcut(count: number): void;
   started(reason: StartReason): void;
 }
 
@@ -23,10 +22,6 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
     name: 'hostward_expression_remembered_total',
     help: 'Values whose result was known without running the expression',
   });
-  const shortcuts = openSum(registry, {
-    name: 'hostward_expression_shortcuts_total',
-    help: 'Values whose result was worked out without the sandbox, by expressions of the simplest kind',
-  });
   const starts = openTally(registry, {
     name: 'hostward_sandbox_starts_total',
     help: 'Starts of the sandbox process, by what came before',
@@ -41,9 +36,6 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
     },
     remembered: (count) => {
       remembered.sum += count;
-    },
-    shortcut: (count) => {
-      shortcuts.sum += count;
     },
     started: (reason) => {
       starts.of(reason).sum += 1;

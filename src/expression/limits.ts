@@ -75,24 +75,6 @@ export const sandboxLimits = {
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;
 
-/** What is answered without the sandbox, in the daemon's own turns of its loop: a few milliseconds of each at worst. */
-export const shortcutLimits = {
-  /** Parts of an expression. */
-  steps: 64,
-  /** Characters of every text that is looked into or made; names have 253, label values 63. */
-  text: 512,
-  /** Values of one patch that are not worth remembering: to answer so few again takes no longer than to look them up. */
-  fewValues: 32,
-  /** Parts of an expression times values of one patch: more of them, sixteen turns of the loop, are the sandbox's. */
-  parts: 65_536,
-  /** Parts of an expression times values, between two turns of the loop, whatever objects and patches they belong to. */
-  room: 4_096,
-  /** Of that room, for lists of no more parts than this: longer ones wait for each other, and nobody for them. */
-  kept: 2_048,
-  /** Product of the lengths in a search, and of a text and what parts of it are replaced by. */
-  search: 16_384,
-} as const;
-
 export const memoLimits = {
   /** Parts of questions, and results: what a resync asks again of some thousand objects with a patch, or some hundred with ten. */
   entries: 30_000,

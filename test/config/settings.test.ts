@@ -26,7 +26,6 @@ describe('Settings', () => {
       leaderElection: 'auto',
       maxWritesPerSecond: undefined,
       references: { naming: 'generated' },
-      sandbox: 'needed',
       listen: '127.0.0.1:9440',
       logLevel: 'info',
       vcluster: vclusterDefaults,

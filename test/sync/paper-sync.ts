@@ -92,7 +92,7 @@ export class PaperWorld {
     const { openSandbox, vcluster } = this.options;
     return openTestPatcher(patches, undefined, {
       clock: this.clock,
-      ...(openSandbox && { openSandbox, sandbox: 'always' }),
+      ...(openSandbox && { openSandbox }),
       ...(vcluster && { vcluster }),
     });
   }

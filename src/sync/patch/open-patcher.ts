@@ -7,7 +7,6 @@ import { createEvaluator } from '../../expression/evaluator.ts';
 import type { ExpressionMetrics } from '../../expression/expression-metrics.ts';
 import type { SandboxSetup } from '../../expression/harness.ts';
 import type { Sandbox } from '../../expression/sandbox.ts';
-import { withShortcuts } from '../../expression/with-shortcuts.ts';
 import type { Metrics } from '../../metrics.ts';
 import { ReferenceNames, type ReferenceResolver } from '../references/names.ts';
 import { hostDnsSource } from './host-dns.ts';
@@ -20,8 +19,7 @@ import { Patcher } from './patcher.ts';
 export const patchableFields: readonly string[] = ['subsets'];
 
 export interface OpenPatcherOptions {
-  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> &
-    Partial<Pick<Settings, 'references' | 'sandbox'>>;
+  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
   /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
   references?: ReferenceResolver;
   set: PatchSet;
@@ -45,18 +43,14 @@ export interface OpenedPatcher {
 export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   const { settings, set, mappings, clock } = options;
   const vcluster = { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster };
-  const { expressions } = set;
-  const metrics = options.expressionMetrics && { metrics: options.expressionMetrics };
-  const sandboxed = createEvaluator({
-    expressions,
+  const evaluator = createEvaluator({
+    expressions: set.expressions,
     vcluster,
     functions: sandboxFunctions(settings, mappings),
     openSandbox: options.openSandbox,
     clock,
-    ...metrics,
+    ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
   });
-  const evaluator =
-    settings.sandbox === 'always' ? sandboxed : withShortcuts(sandboxed, { expressions, vcluster, ...metrics });
   const counts = createPatchCounts(
     options.metrics,
     set.patches.map((patch) => patch.index),

@@ -11,8 +11,6 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
 export type TestPatcherOptions = Partial<
   Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock' | 'expressionMetrics'>
 > & {
-  /** For tests of what the sandbox does. */
-  sandbox?: 'needed' | 'always';
   /** context.vcluster.config. */
   vcluster?: Record<string, unknown>;
 };
@@ -24,7 +22,6 @@ export function openTestPatcher(
   {
     openSandbox = (setup) => new InProcessSandbox(setup),
     clock = new VirtualClock(),
-    sandbox = 'needed',
     vcluster = { sync: { toHost: { endpoints: { enabled: true } } } },
     expressionMetrics,
   }: TestPatcherOptions = {},
@@ -39,7 +36,6 @@ export function openTestPatcher(
       virtualClusterName: 'vc',
       hostNamespace: 'vcluster-vc',
       vcluster,
-      sandbox,
     },
     set: compiled.set,
     mappings: undefined,

@@ -1,0 +1,42 @@
+// Settings of an earlier release that nothing reads any more. A file that still has one loads with a warning, so that an
+// update does not stop the daemon. Each entry stays for one release.
+import { type Fault, warning } from './fault.ts';
+import { topLevel, underGlobal } from './own-settings.ts';
+import { type SettingsPath, showPath } from './settings-path.ts';
+import { find, type MapNode, type TreeNode } from './tree.ts';
+
+/** Keys under `hostward`, and the reason that the user reads. */
+export const retiredSettings: ReadonlyMap<string, string> = new Map([
+  ['sandbox', 'every expression runs in the sandbox now'],
+]);
+
+/** The tree of one file without retired settings, and a warning for each of them. */
+export function withoutRetired(root: MapNode): { root: MapNode; warnings: Fault[] } {
+  const warnings: Fault[] = [];
+  let rest: MapNode = root;
+  for (const place of [topLevel, underGlobal]) {
+    const own = find(rest, place);
+    if (own?.kind !== 'map') continue;
+    const entries = new Map(own.entries);
+    for (const [key, reason] of retiredSettings) {
+      const entry = own.entries.get(key);
+      if (entry === undefined) continue;
+      entries.delete(key);
+      const at = entry.key.source.positionAt(entry.key.start);
+      const found = `a former one: ${reason}`;
+      const parts = { code: 'CONFIG_RETIRED', at, path: showPath([...place, key]), found };
+      warnings.push(warning({ ...parts, wanted: 'settings of this release', fix: 'remove the setting' }));
+    }
+    if (entries.size < own.entries.size) rest = replaced(rest, place, { ...own, entries }) as MapNode;
+  }
+  return { root: rest, warnings };
+}
+
+/** A copy of the tree with another node at a path of maps. */
+function replaced(root: TreeNode, [key, ...below]: SettingsPath, node: TreeNode): TreeNode {
+  if (root.kind !== 'map' || typeof key !== 'string') return node;
+  const entry = root.entries.get(key);
+  if (entry === undefined) return root;
+  const entries = new Map(root.entries);
+  return { ...root, entries: entries.set(key, { ...entry, node: replaced(entry.node, below, node) }) };
+}
