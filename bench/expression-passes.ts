@@ -107,12 +107,12 @@ export interface Opened {
 
 export async function open(list: readonly Patch[], { entries }: { entries?: number } = {}): Promise<Opened> {
   let child: ChildSandbox | undefined;
-  const memo = entries === undefined ? {} : { entries, chars: 1_000_000_000 };
+  const memory = entries === undefined ? {} : { entries, chars: 1_000_000_000 };
   const evaluator = createEvaluator({
     expressions: list.map(({ expression }) => expression),
     vcluster,
     clock: systemClock,
-    memo,
+    memory,
     openSandbox: (setup) => {
       child = new ChildSandbox({ setup, clock: systemClock, log: silentLog, nodePath: process.execPath });
       return child;

@@ -31,7 +31,7 @@ export function mergeUse(into: ContextUse, other: ContextUse): void {
 }
 
 /** To each leaf. */
-export function chainsOf(use: ContextUse): string[][] {
+function chainsOf(use: ContextUse): string[][] {
   if (use.isWhole) return [[]];
   return [...use.keys].flatMap(([key, next]) => chainsOf(next).map((chain) => [key, ...chain]));
 }
@@ -51,11 +51,8 @@ export function project(value: unknown, use: ContextUse): unknown {
   if (use.isWhole || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const part: Record<string, unknown> = {};
   for (const [key, next] of use.keys) {
-    if (isShown(value, key)) part[key] = project((value as Record<string, unknown>)[key], next);
+    const isShown = key !== '__proto__' && Object.hasOwn(value, key);
+    if (isShown) part[key] = project((value as Record<string, unknown>)[key], next);
   }
   return part;
-}
-
-export function isShown(object: object, key: string): boolean {
-  return key !== '__proto__' && Object.hasOwn(object, key);
 }

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { type Answer, type AnswerFault, isList, readAnswers } from './answer.ts';
+import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
 import type { CompiledExpression } from './compile.ts';
 import { emptyUse, mergeUse, project, useOf } from './context-use.ts';
 import { type EachOnce, eachOnceOf, spread } from './each-once.ts';
@@ -14,11 +15,8 @@ import type { ExpressionMetrics } from './expression-metrics.ts';
 import { sourceIndexAt } from './generate.ts';
 import { harnessSource, type SandboxSetup } from './harness.ts';
 import { sandboxLimits } from './limits.ts';
-import type { MemoOptions } from './memo.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
-import type { Question } from './question.ts';
 import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
-import { RequestMemo } from './request-memo.ts';
 import { RequestWriter } from './request-text.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
@@ -30,7 +28,7 @@ export interface EvaluatorOptions {
   openSandbox: (setup: SandboxSetup) => Sandbox;
   clock: Clock;
   metrics?: ExpressionMetrics;
-  memo?: MemoOptions;
+  memory?: AnswerMemoryOptions;
   softMs?: number;
   /** Errors say where in the expression they were thrown, and the expression can see a stack: for one try after a fault. */
   traces?: boolean;
@@ -45,9 +43,10 @@ export interface Evaluator {
   readonly quarantined: number;
 }
 
-/** How a request is put: what it is remembered by, and whether it is tried once more. */
+/** How a request is put. */
 interface Asking {
-  question: Question;
+  /** As it is sent, and as its answer is remembered by. */
+  text: string;
   isRetry: boolean;
 }
 
@@ -64,14 +63,14 @@ const noFaults: readonly AnswerFault[] = [];
 class SandboxedEvaluator implements Evaluator {
   readonly #sandbox: Sandbox | undefined;
   readonly #writer: RequestWriter;
-  readonly #memo: RequestMemo;
+  readonly #memory: AnswerMemory;
   readonly #quarantine: Quarantine;
   readonly #metrics: ExpressionMetrics | undefined;
 
   constructor(options: EvaluatorOptions) {
     const { expressions } = options;
     this.#writer = new RequestWriter(expressions);
-    this.#memo = new RequestMemo(options.memo);
+    this.#memory = new AnswerMemory(options.memory);
     this.#quarantine = new Quarantine(options.clock);
     this.#metrics = options.metrics;
     // Without an expression there is no process to keep.
@@ -92,15 +91,18 @@ class SandboxedEvaluator implements Evaluator {
 
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]> {
     if (request.groups.length === 0) return [];
-    const question = this.#writer.questionOf(request);
-    return this.#recall(question) ?? this.#ask(request, { question, isRetry: false });
+    const text = this.#writer.textOf(request);
+    return this.#recall(text, request) ?? this.#ask(request, { text, isRetry: false });
   }
 
-  #recall(question: Question): readonly GroupResult[] | undefined {
-    const known = this.#memo.recall(question);
-    if (known === undefined) return undefined;
-    this.#metrics?.remembered(countOf(known));
+  #recall(text: string, request: EvaluationRequest): readonly GroupResult[] | undefined {
+    const known = isWhollyIn(request) ? this.#memory.recall(text) : undefined;
+    if (known !== undefined) this.#metrics?.remembered(countOf(known));
     return known;
+  }
+
+  #remember(text: string, request: EvaluationRequest, results: readonly GroupResult[]): void {
+    if (isWhollyIn(request)) this.#memory.remember(text, results);
   }
 
   #ask(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
@@ -114,19 +116,16 @@ class SandboxedEvaluator implements Evaluator {
     if (groups.length === 0) return setAside as GroupResult[];
     if (groups.length === setAside.length) return this.#run(request, asking);
     const some = { ...request, groups };
-    const question = this.#writer.questionOf(some);
-    return filled(setAside, this.#recall(question) ?? (await this.#run(some, { ...asking, question })));
+    const text = this.#writer.textOf(some);
+    return filled(setAside, this.#recall(text, some) ?? (await this.#run(some, { ...asking, text })));
   }
 
-  async #run(request: EvaluationRequest, { question, isRetry }: Asking): Promise<readonly GroupResult[]> {
+  async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
     const { groups } = request;
     const once = eachOnceOf(groups);
     const sent =
       once === undefined ? groups : groups.map((group, at) => ({ ...group, values: once[at]?.values ?? group.values }));
-    const sentText =
-      once === undefined
-        ? (question.text ?? this.#writer.textOf(request))
-        : this.#writer.textOf({ ...request, groups: sent });
+    const sentText = once === undefined ? text : this.#writer.textOf({ ...request, groups: sent });
     if (sentText.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
@@ -134,27 +133,27 @@ class SandboxedEvaluator implements Evaluator {
     const outcome = await (this.#sandbox as Sandbox).run(sentText, { alone: isRetry });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
-    if (outcome.kind !== 'answer')
-      return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request, question);
+    if (outcome.kind !== 'answer') return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request, text);
     const answers = readAnswers(outcome.text, sent);
     if (answers === undefined)
       return this.#failAll(groups, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
     const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer, once?.[at]));
-    this.#memo.remember(question, results);
+    this.#remember(text, request, results);
     if (!this.#quarantine.isEmpty) this.#clear(request);
     return results;
   }
 
   /** Each expression gets one more chance, alone and in a fresh isolate: it may have been a slow machine or its neighbour. */
-  async #tryEach(request: EvaluationRequest, question: Question): Promise<readonly GroupResult[]> {
+  async #tryEach(request: EvaluationRequest, text: string): Promise<readonly GroupResult[]> {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
       const alone = { ...request, groups: [group] };
-      const asked = this.#writer.questionOf(alone);
-      results.push(...(this.#recall(asked) ?? (await this.#ask(alone, { question: asked, isRetry: true }))));
+      const textAlone = this.#writer.textOf(alone);
+      const known = this.#recall(textAlone, alone);
+      results.push(...(known ?? (await this.#ask(alone, { text: textAlone, isRetry: true }))));
     }
     // Where only all of them together take too long, they need not be tried like this again.
-    this.#memo.remember(question, results);
+    this.#remember(text, request, results);
     return results;
   }
 
@@ -216,6 +215,13 @@ class SandboxedEvaluator implements Evaluator {
     this.#metrics?.evaluated(error.kind, values.length);
     return { results: [...values], errors: values.map((_, at) => ({ at, error })) };
   }
+}
+
+/** What JSON cannot write is null in the text of a request, and where it does not change the result is the value itself. */
+function isWhollyIn({ groups }: EvaluationRequest): boolean {
+  return groups.every(({ values, missing }) =>
+    values.every((value, at) => isJson(value) || (value === undefined && missing?.has(at) === true)),
+  );
 }
 
 function positionOf({ source, tree }: CompiledExpression, offset: number): EvaluationError['position'] {

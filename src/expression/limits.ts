@@ -75,10 +75,10 @@ export const sandboxLimits = {
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;
 
-export const memoLimits = {
-  /** Parts of questions, and results: what a resync asks again of some thousand objects with a patch, or some hundred with ten. */
+export const answerMemoryLimits = {
+  /** Answers and the results in them: some thousand objects with one patch, or some hundred with ten, as a resync asks again. */
   entries: 30_000,
-  /** 8 MB at most, of the daemon's own heap. */
+  /** Of requests and results: 8 MB at most, of the daemon's own heap. */
   chars: 4_194_304,
 } as const;
 

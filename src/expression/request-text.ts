@@ -1,12 +1,13 @@
 // Writes what the sandbox is asked, as text: the values of each group by the number of its expression, and of the objects what
 // the expressions of the configuration name. All that an answer can depend on is in it, and nothing else leaves the daemon.
 import type { CompiledExpression } from './compile.ts';
-import { type ContextUse, chainsOf, emptyUse, mergeUse, project, useOf } from './context-use.ts';
-import { addSeen, addValues, type Question, questionOf, type Role } from './question.ts';
+import { type ContextUse, emptyUse, mergeUse, project, useOf } from './context-use.ts';
 import type { EvaluationRequest, ValueGroup } from './request.ts';
 
-interface Slot extends Role {
+interface Slot {
   expression: CompiledExpression;
+  index: number;
+  usesPath: boolean;
   hostUse: ContextUse | undefined;
   virtualUse: ContextUse | undefined;
 }
@@ -16,8 +17,6 @@ export class RequestWriter {
   readonly #slotOfExpression: ReadonlyMap<CompiledExpression, Slot>;
   readonly #hostUse = emptyUse();
   readonly #virtualUse = emptyUse();
-  readonly #hostChains: readonly string[][];
-  readonly #virtualChains: readonly string[][];
 
   constructor(expressions: readonly CompiledExpression[]) {
     this.#slots = expressions.map((expression, index) => slotOf(expression, index));
@@ -26,26 +25,17 @@ export class RequestWriter {
       if (hostUse !== undefined) mergeUse(this.#hostUse, hostUse);
       if (virtualUse !== undefined) mergeUse(this.#virtualUse, virtualUse);
     }
-    this.#hostChains = chainsOf(this.#hostUse);
-    this.#virtualChains = chainsOf(this.#virtualUse);
   }
 
   indexOf(expression: CompiledExpression): number {
     return this.#slotOf(expression).index;
   }
 
-  questionOf(request: EvaluationRequest): Question {
-    const parts = this.#partsOf(request);
-    if (parts !== undefined) return questionOf(parts);
-    const text = this.textOf(request);
-    return questionOf([text], text);
-  }
-
   textOf({ groups, hostObject, virtualObject }: EvaluationRequest): string {
     let [usesHost, usesVirtual] = [false, false];
     const request: unknown[] = [null, null];
-    for (const group of groups) {
-      const slot = this.#slotOf(group.expression);
+    for (const [at, group] of groups.entries()) {
+      const slot = this.#slotOf(group.expression, at);
       usesHost ||= slot.hostUse !== undefined;
       usesVirtual ||= slot.virtualUse !== undefined;
       addGroup(request, slot, group);
@@ -62,22 +52,6 @@ export class RequestWriter {
     const request = [seenOf(hostObject, slot.hostUse), seenOf(virtualObject, slot.virtualUse)];
     addGroup(request, slot, group);
     return JSON.stringify(request);
-  }
-
-  /** Undefined where one of them is no plain value. */
-  #partsOf({ groups, hostObject, virtualObject }: EvaluationRequest): unknown[] | undefined {
-    let [usesHost, usesVirtual] = [false, false];
-    const parts: unknown[] = [];
-    for (let at = 0; at < groups.length; at++) {
-      const group = groups[at] as ValueGroup;
-      const slot = this.#slotOf(group.expression, at);
-      usesHost ||= slot.hostUse !== undefined;
-      usesVirtual ||= slot.virtualUse !== undefined;
-      if (!addValues(parts, slot, group)) return undefined;
-    }
-    if (usesHost && !addSeen(parts, hostObject, this.#hostChains)) return undefined;
-    if (usesVirtual && !addSeen(parts, virtualObject, this.#virtualChains)) return undefined;
-    return parts;
   }
 
   /** Most requests hold the expressions in the order of the configuration, and a look there is quicker. */

@@ -31,8 +31,8 @@ describe('evaluate()', () => {
   });
 
   it('gives the same again, in another order and another isolate', async () => {
-    const forwards = await evaluator({ expressions, softMs, memo: { entries: 0 } });
-    const backwards = await evaluator({ expressions, softMs, memo: { entries: 0 } });
+    const forwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
+    const backwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
     const once = await Promise.all(rows.map((row, at) => evaluateOne(forwards, expressions[at] as never, row)));
     const turned = await Promise.all(
       [...rows.entries()].reverse().map(([at, row]) => evaluateOne(backwards, expressions[at] as never, row)),

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -323,9 +324,9 @@ describe('an expression that runs out of time', () => {
   });
 });
 
-describe('the memo', () => {
+describe('the memory of an evaluator', () => {
   it('stays within its entries and keeps what is asked for', async () => {
-    const { on, expressions, tap } = await tapped(['"x" + value'], { memo: { entries: 20 } });
+    const { on, expressions, tap } = await tapped(['"x" + value'], { memory: { entries: 20 } });
     const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
     for (let at = 0; at < 100; at++) {
       await ask(`v${at}`);
@@ -334,6 +335,104 @@ describe('the memo', () => {
     expect(tap.sent).toHaveLength(101);
     await ask('v0');
     expect(tap.sent).toHaveLength(102);
+  });
+
+  it.each<[what: string, expression: string, value: unknown, likeIt: unknown]>([
+    ['a number that does not change', 'value', Number.POSITIVE_INFINITY, null],
+    ['a number in a value that fails', 'value.b.c', { a: [Number.POSITIVE_INFINITY] }, { a: [null] }],
+  ])('tells null from what JSON writes as null: %s', async (_what, source, value, likeIt) => {
+    // The file of an object may say 1e400.
+    expect(JSON.stringify(value)).toBe(JSON.stringify(likeIt));
+    for (const order of [
+      [value, likeIt],
+      [likeIt, value],
+    ]) {
+      const { on, expressions, tap } = await tapped([source]);
+      for (const each of [...order, ...order]) {
+        const groups = [{ expression: expressions[0] as never, values: [each] }];
+        expect((await on.evaluate({ ...none, groups }))[0]?.results).toEqual([each]);
+      }
+      expect(tap.sent).toHaveLength(3);
+    }
+  });
+
+  it.each<[what: string, one: [at: number, ...values: unknown[]][], other: [at: number, ...values: unknown[]][]]>([
+    ['numbers and texts', [[0, 1]], [[0, '1']]],
+    ['null and its name', [[0, null]], [[0, 'null']]],
+    ['booleans and texts', [[0, true]], [[0, 'true']]],
+    ['one value and two', [[0, 'a","b']], [[0, 'a', 'b']]],
+    [
+      'a value and an expression',
+      [[0, 'a', 1, 0]],
+      [
+        [0, 'a'],
+        [1, 0],
+      ],
+    ],
+    ['two expressions', [[0, 'a']], [[1, 'a']]],
+    ['the order of values', [[0, 'a', 'b']], [[0, 'b', 'a']]],
+    ['none and one of no value', [], [[0]]],
+  ])('tells requests apart that are alike: %s', async (_what, one, other) => {
+    const { on, expressions } = await tapped(['[value, typeof value].join()', '"second " + value']);
+    const ask = async (...groups: typeof one) => {
+      const asked = groups.map(([at, ...values]) => ({ expression: expressions[at] as never, values }));
+      return (await on.evaluate({ ...none, groups: asked })).map(({ results }) => results);
+    };
+    const alone = async (...groups: typeof one) => {
+      const fresh = await tapped(['[value, typeof value].join()', '"second " + value'], { memory: { entries: 0 } });
+      const asked = groups.map(([at, ...values]) => ({ expression: fresh.expressions[at] as never, values }));
+      return (await fresh.on.evaluate({ ...none, groups: asked })).map(({ results }) => results);
+    };
+    await ask(...one);
+    expect(await ask(...other)).toEqual(await alone(...other));
+    expect(await ask(...one)).toEqual(await alone(...one));
+  });
+
+  it('says of every request what the sandbox says of it', async () => {
+    const sources = [
+      'value',
+      '"x" + value',
+      'valueExists ? value : "made"',
+      '({ at: context.path, value })',
+      'value.a.b',
+      'context.virtualObject.metadata.name + context.hostObject?.kind',
+      'context.virtualObject.metadata.labels',
+    ];
+    const remembering = await tapped(sources, { memory: { entries: 200 } });
+    const forgetful = await tapped(sources, { memory: { entries: 0 } });
+    const value = fc.constantFrom<unknown>('a', '1', 1, 0, null, true, { a: { b: 1 } }, { a: 2 }, [1], 1 / 0);
+    const labels = fc.constantFrom<unknown>({}, { app: 'a' }, null, ['a'], 'a');
+    const object = fc.option(
+      fc.record({
+        kind: fc.constantFrom<unknown>('A', null),
+        metadata: fc.record({ name: fc.constantFrom<unknown>('a', 'b', null, {}), labels }, { requiredKeys: [] }),
+      }),
+    );
+    const group = fc.record({
+      at: fc.nat(sources.length - 1),
+      values: fc.array(value, { minLength: 1, maxLength: 2 }),
+      paths: fc.constantFrom(['a', 'b'], ['b', 'a']),
+      missing: fc.constantFrom(undefined, new Set([0])),
+    });
+    const request = fc.record({ hostObject: object, virtualObject: object, groups: fc.array(group, { maxLength: 2 }) });
+    const numRuns = Number(process.env['HOSTWARD_FC_RUNS'] ?? 1_000);
+    let answered = 0;
+    await fc.assert(
+      fc.asyncProperty(request, async ({ groups, ...objects }) => {
+        const askOf = ({ on, expressions }: typeof forgetful) =>
+          on.evaluate({
+            ...objects,
+            groups: groups.map(({ at, ...rest }) => ({ expression: expressions[at] as never, ...rest })),
+          });
+        const wanted = await askOf(forgetful);
+        expect(await askOf(remembering)).toEqual(wanted);
+        const sent = remembering.tap.sent.length;
+        expect(await askOf(remembering)).toEqual(wanted);
+        if (remembering.tap.sent.length === sent) answered++;
+      }),
+      { numRuns },
+    );
+    expect(answered).toBeGreaterThan(numRuns / 2);
   });
 
   it('knows what threw, and the good values beside it', async () => {

@@ -69,7 +69,7 @@ async function sandboxed(expressions: readonly CompiledExpression[]) {
     };
     return { start: () => opened.start(), stop: () => opened.stop(), run };
   };
-  const on = await evaluator({ expressions, openSandbox, softMs, memo: { entries: 0 } });
+  const on = await evaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
   return { on, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
 }
 
