@@ -18,6 +18,14 @@ export function isList(answer: Answer): answer is readonly unknown[] {
   return Array.isArray(answer);
 }
 
+/** The results of all values of a group; a value that the answer does not name has not changed. */
+export function resultsOf(values: readonly unknown[], answer: Answer): readonly unknown[] {
+  if (isList(answer)) return answer;
+  const all = [...values];
+  for (const [next, at] of answer.changed.entries()) all[at] = answer.results[next];
+  return all;
+}
+
 export interface AnswerFault {
   at: number;
   kind: 'threw' | 'size' | 'type';

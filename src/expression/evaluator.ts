@@ -4,11 +4,10 @@
 // It must never know what an object means, and never evaluate anything in this process.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { type Answer, type AnswerFault, isList, readAnswers } from './answer.ts';
+import { type Answer, type AnswerFault, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
 import type { CompiledExpression } from './compile.ts';
 import { emptyUse, mergeUse, project, useOf } from './context-use.ts';
-import { type EachOnce, eachOnceOf, spread } from './each-once.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import { placeOf } from './expression-fault.ts';
 import type { ExpressionMetrics } from './expression-metrics.ts';
@@ -122,22 +121,18 @@ class SandboxedEvaluator implements Evaluator {
 
   async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
     const { groups } = request;
-    const once = eachOnceOf(groups);
-    const sent =
-      once === undefined ? groups : groups.map((group, at) => ({ ...group, values: once[at]?.values ?? group.values }));
-    const sentText = once === undefined ? text : this.#writer.textOf({ ...request, groups: sent });
-    if (sentText.length > sandboxLimits.frameChars) {
+    if (text.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
     }
-    const outcome = await (this.#sandbox as Sandbox).run(sentText, { alone: isRetry });
+    const outcome = await (this.#sandbox as Sandbox).run(text, { alone: isRetry });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
     if (outcome.kind !== 'answer') return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request, text);
-    const answers = readAnswers(outcome.text, sent);
+    const answers = readAnswers(outcome.text, groups);
     if (answers === undefined)
       return this.#failAll(groups, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
-    const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer, once?.[at]));
+    const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer));
     this.#remember(text, request, results);
     if (!this.#quarantine.isEmpty) this.#clear(request);
     return results;
@@ -188,21 +183,20 @@ class SandboxedEvaluator implements Evaluator {
       this.#quarantine.succeeded(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
   }
 
-  #resultOf({ expression, values }: ValueGroup, answer: Answer, once: EachOnce | undefined): GroupResult {
+  #resultOf({ expression, values }: ValueGroup, answer: Answer): GroupResult {
     const faults = isList(answer) ? noFaults : answer.faults;
-    const sent = once?.values ?? values;
-    this.#metrics?.evaluated('value', sent.length - faults.length);
-    const results = spread(values, once?.places, answer);
+    this.#metrics?.evaluated('value', values.length - faults.length);
+    const results = resultsOf(values, answer);
     if (faults.length === 0) return { results, errors: noErrors };
-    const errors = faults.flatMap(({ at, kind, message, offset }) => {
+    const errors = faults.map(({ at, kind, message, offset }) => {
       this.#metrics?.evaluated(kind, 1);
       const position = positionOf(expression, offset);
       const error: EvaluationError = {
         kind,
-        message: plainMessage(message, sent[at], expression.source),
+        message: plainMessage(message, values[at], expression.source),
         ...(position && { position }),
       };
-      return (once?.places[at] ?? [at]).map((place) => ({ at: place, error }));
+      return { at, error };
     });
     return { results, errors: errors.sort((a, b) => a.at - b.at) };
   }
