@@ -14,22 +14,12 @@ type Changes = Readonly<Record<string, string | null>>;
 export function isAsAsked(
   now: HostItem,
   asked: KubeObject | HostMergePatch,
-  {
-    facts,
-    translation,
-    isMetadataSame,
-  }: {
-    facts: Facts;
-    translation: Translation;
-    /** They were to stay as they were, and have. */
-    isMetadataSame: boolean;
-  },
+  { facts, translation }: { facts: Facts; translation: Translation },
 ): boolean {
   const { host: before, virtual, draft, ignoreOrder } = facts;
   if (virtual === undefined || draft === undefined || now.isDeleting) return false;
   const { kind } = translation;
   if (kind.payloadChange(draft.payload, kind.payloadOf(now), { ignoreOrder }) !== undefined) return false;
-  if (isMetadataSame) return true;
   const owner = ownerReference(facts.owner, virtual.hasController === true);
   return (
     (before === undefined || now.uid === before.uid) &&

@@ -83,7 +83,6 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
       step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
     if (request.verb !== 'get') hands.written(facts, request, { answer, isAsAsked: host !== undefined });
     if (host !== undefined) {
-      if (leavesMetadata(request)) hands.world.noteSettledMetadata(facts, rules);
       return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
     }
   }
@@ -95,7 +94,7 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
 async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: Facts; step: Step }> {
   const { world, patching } = hands;
   const { translation } = world.rules;
-  const seen = world.look(key, hands.circumstances(key), { mayLeaveMetadata: memory.agreed === undefined });
+  const seen = world.look(key, hands.circumstances(key));
   const patched = patching === undefined ? seen : patching.forward(seen);
   const facts = patched instanceof Promise ? await patched : patched;
   const step = decide(facts, memory, translation);
@@ -104,12 +103,6 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
   if (!isBack || patching === undefined) return { facts, step };
   const reversed = await patching.back(facts, request.back);
   return { facts: reversed, step: decide(reversed, memory, translation) };
-}
-
-function leavesMetadata(request: Request): boolean {
-  if (request.side !== 'host' || request.verb !== 'patch') return false;
-  const { labels, annotations, ownerReferences } = request.mergePatch.metadata;
-  return labels === undefined && annotations === undefined && ownerReferences === undefined;
 }
 
 async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer> {
@@ -196,14 +189,7 @@ function hostAsAsked(
   const host = hands.world.hostOf(facts.place);
   if (host === undefined || host.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;
   const asked = request.verb === 'create' ? request.object : request.mergePatch;
-  const { windows } = hands.world;
-  const isSame = facts.metadata?.host === windows.host.metadataOf(keyOf(facts.place.namespace, facts.place.name));
-  const isGood = isAsAsked(host, asked, {
-    facts,
-    translation: rules.translation,
-    isMetadataSame: isSame && leavesMetadata(request),
-  });
-  return isGood ? host : undefined;
+  return isAsAsked(host, asked, { facts, translation: rules.translation }) ? host : undefined;
 }
 
 function remember(memory: Memory, request: Request, answer: Answer): Memory {

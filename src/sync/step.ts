@@ -30,12 +30,6 @@ export interface PatchFailure {
   retryAfterMs?: number;
 }
 
-/** As windows tell them. */
-export interface MetadataTexts {
-  virtual: string;
-  host: string;
-}
-
 export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
@@ -66,10 +60,6 @@ export interface Facts {
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
-  /** Of both sides as they were looked at, to tell whether they have changed since; undefined where one side has no object. */
-  metadata?: MetadataTexts | undefined;
-  /** They are as they were when a plan last found nothing to do for them: only the payload is left to be looked at. */
-  isMetadataSettled?: boolean;
   /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
   mayRemoveLabelsBack: boolean;
   /** Both sides have been answering each other too often: so long nothing flows back, while the host is served as ever. */

@@ -148,7 +148,6 @@ export class Sync {
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
     const { virtual, host } = this.world.windows;
-    this.world.unsettleMetadata();
     this.options.references?.recount(virtual.keys());
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
   }

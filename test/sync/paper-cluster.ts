@@ -1,6 +1,5 @@
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { IsKnown } from '../../src/cluster/object-head.ts';
-import { packItem } from '../../src/cluster/packed-item.ts';
 import type { Item, Window, WindowListener } from '../../src/cluster/window.ts';
 import type { ResourceRef, Writer } from '../../src/cluster/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/object.ts';
@@ -228,11 +227,6 @@ export class PaperWindow<T extends Item> implements Window<T> {
   markOf(key: Key): string | undefined {
     const item = this.get(key);
     return item && (item.mark ?? '');
-  }
-
-  metadataOf(key: Key): string | undefined {
-    const item = this.get(key);
-    return item && packItem(item, ['subsets'], undefined).metadata;
   }
 
   has(key: Key): boolean {

@@ -18,8 +18,6 @@ export interface ForwardInput {
   host: HostItem | undefined;
   draft: Draft;
   translation: Translation;
-  /** Labels and annotations are as they should be on the host, and the draft's are not looked at. */
-  isMetadataSettled?: boolean | undefined;
   /** Nobody is to see what was made of it. */
   isTrial?: boolean;
 }

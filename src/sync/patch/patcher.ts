@@ -18,7 +18,7 @@ import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
-import { type CompiledPatch, isOfPayload, type PatchSet } from './patch-set.ts';
+import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from './runs.ts';
@@ -41,8 +41,6 @@ export class Patcher {
   readonly #options: PatcherOptions;
   /** Of all patches that change something forward. */
   readonly #whole: Course;
-  /** Of those that can change the payload alone. */
-  readonly #payload: Course;
   readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
@@ -52,19 +50,14 @@ export class Patcher {
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#whole = courseOf(going, options);
-    this.#payload = courseOf(going.filter(isOfPayload), options);
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
-    const parts = this.#courseFor(input).shortWay?.(input);
+    const parts = this.#whole.shortWay?.(input);
     if (parts === undefined) return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
     return { kind: 'patched', draft: this.#draftOf(input, parts, undefined), references: [], lapse: undefined };
-  }
-
-  #courseFor({ isMetadataSettled }: Pick<ForwardInput, 'isMetadataSettled'>): Course {
-    return isMetadataSettled ? this.#payload : this.#whole;
   }
 
   /** In a loop: each try that is given up is let go before the next one. */
@@ -78,13 +71,12 @@ export class Patcher {
   }
 
   #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
-    const { draft, virtual, host, translation, isMetadataSettled, isTrial = false } = input;
+    const { draft, virtual, host, translation, isTrial = false } = input;
     const pass: Pass = {
       draft,
       virtual,
       host,
       translation,
-      isMetadataSettled,
       isTrial,
       view: viewOf(draft, draft.payload),
       dirty: { labels: false, annotations: false, payload: false },
@@ -101,7 +93,7 @@ export class Patcher {
   }
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    const { runs } = this.#courseFor(pass);
+    const { runs } = this.#whole;
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
       // Shown to an expression as a whole, wrong metadata would come back as something else.
@@ -166,7 +158,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      ...this.#courseFor(pass).seenOf(pass),
+      ...this.#whole.seenOf(pass),
       groups: asked,
     });
     return answer instanceof Promise
@@ -252,14 +244,12 @@ export class Patcher {
 
   /** The two functions live as long as a write takes: what they do not need must not live with them. */
   #draftOf(
-    { draft, translation, host, isMetadataSettled }: ForwardInput,
+    { draft, translation, host }: ForwardInput,
     { labels, annotations, payload: made }: Pick<Draft, Part>,
     wholeOwners: Pass['wholeOwners'],
   ): Draft {
     const { set } = this;
     const payload = made === draft.payload ? made : translation.kind.asStored(made);
-    // Nobody asks about labels and annotations.
-    if (isMetadataSettled) return { ...draft, payload };
     const result = { labels, annotations, payload };
     const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
       set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
