@@ -1,7 +1,6 @@
 // The conductor: looks, asks decide for the next step, sends it, and tells the windows what came of it, until the key is
 // settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
 import type { Answer } from '../cluster/answer.ts';
-import type { IsKnown } from '../cluster/object-head.ts';
 import type { Item, Window } from '../cluster/window.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
@@ -117,16 +116,11 @@ async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer
 function send(request: Request, hands: Hands): Promise<Answer> {
   const { resource } = hands.world.rules.translation.kind;
   const writer = request.side === 'host' ? hands.hostWriter : hands.virtualWriter;
-  const { host, virtual } = hands.world.windows;
-  const window: Window<Item> = request.side === 'host' ? host : virtual;
-  // The watch is often quicker than the answer.
-  const isKnown: IsKnown = ({ namespace, name, resourceVersion }) =>
-    window.get(keyOf(namespace, name))?.resourceVersion === resourceVersion;
   switch (request.verb) {
     case 'create':
-      return writer.create(resource, request.object, isKnown);
+      return writer.create(resource, request.object);
     case 'patch':
-      return writer.patch(resource, request.place, request.mergePatch, isKnown);
+      return writer.patch(resource, request.place, request.mergePatch);
     case 'remove':
       return writer.remove(resource, request.place, request.preconditions);
     case 'get':
@@ -169,7 +163,7 @@ function tellWindow(
   if (answer.kind === 'notFound') {
     // Gone as it was seen before it was asked for: another one may have come since.
     if (seen !== undefined) window.forget(key, seen.resourceVersion);
-  } else if (answer.kind === 'ok' && !answer.isHead) {
+  } else if (answer.kind === 'ok') {
     // With finalizers a deleted object is still there and carries its deletionTimestamp; a plain Status means it is gone.
     const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
     if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
