@@ -4,7 +4,7 @@ import type { Answer } from '../cluster/answer.ts';
 import type { Item, Window } from '../cluster/window.ts';
 import { servicesResource, type Writer } from '../cluster/writer.ts';
 import { type Key, keyOf } from '../object/object.ts';
-import { absorb } from './absorb.ts';
+import { afterAnswer } from './after-answer.ts';
 import { isAsAsked } from './as-asked.ts';
 import type { Agreement } from './base.ts';
 import { decide } from './decide.ts';
@@ -33,7 +33,7 @@ export interface Patching {
   back(facts: Facts, raw: BackValues): Promise<Facts>;
 }
 
-export interface Hands {
+export interface ReconcilePorts {
   world: World;
   readonly patching: Patching | undefined;
   virtualWriter: Writer;
@@ -55,45 +55,49 @@ export interface Hands {
   written(facts: Facts, request: Request, end: { answer: Answer; isAsAsked: boolean }): void;
 }
 
-export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
-  const mustRead = hands.world.isHostUnseen(key) ? ('host' as const) : undefined;
-  const pass = { memory: { ...freshMemory(), mustRead, agreed: hands.agreements?.get(key) } };
-  const ended = await settle(key, pass, hands);
+export async function reconcile(key: Key, ports: ReconcilePorts): Promise<{ outcome: Outcome; facts: Facts }> {
+  const mustRead = ports.world.isHostUnseen(key) ? ('host' as const) : undefined;
+  const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
+  const ended = await settle(key, pass, ports);
   // What a pass left half done must not look like the tenant's own edit to the next one.
   const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';
-  if (isHalfDone && pass.memory.agreed !== undefined) hands.agreements?.set(key, pass.memory.agreed);
-  else hands.agreements?.delete(key);
+  if (isHalfDone && pass.memory.agreed !== undefined) ports.agreements?.set(key, pass.memory.agreed);
+  else ports.agreements?.delete(key);
   return ended;
 }
 
-async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
+async function settle(
+  key: Key,
+  pass: { memory: Memory },
+  ports: ReconcilePorts,
+): Promise<{ outcome: Outcome; facts: Facts }> {
   for (let requests = 0; requests < requestLimit; requests++) {
-    hands.looking(key);
-    const { rules } = hands.world;
-    const { facts, step } = await think(key, pass.memory, hands);
+    ports.looking(key);
+    const { rules } = ports.world;
+    const { facts, step } = await think(key, pass.memory, ports);
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
-    const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
+    const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts };
-    const answer = await sendFor(key, request, hands);
-    tellWindows(request, answer, { facts, hands });
-    pass.memory = remember(absorb(pass.memory, request, answer), request, answer);
+    const answer = await sendFor(key, request, ports);
+    tellWindows(request, answer, { facts, ports });
+    pass.memory = remember(afterAnswer(pass.memory, request, answer), request, answer);
     const host =
-      step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, hands }) : undefined;
-    if (request.verb !== 'get') hands.written(facts, request, { answer, isAsAsked: host !== undefined });
+      step.isLast && answer.kind === 'ok' ? hostAsAsked(request, answer, { facts, rules, ports }) : undefined;
+    if (request.verb !== 'get') ports.written(facts, request, { answer, isAsAsked: host !== undefined });
     if (host !== undefined) {
       return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
     }
   }
-  const facts = hands.world.look(key, hands.circumstances(key));
+  const facts = ports.world.look(key, ports.circumstances(key));
   return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
 }
 
 /** One look and one decision. Patches run in between, because only they need another process to think. */
-async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: Facts; step: Step }> {
-  const { world, patching } = hands;
+async function think(key: Key, memory: Memory, ports: ReconcilePorts): Promise<{ facts: Facts; step: Step }> {
+  const { world, patching } = ports;
   const { translation } = world.rules;
-  const seen = world.look(key, hands.circumstances(key));
+  const seen = world.look(key, ports.circumstances(key));
   const patched = patching === undefined ? seen : patching.forward(seen);
   const facts = patched instanceof Promise ? await patched : patched;
   const step = decide(facts, memory, translation);
@@ -104,18 +108,18 @@ async function think(key: Key, memory: Memory, hands: Hands): Promise<{ facts: F
   return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 
-async function sendFor(key: Key, request: Request, hands: Hands): Promise<Answer> {
-  if (isHostWrite(request)) hands.underWay.add(key);
+async function sendFor(key: Key, request: Request, ports: ReconcilePorts): Promise<Answer> {
+  if (isHostWrite(request)) ports.underWay.add(key);
   try {
-    return await send(request, hands);
+    return await send(request, ports);
   } finally {
-    hands.underWay.delete(key);
+    ports.underWay.delete(key);
   }
 }
 
-function send(request: Request, hands: Hands): Promise<Answer> {
-  const { resource } = hands.world.rules.translation.kind;
-  const writer = request.side === 'host' ? hands.hostWriter : hands.virtualWriter;
+function send(request: Request, ports: ReconcilePorts): Promise<Answer> {
+  const { resource } = ports.world.rules.translation.kind;
+  const writer = request.side === 'host' ? ports.hostWriter : ports.virtualWriter;
   switch (request.verb) {
     case 'create':
       return writer.create(resource, request.object);
@@ -137,22 +141,26 @@ function send(request: Request, hands: Hands): Promise<Answer> {
  * Own results are known at once: the next look must not see the world from before the write. When the watch tells of them,
  * they are no news any more, so others whom they concern are woken here.
  */
-function tellWindows(request: Request, answer: Answer, { facts, hands }: { facts: Facts; hands: Hands }): void {
+function tellWindows(
+  request: Request,
+  answer: Answer,
+  { facts, ports }: { facts: Facts; ports: ReconcilePorts },
+): void {
   if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
   const place = request.verb === 'create' ? facts.place : request.place;
   if (place === undefined) return;
-  const { world } = hands;
+  const { world } = ports;
   if (request.side === 'virtual') {
     const wasThere = world.windows.virtual.has(facts.key);
     tellWindow(world.windows.virtual, { request, answer, place, seen: facts.virtual });
     if (world.windows.virtual.has(facts.key) === wasThere) return;
-    for (const rival of world.noteVirtual(facts.key)) hands.wake(rival);
+    for (const rival of world.noteVirtual(facts.key)) ports.wake(rival);
     return;
   }
   const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
   tellWindow(world.windows.host, { request, answer, place, seen });
   if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
-  for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) hands.wake(other);
+  for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) ports.wake(other);
 }
 
 function tellWindow(
@@ -175,12 +183,12 @@ function tellWindow(
 function hostAsAsked(
   request: Request,
   answer: Answer & { kind: 'ok' },
-  { facts, rules, hands }: { facts: Facts; rules: Rules; hands: Hands },
+  { facts, rules, ports }: { facts: Facts; rules: Rules; ports: ReconcilePorts },
 ): HostItem | undefined {
   if (!isHostWrite(request)) return undefined;
-  if (hands.world.rules !== rules || hands.hasNews(facts.key)) return undefined;
+  if (ports.world.rules !== rules || ports.hasNews(facts.key)) return undefined;
   if (facts.place === undefined) return undefined;
-  const host = hands.world.hostOf(facts.place);
+  const host = ports.world.hostOf(facts.place);
   if (host === undefined || host.resourceVersion !== answer.object.metadata.resourceVersion) return undefined;
   const asked = request.verb === 'create' ? request.object : request.mergePatch;
   return isAsAsked(host, asked, { facts, translation: rules.translation }) ? host : undefined;

@@ -18,7 +18,6 @@ import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
-import type { BackValues } from './step.ts';
 import {
   baseKey,
   endpointControllerName,
@@ -26,7 +25,8 @@ import {
   isNeverBack,
   managedAnnotationsKey,
   objectKeys,
-} from './words.ts';
+} from './reserved-keys.ts';
+import type { BackValues } from './step.ts';
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */

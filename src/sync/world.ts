@@ -11,8 +11,8 @@ import type { OwnerState } from './owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from './ownership.ts';
 import type { Patcher } from './patch/patcher.ts';
 import type { Place } from './placement.ts';
+import { markerLabel, objectKeys } from './reserved-keys.ts';
 import type { Facts } from './step.ts';
-import { markerLabel, objectKeys } from './words.ts';
 
 export interface Windows {
   virtual: Window<VirtualItem>;

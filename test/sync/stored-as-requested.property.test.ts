@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import type { Writer } from '../../src/cluster/writer.ts';
 import type { PatchEntry } from '../../src/config/settings.ts';
 import type { KubeObject } from '../../src/object/object.ts';
+import { baseKey, markerLabel, objectKeys } from '../../src/sync/reserved-keys.ts';
 import { createRules, type RuleSettings } from '../../src/sync/rules.ts';
-import { baseKey, markerLabel, objectKeys } from '../../src/sync/words.ts';
 import { defaultSettings, edit, endpoints, PaperWorld, putPair } from './paper-sync.ts';
 import { entry } from './patch/paper-patch.ts';
 

@@ -7,7 +7,7 @@ import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use
 import { type CompiledPath, type MatchOptions, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
-import { type Part, partsOf } from './dirty.ts';
+import { type Part, partsOf } from './changed-parts.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {

@@ -10,9 +10,9 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
+import { blamedPatchOf, type PatchWrite } from './blamed-patch.ts';
+import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import { type Course, courseOf } from './course.ts';
-import { culpritOf, type PatchWrite } from './culprit.ts';
-import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
 import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
@@ -79,7 +79,7 @@ export class Patcher {
       translation,
       isTrial,
       view: viewOf(draft, draft.payload),
-      dirty: { labels: false, annotations: false, payload: false },
+      changedParts: { labels: false, annotations: false, payload: false },
       kept: undefined,
       wholeOwners: undefined,
       references: [],
@@ -111,8 +111,8 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
-  #read({ view, dirty, draft }: Pass): ReadBack {
-    return readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
+  #read({ view, changedParts, draft }: Pass): ReadBack {
+    return readView(view, { payloadFields: this.#options.payloadFields, changedParts, draft });
   }
 
   #conclude(pass: Pass): Tried {
@@ -129,11 +129,11 @@ export class Patcher {
 
   #afterWrong(problem: ResultProblem, pass: Pass): Tried {
     const { givenUp, references } = pass;
-    const culprit = culpritOf(pass.writes, pass.view, problem.place);
-    if (culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit))
-      return { ...this.#wrongResult(problem, culprit), references };
+    const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
+    if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
+      return { ...this.#wrongResult(problem, blamed), references };
     // What it made is no valid object, so it has failed, and its policy says what then.
-    return { kind: 'again', givenUp: new Map([...givenUp, [culprit, problem.message]]) };
+    return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -237,9 +237,9 @@ export class Patcher {
     return undefined;
   }
 
-  #changed(patch: CompiledPatch, changes: number, { dirty }: Pass): void {
+  #changed(patch: CompiledPatch, changes: number, { changedParts }: Pass): void {
     this.#options.counts.changed(patch.index, changes);
-    if (changes > 0) for (const part of patch.parts) dirty[part] = true;
+    if (changes > 0) for (const part of patch.parts) changedParts[part] = true;
   }
 
   /** The two functions live as long as a write takes: what they do not need must not live with them. */
@@ -267,18 +267,18 @@ export class Patcher {
 
   #wrongResult(
     { message, place }: ResultProblem,
-    culprit: CompiledPatch | undefined,
+    blamed: CompiledPatch | undefined,
   ): { kind: 'failed'; failure: PatchFailure } {
     const failure = { at: shownPlace(place.join('.')), class: 'type' };
-    if (culprit === undefined) {
+    if (blamed === undefined) {
       this.#options.counts.failedTogether('type');
       const said = `after all patches the object is no valid Endpoints: ${message}`;
       return { kind: 'failed', failure: { ...failure, message: said } };
     }
-    const { index, entry } = culprit;
+    const { index, entry } = blamed;
     this.#options.counts.failed(index, 'type');
     const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
-    const source = this.#options.sourceOf(index, culprit.forward === undefined ? 'path' : 'expression');
+    const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
     const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
     return { kind: 'failed', failure: { ...failure, ...named } };
   }

@@ -8,7 +8,7 @@ import type { Shortcut, Sight } from '../../expression/shortcut.ts';
 import { unknown } from '../../expression/shortcut-operators.ts';
 import { copyJson, type JsonObject } from '../../object/json.ts';
 import type { Draft } from '../draft.ts';
-import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
+import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import type { ForwardInput, PatcherOptions } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { problemOfResult } from './validate-result.ts';

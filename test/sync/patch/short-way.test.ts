@@ -7,8 +7,8 @@ import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync
 import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
 import type { ForwardInput } from '../../../src/sync/patch/pass.ts';
 import type { Patched } from '../../../src/sync/patch/patcher.ts';
+import { objectKeys } from '../../../src/sync/reserved-keys.ts';
 import { createRules } from '../../../src/sync/rules.ts';
-import { objectKeys } from '../../../src/sync/words.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

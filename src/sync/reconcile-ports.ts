@@ -1,5 +1,5 @@
-// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
-// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
+// Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
+// between a decision and its write, and every answered write is noted. The rules themselves are in decide.
 import type { Clock } from '../clock.ts';
 import type { Answer } from '../cluster/answer.ts';
 import type { Writer } from '../cluster/writer.ts';
@@ -11,10 +11,10 @@ import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
-import type { Hands, Patching } from './reconcile.ts';
+import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { References } from './references/references.ts';
+import { baseKey } from './reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
-import { baseKey } from './words.ts';
 import type { Rules, World } from './world.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
@@ -23,7 +23,7 @@ const ownerLength = 8;
 /** A removed label is believed after this long even if the virtual Services stay silent. */
 const backFlowHoldMs = 60_000;
 
-export interface HandsOptions {
+export interface ReconcilePortsOptions {
   world: World;
   virtualWriter: Writer;
   hostWriter: Writer;
@@ -44,7 +44,7 @@ export interface HandsOptions {
   tell: (note: EventNote) => void;
 }
 
-export function createHands(options: HandsOptions): Hands {
+export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
   const { world, contest, ledger, metrics, clock, log } = options;
   /** Writes to one virtual object: the same brake as for the host, counted apart. */
   const backFlow = new Contest(clock);
@@ -79,7 +79,7 @@ export function createHands(options: HandsOptions): Hands {
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
     const by = facts.host?.lastManager ?? 'somebody on the host';
-    log.warn({ room: 'sync', key: facts.key, manager: by }, 'object is contested');
+    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `The host copy keeps being changed by "${by}"; it is put right once a second`;
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   };
@@ -87,7 +87,7 @@ export function createHands(options: HandsOptions): Hands {
   /** A host that edits without end, or a tenant who writes over a field that the host owns: one answer a second will do. */
   const noteBackFlow = (facts: Facts): void => {
     if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
-    log.warn({ room: 'sync', key: facts.key }, 'virtual object is contested');
+    log.warn({ component: 'sync', key: facts.key }, 'virtual object is contested');
     const message =
       'Its labels and annotations keep being changed on both sides; the host’s changes arrive once a second';
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
@@ -100,7 +100,8 @@ export function createHands(options: HandsOptions): Hands {
     const stored = world.hostOf(facts.draft.place);
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
-    if (hostRepacks) log.info({ room: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+    if (hostRepacks)
+      log.info({ component: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
   };
 
   return {
@@ -146,7 +147,7 @@ export function createHands(options: HandsOptions): Hands {
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
       log.info(
         {
-          room: 'sync',
+          component: 'sync',
           key: facts.key,
           request: `${request.side} ${request.verb}`,
           reason: reasonOf(request),

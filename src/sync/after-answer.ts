@@ -8,7 +8,7 @@ import type { Memory, Outcome, Request } from './step.ts';
 const conflictLimit = 8;
 
 /** What the answer to a request means for the rest of the pass. */
-export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
+export function afterAnswer(memory: Memory, request: Request, answer: Answer): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
