@@ -15,6 +15,7 @@ import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { References } from './references/references.ts';
 import { baseKey } from './reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
+import { type News, StoredAsRequested } from './stored-as-requested.ts';
 import type { Rules, World } from './world.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
@@ -39,8 +40,7 @@ export interface ReconcilePortsOptions {
   /** Rises with every change of the rules: a write after it undoes nobody's edit. */
   generation: () => number;
   enqueue: (key: Key) => void;
-  looking: (key: Key) => void;
-  hasNews: (key: Key) => boolean;
+  news: News;
   tell: (note: EventNote) => void;
 }
 
@@ -118,9 +118,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
-    looking: options.looking,
-    hasNews: options.hasNews,
-    underWay: new Set(),
+    storedAsRequested: new StoredAsRequested(world, options.news),
     wake: options.enqueue,
     agreements: new Map(),
     circumstances: (key) => ({
@@ -140,7 +138,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       const message = 'somebody on the host keeps changing the copy';
       return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
     },
-    written(facts, request, { answer, isAsAsked }) {
+    written(facts, request, { answer, isAsRequested }) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
@@ -164,7 +162,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       // or a webhook that never lets our version stand.
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
-      if (!isAsAsked && isHostWrite(request)) learnOrder(facts, answer);
+      if (!isAsRequested && isHostWrite(request)) learnOrder(facts, answer);
     },
   };
 }

@@ -10,6 +10,7 @@ import { createPatching } from './patching.ts';
 import { type Patching, reconcile } from './reconcile.ts';
 import { baseKey, objectKeys } from './reserved-keys.ts';
 import type { Outcome } from './step.ts';
+import { StoredAsRequested } from './stored-as-requested.ts';
 import { type Circumstances, type Rules, World } from './world.ts';
 
 export interface RehearsalInput {
@@ -82,9 +83,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     hostWriter: hostCluster.writer(),
     agreements: new Map(),
     circumstances: () => circumstances,
-    looking: () => {},
-    hasNews: () => false,
-    underWay: new Set<Key>(),
+    storedAsRequested: new StoredAsRequested(world, { looking: () => {}, hasNews: () => false }),
     wake: () => {},
     mayWrite: () => undefined,
     written: () => {},

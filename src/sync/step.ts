@@ -130,9 +130,14 @@ export type Outcome =
   | { kind: 'left'; reason: LeaveReason; message: string }
   | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
 
-export type Step =
-  /** isLast: once the host holds exactly this, the key is in sync. */
-  { kind: 'request'; request: Request; isLast: boolean } | { kind: 'done'; outcome: Outcome };
+export interface RequestStep {
+  kind: 'request';
+  request: Request;
+  /** Once the host holds exactly what is requested, the key is in sync. */
+  isLast: boolean;
+}
+
+export type Step = RequestStep | { kind: 'done'; outcome: Outcome };
 
 /** What one pass over a key remembers between its requests. */
 export interface Memory {

@@ -91,12 +91,11 @@ export class Sync {
       log,
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
-      looking: (key: Key) => this.queue.looking(key),
-      hasNews: (key: Key) => this.queue.hasNews(key),
       tell: (note: EventNote) => this.#tell(note),
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
-    this.#ports = createReconcilePorts({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
+    const { world, massDelete, queue } = this;
+    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
     this.#recordOptions = {
       ...shared,
       queue: this.queue,
@@ -264,7 +263,7 @@ export class Sync {
 
   /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
   #isOwnEcho(key: Key, hostKey: Key): boolean {
-    const place = this.#ports.underWay.has(key) ? this.world.placeOf(key) : undefined;
+    const place = this.#ports.storedAsRequested.isWriting(key) ? this.world.placeOf(key) : undefined;
     return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
   }
 
