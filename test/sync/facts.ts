@@ -57,9 +57,10 @@ export const asAnnotation =
   };
 
 export const asAddress =
-  (ip: string): Change =>
+  (...ips: string[]): Change =>
   (object) => {
-    object['subsets'] = endpoints('web', ip)['subsets'];
+    const [subset] = endpoints('web')['subsets'] as object[];
+    object['subsets'] = [{ ...subset, addresses: ips.map((ip) => ({ ip })) }];
   };
 
 export function factsWith(over: Partial<Facts> = {}): Facts {
