@@ -56,8 +56,8 @@ class TextServer {
       name,
       server: 'https://127.0.0.1:1',
       request: async (request) => {
-        const { method, path, isKnown } = request;
-        return toAnswer({ ...this.#answer(request), ...noise, method, what: path, isKnown });
+        const { method, path } = request;
+        return toAnswer({ ...this.#answer(request), ...noise, method, what: path });
       },
       stream: (request, sink) => this.#stream(request, sink),
       close: async () => {},

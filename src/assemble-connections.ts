@@ -80,7 +80,7 @@ export class Clusters {
       const faults = (await Promise.all(this.#ways.map((way) => this.#try(way)))).flat();
       const reached = this.connections;
       if (reached !== undefined && faults.length === 0) {
-        if (told.size > 0) this.#options.log.info({ room: 'main' }, 'both clusters are reached');
+        if (told.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters are reached');
         return { kind: 'reached', ...reached };
       }
       const leftMs = endMs - clock.now();
@@ -125,7 +125,7 @@ export class Clusters {
       if (told.has(message)) continue;
       told.add(message);
       const waitSeconds = Math.round(waitMs / 1000);
-      this.#options.log.warn({ room: 'main', trouble: message, fix, waitSeconds }, 'waiting for a cluster');
+      this.#options.log.warn({ component: 'main', trouble: message, fix, waitSeconds }, 'waiting for a cluster');
     }
   }
 

@@ -18,7 +18,7 @@ import {
 import type { ContentWindows } from './sync/references/content-world.ts';
 import type { FoundCopies, FoundCopy } from './sync/references/leftovers.ts';
 import type { ReferenceSettings } from './sync/references/references.ts';
-import { importableLabel, markerLabel } from './sync/words.ts';
+import { importableLabel, markerLabel } from './sync/reserved-keys.ts';
 
 export interface WindowScope {
   namespace?: string;

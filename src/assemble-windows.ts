@@ -22,7 +22,7 @@ import {
 } from './sync/kind.ts';
 import type { ContentKind } from './sync/references/content-kind.ts';
 import type { ContentWindows } from './sync/references/content-world.ts';
-import { instanceKey, markerLabel } from './sync/words.ts';
+import { instanceKey, markerLabel } from './sync/reserved-keys.ts';
 import type { Windows } from './sync/world.ts';
 
 /**

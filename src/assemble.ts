@@ -108,7 +108,7 @@ class AssembledDaemon implements Daemon {
 
   #saySwitch(): void {
     if (this.#settings.endpointsEnabled) return;
-    this.#options.log.warn({ room: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
+    this.#options.log.warn({ component: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
 
   /** Everything that is wrong with the set-up at once, before any work begins. */
@@ -169,14 +169,14 @@ class AssembledDaemon implements Daemon {
     });
     this.#sync = sync;
     this.#lease?.subscribe((state) => {
-      log.info({ room: 'main', leadership: state.kind }, 'leadership changed');
+      log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
       if (state.kind === 'leading' && sync.isReady) sync.enqueueAll();
     });
     this.#lease?.start();
     this.#updateGauges(clock);
     sync.start().catch((error: unknown) => {
       if (this.#phase === 'stopped') return;
-      log.error({ room: 'main', err: error }, 'sync could not begin');
+      log.error({ component: 'main', err: error }, 'sync could not begin');
       this.#end('sync could not begin, see the log');
     });
   }
@@ -232,7 +232,7 @@ class AssembledDaemon implements Daemon {
       .catch((error: unknown) => {
         if (this.#phase === 'stopped') return;
         this.#options.log.error(
-          { room: 'main', err: error },
+          { component: 'main', err: error },
           'new configuration could not be taken over, the old one stays',
         );
       });

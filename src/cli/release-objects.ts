@@ -10,7 +10,7 @@ import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/ownership.ts';
 import type { Placement } from '../sync/placement.ts';
 import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
 import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
-import { controlledByKey, markerLabel, pauseKey } from '../sync/words.ts';
+import { controlledByKey, markerLabel, pauseKey } from '../sync/reserved-keys.ts';
 import { type ClusterClient, faultOf, type Place } from './cluster-client.ts';
 import type { Context } from './context.ts';
 import { rulesOf } from './rules-of.ts';

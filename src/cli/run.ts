@@ -72,12 +72,12 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
           notes.take(change.loaded.warnings);
           const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
-          log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
+          log.info({ component: 'config', changed, needsRestart }, 'configuration taken over');
           return;
         }
         case 'unchanged':
           notes.refused = undefined;
-          return log.info({ room: 'config' }, 'configuration unchanged');
+          return log.info({ component: 'config' }, 'configuration unchanged');
         case 'invalid':
           notes.refused = change.faults.map((fault) => formatFault(fault));
           return sayInvalid(
@@ -94,7 +94,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
     await operations.start();
-    log.info({ room: 'main', version, isDryRun, listen: settings.listen }, 'starting');
+    log.info({ component: 'main', version, isDryRun, listen: settings.listen }, 'starting');
     return await untilStopped(daemon, stopped, { log, begun: () => watch.start() });
   } finally {
     forgetReload();
@@ -103,7 +103,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     await operations.stop();
     eventLoop.stop();
     memory.stop();
-    log.info({ room: 'main' }, 'stopped');
+    log.info({ component: 'main' }, 'stopped');
     lines.flush();
     forgetEnd();
   }
@@ -126,7 +126,7 @@ class ConfigurationNotes {
     for (const warning of this.#now) {
       if (this.#told.has(warning)) continue;
       this.#told.add(warning);
-      this.#log.warn({ room: 'config', warning }, 'configuration warning');
+      this.#log.warn({ component: 'config', warning }, 'configuration warning');
     }
   }
 
@@ -149,7 +149,7 @@ async function untilStopped(
   on.begun();
   const why = await Promise.race([stopped, daemon.ended]);
   if (why === undefined) return exitCodes.fine;
-  on.log.error({ room: 'main', why }, 'the daemon cannot go on');
+  on.log.error({ component: 'main', why }, 'the daemon cannot go on');
   return exitCodes.environment;
 }
 
@@ -163,5 +163,5 @@ function logLevelOf(level: LogLevel, options: Options): LogLevel {
 }
 
 function sayInvalid(log: Log, faults: readonly string[]): void {
-  log.error({ room: 'config', faults }, 'new configuration is invalid, the old one stays');
+  log.error({ component: 'config', faults }, 'new configuration is invalid, the old one stays');
 }

@@ -3,8 +3,8 @@
 import type { KubeObject } from '../object/object.ts';
 
 export type Answer =
-  /** `bytes` is the length of the body as it came; `isHead`: the asker knew it, so the object is its names and version. */
-  | { kind: 'ok'; status: number; object: KubeObject; bytes?: number; isHead?: true }
+  /** `bytes` is the length of the body as it came. */
+  | { kind: 'ok'; status: number; object: KubeObject; bytes?: number }
   | { kind: 'notFound'; message: string }
   /** 409 on an update or delete: somebody else wrote first, or the uid is another one. */
   | { kind: 'conflict'; message: string }

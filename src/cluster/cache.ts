@@ -72,10 +72,6 @@ export class Cache<T extends Item> {
     return packed && markOf(packed);
   }
 
-  metadataOf(key: Key): string | undefined {
-    return this.#entries.get(key)?.metadata;
-  }
-
   /** Shared by all who ask for it, so nobody may change it. To freeze what is in it as well costs as much as the parsing. */
   #keepFresh(key: Key, packed: PackedItem, item: T): T {
     Object.freeze(item);

@@ -53,10 +53,6 @@ class CombinedWindow<T extends Item> implements Window<T> {
     return this.#partOf(key)?.markOf(key);
   }
 
-  metadataOf(key: Key): string | undefined {
-    return this.#partOf(key)?.metadataOf(key);
-  }
-
   has(key: Key): boolean {
     return this.#partOf(key)?.has(key) ?? false;
   }
@@ -159,10 +155,6 @@ class NarrowedWindow<T extends Item> implements Window<T> {
 
   markOf(key: Key): string | undefined {
     return this.#shows(key) ? this.#wide.markOf(key) : undefined;
-  }
-
-  metadataOf(key: Key): string | undefined {
-    return this.#shows(key) ? this.#wide.metadataOf(key) : undefined;
   }
 
   has(key: Key): boolean {

@@ -1,6 +1,5 @@
 // The seam between whoever talks to an API server and the transport: one request with one answer, or one stream.
 import type { Answer } from './answer.ts';
-import type { IsKnown } from './object-head.ts';
 
 /** The reason of a `refused` answer that nobody but us refused. */
 export const answerTooLong = 'AnswerTooLong';
@@ -28,8 +27,6 @@ export interface Request {
   permit?: () => boolean;
   /** Aborting an exchange that has begun leaves its outcome unknown. */
   signal?: AbortSignal;
-  /** Of an object that is answered: then no more of it is read, see Answer. */
-  isKnown?: IsKnown | undefined;
   /** Where the way to abort it stands while it is under way. */
   handle?: RequestHandle;
 }

@@ -1,6 +1,6 @@
-// Which object at which version a text is about, read from its first bytes alone: half of what an API server sends about own
-// writes is known by then, as an answer and an event say the same. Every server writes names before anything that may be long;
-// where one does not, nothing is told and the text is read in whole. Pure.
+// Reads which object at which version a JSON text describes from its first bytes alone. Half of all watch events repeat the
+// answer to an own write, and parsing them in whole would be wasted. Every API server writes the names before anything that may
+// be long; where one does not, there is no head and the caller parses the whole text. Pure.
 
 export interface ObjectHead {
   kind: string;
@@ -9,26 +9,23 @@ export interface ObjectHead {
   resourceVersion: string;
 }
 
-/** Whether all that such an object says is known, at this version or a later one. */
-export type IsKnown = (head: ObjectHead) => boolean;
-
 /** Room for a type, a kind, two names, a uid and a version. */
 const headBytes = 768;
 
 const opening = /\{"kind":"(\w+)","apiVersion":"[\w./]+","metadata":\{/y;
 const eventOpening = /\{"type":"(ADDED|MODIFIED)","object":(?=\{)/y;
-/** A quote inside of a value is escaped, so nobody who may choose one can end it early. */
+/** A quote inside a value is escaped, so a value that a tenant chooses cannot end early. */
 const textMember = /"(\w+)":"([^"\\]*)"[,}]/y;
 
-/** Undefined for what does not begin as objects do; no word is said about the rest of the text. */
+/** Undefined for a text that does not begin as objects do. The rest of the text is not checked. */
 export function headOf(bytes: Buffer): ObjectHead | undefined {
   return readHead(bytes.toString('latin1', 0, headBytes), 0);
 }
 
-/** Never inside of a text, where a quote is escaped: two events that somebody on the way has put on one line. */
+/** Stands between two events that a proxy has put on one line, and never inside a JSON text, where quotes are escaped. */
 const nextEvent = Buffer.from('}{"type":"');
 
-/** The same of a watch event that brings an object, and is the only one there. */
+/** The head of a watch event that brings an object and is alone on its line. */
 export function headOfEvent(bytes: Buffer): { type: 'ADDED' | 'MODIFIED'; head: ObjectHead } | undefined {
   const text = bytes.toString('latin1', 0, headBytes);
   eventOpening.lastIndex = 0;

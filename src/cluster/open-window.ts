@@ -118,10 +118,6 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return this.#cache.markOf(key);
   }
 
-  metadataOf(key: Key): string | undefined {
-    return this.#cache.metadataOf(key);
-  }
-
   has(key: Key): boolean {
     return this.#cache.has(key);
   }

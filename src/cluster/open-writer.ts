@@ -9,7 +9,6 @@ import type { Answer } from './answer.ts';
 import type { Connection, Request, RequestHandle } from './connection.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from './metrics.ts';
-import type { IsKnown } from './object-head.ts';
 import { collectionPath, objectPath } from './scope.ts';
 import type { Preconditions, ResourceRef, Writer } from './writer.ts';
 
@@ -92,7 +91,7 @@ class PacedWriter implements Writer {
     return this.#enqueue('get', { method: 'GET', path: objectPath(ref, place) });
   }
 
-  create(ref: ResourceRef, object: KubeObject, isKnown?: IsKnown): Promise<Answer> {
+  create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
     const path = `${collectionPath(ref, object.metadata.namespace)}?fieldManager=${this.#fieldManager}`;
     return this.#enqueue('create', {
       method: 'POST',
@@ -100,23 +99,16 @@ class PacedWriter implements Writer {
       body: JSON.stringify(object),
       contentType: 'application/json',
       permit: this.#permit,
-      isKnown,
     });
   }
 
-  patch(
-    ref: ResourceRef,
-    place: { namespace: string; name: string },
-    mergePatch: object,
-    isKnown?: IsKnown,
-  ): Promise<Answer> {
+  patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer> {
     return this.#enqueue('patch', {
       method: 'PATCH',
       path: `${objectPath(ref, place)}?fieldManager=${this.#fieldManager}`,
       body: JSON.stringify(mergePatch),
       contentType: 'application/merge-patch+json',
       permit: this.#permit,
-      isKnown,
     });
   }
 

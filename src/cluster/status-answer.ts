@@ -2,7 +2,6 @@
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
 import { excerpt } from './errors.ts';
-import { headOf, type IsKnown, type ObjectHead } from './object-head.ts';
 import { retryAfterSecondsMs } from './retry-after.ts';
 
 export interface HttpResponse {
@@ -14,8 +13,6 @@ export interface HttpResponse {
   location: string | undefined;
   retryAfterMs: number | undefined;
   body: Buffer;
-  /** See Request. */
-  isKnown?: IsKnown | undefined;
 }
 
 interface StatusBody {
@@ -27,8 +24,6 @@ interface StatusBody {
 export function toAnswer(response: HttpResponse): Answer {
   const { status: code } = response;
   const isOk = code >= 200 && code < 300;
-  const head = isOk && response.isKnown !== undefined ? headOf(response.body) : undefined;
-  if (head !== undefined && response.isKnown?.(head)) return known(response, head);
   const text = response.body.toString('utf8');
   const body = parse(text);
   if (isOk) {
@@ -40,10 +35,6 @@ export function toAnswer(response: HttpResponse): Answer {
   if (body?.kind !== 'Status' && !isPlainRefusal(response.status))
     return failed(response, notKubernetes(response, text));
   return refusal(response, status, text);
-}
-
-function known({ status, body }: HttpResponse, { kind, ...metadata }: ObjectHead): Answer {
-  return { kind: 'ok', status, object: { kind, metadata }, bytes: body.length, isHead: true };
 }
 
 function refusal(response: HttpResponse, status: StatusBody, text: string): Answer {

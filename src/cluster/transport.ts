@@ -273,7 +273,7 @@ class Transport implements Connection {
     }
   }
 
-  #toAnswer({ method, path, isKnown }: Request, { status, headers, body }: Response): Answer {
+  #toAnswer({ method, path }: Request, { status, headers, body }: Response): Answer {
     if (headers['warning'] !== undefined) this.#warn(headers['warning']);
     const retryAfter = headers['retry-after'];
     return toAnswer({
@@ -284,7 +284,6 @@ class Transport implements Connection {
       location: headers.location,
       retryAfterMs: retryAfter === undefined ? undefined : retryAfterMs(retryAfter, this.#clock.wallTime()),
       body,
-      isKnown,
     });
   }
 

@@ -39,11 +39,6 @@ export interface Window<T extends Item> {
   get(key: Key): T | undefined;
   /** The mark of an item, '' for none; undefined when there is no such item. Cheaper than the item by far. */
   markOf(key: Key): string | undefined;
-  /**
-   * All of an item but its key, its version and its payload, as one text: while it is the same, nothing else has changed. Undefined when
-   * there is no such item. Compared, never read.
-   */
-  metadataOf(key: Key): string | undefined;
   has(key: Key): boolean;
   readonly size: number;
   keys(): IterableIterator<Key>;

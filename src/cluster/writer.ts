@@ -2,7 +2,6 @@
 // permit that is asked for at the very moment of sending. Order per key is the caller's: it awaits one write before the next.
 import type { KubeObject } from '../object/object.ts';
 import type { Answer } from './answer.ts';
-import type { IsKnown } from './object-head.ts';
 
 /** Plural resource with its group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
 export interface ResourceRef {
@@ -24,15 +23,9 @@ export interface Preconditions {
 export interface Writer {
   /** A read, never through the cache; not counted as a write. */
   get(ref: ResourceRef, place: { namespace: string; name: string }): Promise<Answer>;
-  /** isKnown: of what is answered, see Answer. */
-  create(ref: ResourceRef, object: KubeObject, isKnown?: IsKnown): Promise<Answer>;
+  create(ref: ResourceRef, object: KubeObject): Promise<Answer>;
   /** JSON merge patch; the caller puts metadata.uid and metadata.resourceVersion into it. */
-  patch(
-    ref: ResourceRef,
-    place: { namespace: string; name: string },
-    mergePatch: object,
-    isKnown?: IsKnown,
-  ): Promise<Answer>;
+  patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer>;
   remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer>;
   /** Nothing new is sent; what is in flight may finish within `withinMs`, then it is aborted. */
   stop(withinMs: number): Promise<void>;

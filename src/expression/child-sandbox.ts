@@ -267,7 +267,12 @@ export class ChildSandbox implements Sandbox {
     const wasHung = killedFor === 'hung';
     this.#deathsInARow++;
     const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
-    const fields = { room: 'expression', cause, inFlight: this.#book.inFlight, lastWords: this.#lastWords.slice(-200) };
+    const fields = {
+      component: 'expression',
+      cause,
+      inFlight: this.#book.inFlight,
+      lastWords: this.#lastWords.slice(-200),
+    };
     this.#options.log.warn(fields, 'sandbox process died and is started again');
     this.#book.takeBack({ cause, wasHung, isSelfInflicted: wasHung || signalCode !== 'SIGKILL' });
     if (wasStarting && this.#deathsInARow > startAttempts) this.#giveUp(cause);

@@ -174,7 +174,6 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       reversed: facts.reversed,
       agreed: presence.agreed,
       holdsBack,
-      isMetadataSettled: facts.isMetadataSettled,
     });
   const whole = plan({ holdsBack: false });
   const held = heldBackFlow(whole, facts);

@@ -8,7 +8,14 @@ import { entriesOf, type KeyRules } from './keys.ts';
 import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
 import type { Place, Placement } from './placement.ts';
-import { baseKey, instanceKey, managedAnnotationsKey, markerLabel, namespaceLabel, objectKeys } from './words.ts';
+import {
+  baseKey,
+  instanceKey,
+  managedAnnotationsKey,
+  markerLabel,
+  namespaceLabel,
+  objectKeys,
+} from './reserved-keys.ts';
 
 /** Everything that turns a virtual object into a host object; one value per configuration. */
 export interface Translation {

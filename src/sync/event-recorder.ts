@@ -106,7 +106,10 @@ export function createEventRecorder(options: {
       count,
     });
     if (answer.kind !== 'ok')
-      log.debug({ room: 'sync', key: note.key, reason: note.reason, answer: answer.kind }, 'event was not written');
+      log.debug(
+        { component: 'sync', key: note.key, reason: note.reason, answer: answer.kind },
+        'event was not written',
+      );
     onOutcome(answer.kind === 'ok' ? 'written' : 'failed');
   };
 
@@ -123,7 +126,7 @@ export function createEventRecorder(options: {
       if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
       if (!takeToken()) return onOutcome('dropped');
       send(note, before).catch((error: unknown) => {
-        log.error({ room: 'sync', key: note.key, err: error }, 'recording an event failed');
+        log.error({ component: 'sync', key: note.key, err: error }, 'recording an event failed');
         onOutcome('failed');
       });
     },

@@ -1,7 +1,7 @@
 // Which label and annotation keys cross between the sides, and under what spelling. Everything about one key is decided
 // here; what happens to its value is the business of merge-keys. Pure.
 import { hostLabelKey } from '../object/names.ts';
-import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './words.ts';
+import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './reserved-keys.ts';
 
 /** The traffic rules of one map: labels or annotations. */
 export interface KeyRules {

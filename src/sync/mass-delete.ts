@@ -49,13 +49,13 @@ export class MassDelete {
       return;
     }
     this.#log.error(
-      { room: 'sync', list, deletes: suspects.length, copies },
+      { component: 'sync', list, deletes: suspects.length, copies },
       'list would delete many host copies, asking again',
     );
     this.#confirming.add(list);
     this.#confirm(list).catch((error: unknown) => {
       this.#confirming.delete(list);
-      this.#log.error({ room: 'sync', list, err: error }, 'second list could not be read, nothing is deleted');
+      this.#log.error({ component: 'sync', list, err: error }, 'second list could not be read, nothing is deleted');
     });
   }
 
@@ -67,7 +67,7 @@ export class MassDelete {
     this.#confirming.delete(list);
     const suspects = new Set(this.guard.suspects(list));
     const confirmed = asked.filter((key) => suspects.has(key));
-    this.#log.warn({ room: 'sync', list, deletes: confirmed.length }, 'second list read');
+    this.#log.warn({ component: 'sync', list, deletes: confirmed.length }, 'second list read');
     this.#release(confirmed, list);
     this.judgeList(list);
   }

@@ -39,11 +39,6 @@ export class MemoryCluster {
         const object = objects.get(key);
         return object && (project(object).mark ?? '');
       },
-      // Nothing is told apart.
-      metadataOf(key) {
-        const object = objects.get(key);
-        return object && JSON.stringify(object);
-      },
       has: (key) => objects.has(key),
       get size() {
         return objects.size;

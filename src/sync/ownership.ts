@@ -2,7 +2,7 @@
 // one of Kubernetes, or somebody else's. Deleting and overwriting hang on this answer, so it errs towards "not ours".
 import { type Key, keyOf } from '../object/object.ts';
 import type { Place, Placement } from './placement.ts';
-import { instanceKey, managedAnnotationsKey, markerLabel, objectKeys, theSix } from './words.ts';
+import { instanceKey, managedAnnotationsKey, markerLabel, objectKeys, theSix } from './reserved-keys.ts';
 
 export interface HostLook {
   namespace: string;

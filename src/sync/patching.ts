@@ -38,13 +38,13 @@ export function createPatching(
   };
   return {
     forward(facts) {
-      const { draft, virtual, host, isMetadataSettled } = facts;
+      const { draft, virtual, host } = facts;
       if (draft === undefined || virtual === undefined || patcher === undefined) {
         references?.note(facts, []);
         return facts;
       }
       const { rules } = world;
-      const patched = patcher.forward({ virtual, host, draft, translation: rules.translation, isMetadataSettled });
+      const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
       return patched instanceof Promise
         ? patched.then((told) => judged(facts, told, rules))
         : judged(facts, patched, rules);

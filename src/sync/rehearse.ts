@@ -8,8 +8,9 @@ import { projectService } from './kind.ts';
 import { MemoryCluster } from './memory-cluster.ts';
 import { createPatching } from './patching.ts';
 import { type Patching, reconcile } from './reconcile.ts';
+import { baseKey, objectKeys } from './reserved-keys.ts';
 import type { Outcome } from './step.ts';
-import { baseKey, objectKeys } from './words.ts';
+import { StoredAsRequested } from './stored-as-requested.ts';
 import { type Circumstances, type Rules, World } from './world.ts';
 
 export interface RehearsalInput {
@@ -75,23 +76,21 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
   for (const hostKey of world.windows.host.keys()) world.noteHost(hostKey);
   const patching = patchingOf(input, world);
   if (input.assumesAgreement) for (const key of keys) await assumeBase(key, { world, patching, hostCluster });
-  const hands = {
+  const ports = {
     world,
     patching: patching && observed(patching, input.patching),
     virtualWriter: virtualCluster.writer(),
     hostWriter: hostCluster.writer(),
     agreements: new Map(),
     circumstances: () => circumstances,
-    looking: () => {},
-    hasNews: () => false,
-    underWay: new Set<Key>(),
+    storedAsRequested: new StoredAsRequested(world, { looking: () => {}, hasNews: () => false }),
     wake: () => {},
     mayWrite: () => undefined,
     written: () => {},
   };
   const results: Rehearsed[] = [];
   for (const key of keys) {
-    const { outcome } = await reconcile(key, hands);
+    const { outcome } = await reconcile(key, ports);
     const place = world.placeOf(key);
     results.push({
       key,

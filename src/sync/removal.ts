@@ -4,8 +4,8 @@ import type { Translation } from './draft.ts';
 import { isControlledByOther } from './endpoints/eligibility.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { judgeOwnership } from './ownership.ts';
+import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
 import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
-import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './words.ts';
 
 /** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
 export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {

@@ -30,12 +30,6 @@ export interface PatchFailure {
   retryAfterMs?: number;
 }
 
-/** As windows tell them. */
-export interface MetadataTexts {
-  virtual: string;
-  host: string;
-}
-
 export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
@@ -66,10 +60,6 @@ export interface Facts {
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
-  /** Of both sides as they were looked at, to tell whether they have changed since; undefined where one side has no object. */
-  metadata?: MetadataTexts | undefined;
-  /** They are as they were when a plan last found nothing to do for them: only the payload is left to be looked at. */
-  isMetadataSettled?: boolean;
   /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
   mayRemoveLabelsBack: boolean;
   /** Both sides have been answering each other too often: so long nothing flows back, while the host is served as ever. */
@@ -140,9 +130,14 @@ export type Outcome =
   | { kind: 'left'; reason: LeaveReason; message: string }
   | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
 
-export type Step =
-  /** isLast: once the host holds exactly this, the key is in sync. */
-  { kind: 'request'; request: Request; isLast: boolean } | { kind: 'done'; outcome: Outcome };
+export interface RequestStep {
+  kind: 'request';
+  request: Request;
+  /** Once the host holds exactly what is requested, the key is in sync. */
+  isLast: boolean;
+}
+
+export type Step = RequestStep | { kind: 'done'; outcome: Outcome };
 
 /** What one pass over a key remembers between its requests. */
 export interface Memory {

@@ -7,15 +7,15 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { type Key, keyOf } from '../object/object.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import { type ConcludeOptions, conclude } from './conclude.ts';
 import { Contest } from './contest.ts';
 import type { VirtualList } from './delete-guard.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
-import { createHands } from './hands.ts';
 import { Ledger } from './ledger.ts';
 import { MassDelete } from './mass-delete.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
-import { type Hands, reconcile } from './reconcile.ts';
+import { type ReconcilePorts, reconcile } from './reconcile.ts';
+import { createReconcilePorts } from './reconcile-ports.ts';
+import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
 import type { References } from './references/references.ts';
 import { type Circumstances, type Rules, type Windows, World } from './world.ts';
 
@@ -53,8 +53,8 @@ export class Sync {
   readonly queue: WorkQueue;
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
-  readonly #hands: Hands;
-  readonly #conclusions: ConcludeOptions;
+  readonly #ports: ReconcilePorts;
+  readonly #recordOptions: RecordOutcomeOptions;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
   #audit: Timer | undefined;
@@ -91,13 +91,12 @@ export class Sync {
       log,
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
-      looking: (key: Key) => this.queue.looking(key),
-      hasNews: (key: Key) => this.queue.hasNews(key),
       tell: (note: EventNote) => this.#tell(note),
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
-    this.#hands = createHands({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
-    this.#conclusions = {
+    const { world, massDelete, queue } = this;
+    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
+    this.#recordOptions = {
       ...shared,
       queue: this.queue,
       isHostUnseen: (key) => this.world.isHostUnseen(key),
@@ -127,7 +126,7 @@ export class Sync {
     this.options.references?.work();
     this.#scheduleAudit();
     const { virtual, host } = this.world.windows;
-    this.options.log.info({ room: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
+    this.options.log.info({ component: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
   }
 
   async stop(withinMs: number): Promise<void> {
@@ -148,7 +147,6 @@ export class Sync {
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
     const { virtual, host } = this.world.windows;
-    this.world.unsettleMetadata();
     this.options.references?.recount(virtual.keys());
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
   }
@@ -173,7 +171,7 @@ export class Sync {
 
   /** What the world does not show but a decision hangs on; also for status. */
   circumstances(key: Key): Circumstances {
-    return this.#hands.circumstances(key);
+    return this.#ports.circumstances(key);
   }
 
   /** Before the first lists are in, nobody works: then everything is enqueued anyway. */
@@ -192,10 +190,10 @@ export class Sync {
     // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
-      conclude(key, await reconcile(key, this.#hands), this.#conclusions);
+      recordOutcome(key, await reconcile(key, this.#ports), this.#recordOptions);
     } catch (error) {
       this.metrics.bugs.inc();
-      this.options.log.error({ room: 'sync', key, err: error }, 'unexpected error while syncing an object');
+      this.options.log.error({ component: 'sync', key, err: error }, 'unexpected error while syncing an object');
       this.ledger.set(key, { kind: 'retry', message: 'unexpected error, see the log' }, this.options.clock.now());
       this.queue.retry(key);
     }
@@ -265,7 +263,7 @@ export class Sync {
 
   /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
   #isOwnEcho(key: Key, hostKey: Key): boolean {
-    const place = this.#hands.underWay.has(key) ? this.world.placeOf(key) : undefined;
+    const place = this.#ports.storedAsRequested.isWriting(key) ? this.world.placeOf(key) : undefined;
     return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
   }
 
@@ -291,9 +289,9 @@ export class Sync {
   #logOwner(): void {
     const owner = this.world.ownerState();
     if (owner.kind === 'missing') {
-      this.options.log.warn({ room: 'sync', message: owner.message }, 'no host copy is created without an owner');
+      this.options.log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
     } else if (owner.kind === 'present')
-      this.options.log.info({ room: 'sync', owner: owner.name }, 'owner of the host copies is there');
+      this.options.log.info({ component: 'sync', owner: owner.name }, 'owner of the host copies is there');
   }
 
   #scheduleAudit(): void {

@@ -18,7 +18,6 @@ import { entriesOf, type KeyRules } from './keys.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
-import type { BackValues } from './step.ts';
 import {
   baseKey,
   endpointControllerName,
@@ -26,7 +25,8 @@ import {
   isNeverBack,
   managedAnnotationsKey,
   objectKeys,
-} from './words.ts';
+} from './reserved-keys.ts';
+import type { BackValues } from './step.ts';
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
@@ -60,34 +60,10 @@ export interface UpdateInput {
   agreed?: Agreement | undefined;
   /** Only the host is served for now; see KeyMergeInput. */
   holdsBack?: boolean;
-  /** See Facts. */
-  isMetadataSettled?: boolean | undefined;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
 
 export function planUpdate(input: UpdateInput): Update {
-  return input.isMetadataSettled ? planRest(input) : planAll(input);
-}
-
-/** Of a plan that finds nothing to do for labels and annotations. */
-function planRest(input: UpdateInput): Update {
-  const change = { ...restOf(input), labels: new Map(), annotations: new Map() };
-  const host = isEmptyChange(change) ? undefined : change;
-  return { virtual: undefined, host, conflicts: 0, touches: touchesOf(change) };
-}
-
-function restOf({
-  host,
-  draft,
-  translation: { kind },
-  owner,
-  ignoreOrder,
-}: UpdateInput): Pick<HostChange, 'payload' | 'ownerReferences'> {
-  const payload = kind.payloadChange(draft.payload, kind.payloadOf(host), { ignoreOrder });
-  return { payload, ownerReferences: repairOwners(host.ownerReferences, owner) };
-}
-
-function planAll(input: UpdateInput): Update {
   const { host, virtual, draft, translation } = input;
   const merged = mergeBoth(input);
   const labels = new Map(merged.labels.host);
@@ -102,7 +78,14 @@ function planAll(input: UpdateInput): Update {
     // It would be untrue from now on, and would keep host edits from ever flowing back.
     if (!draft.labels.has(endpointsManagedByLabel)) labels.set(endpointsManagedByLabel, null);
   }
-  const change: HostChange = { ...restOf(input), labels, annotations };
+  const change: HostChange = {
+    payload: translation.kind.payloadChange(draft.payload, translation.kind.payloadOf(host), {
+      ignoreOrder: input.ignoreOrder,
+    }),
+    ownerReferences: repairOwners(host.ownerReferences, input.owner),
+    labels,
+    annotations,
+  };
   const flowsBack = merged.labels.back.size + merged.annotations.back.size > 0;
   const base = { labels: merged.labels.base, annotations: merged.annotations.base, ...digest(translation) };
   if (merged.held === undefined || !isSameBase(merged.held, base)) setBase(change, host, base);

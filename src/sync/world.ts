@@ -11,8 +11,8 @@ import type { OwnerState } from './owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from './ownership.ts';
 import type { Patcher } from './patch/patcher.ts';
 import type { Place } from './placement.ts';
-import type { Facts, MetadataTexts } from './step.ts';
-import { markerLabel, objectKeys } from './words.ts';
+import { markerLabel, objectKeys } from './reserved-keys.ts';
+import type { Facts } from './step.ts';
 
 export interface Windows {
   virtual: Window<VirtualItem>;
@@ -57,8 +57,6 @@ export class World {
   /** What the address policy said after patches; of objects whose name others claim as well. */
   readonly #isRefused = new Map<Key, boolean>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
-  /** Of keys for whose metadata a plan found nothing to do, under the rules in force. */
-  readonly #settledMetadata = new Map<Key, MetadataTexts>();
   #rules: Rules;
 
   constructor(windows: Windows, rules: Rules) {
@@ -74,7 +72,6 @@ export class World {
   setRules(rules: Rules): void {
     this.#rules = rules;
     this.#isRefused.clear();
-    this.unsettleMetadata();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
   }
 
@@ -87,7 +84,6 @@ export class World {
     else {
       this.claims.remove(key, place);
       this.#isRefused.delete(key);
-      this.#settledMetadata.delete(key);
     }
     return before.length > 1 || this.claims.claimants(place).length > 1
       ? [...before, ...this.claims.claimants(place)].filter((other) => other !== key)
@@ -113,20 +109,6 @@ export class World {
   winnerOf(key: Key): Key | undefined {
     const place = this.placeOf(key);
     return place && this.#winnerAt(place, this.hostOf(place));
-  }
-
-  /** A plan under these rules had nothing to do for the metadata; nor will the next one while they are the same. */
-  noteSettledMetadata({ key, metadata, patchLapse, reversed }: Facts, rules: Rules): void {
-    if (rules !== this.#rules || rules.patcher?.set.isMetadataApart === false) return;
-    // What failed may come to something the next time, and if not is to be told again. What was on its way back was held up by
-    // what reverse expressions see, which may be anything.
-    if (metadata === undefined || patchLapse !== undefined || reversed !== undefined) return;
-    this.#settledMetadata.set(key, metadata);
-  }
-
-  /** Whatever is looked at next is looked at in whole. */
-  unsettleMetadata(): void {
-    this.#settledMetadata.clear();
   }
 
   /** A host object came, changed or went; returns the keys that must look at it. */
@@ -175,8 +157,7 @@ export class World {
     return { kind: 'present', name: virtualCluster, uid: service.uid };
   }
 
-  /** mayLeaveMetadata: nothing but the windows and the rules has a say in what becomes of them. */
-  look(key: Key, circumstances: Circumstances, { mayLeaveMetadata = false } = {}): Facts {
+  look(key: Key, circumstances: Circumstances): Facts {
     const { translation } = this.#rules;
     const virtual = this.windows.virtual.get(key);
     const service = this.windows.services.get(key);
@@ -185,9 +166,6 @@ export class World {
     const verdict = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
     const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
     const draft = wanted?.draft;
-    const metadata = place && this.#metadataOf(key, place);
-    if (virtual === undefined) this.#settledMetadata.delete(key);
-    const settled = mayLeaveMetadata ? this.#settledMetadata.get(key) : undefined;
     return {
       ...circumstances,
       key,
@@ -196,8 +174,6 @@ export class World {
       place,
       verdict,
       host,
-      metadata,
-      isMetadataSettled: settled !== undefined && isSameMetadata(settled, metadata),
       hostService: place && this.windows.hostServices?.get(keyOf(place.namespace, place.name)),
       draft,
       patchFailure: undefined,
@@ -208,12 +184,6 @@ export class World {
       // With patches it is what they make that is judged, when they have run.
       refusals: wanted === undefined || this.#rules.patcher !== undefined ? [] : this.#refusalsOf(wanted),
     };
-  }
-
-  #metadataOf(key: Key, place: Place): MetadataTexts | undefined {
-    const virtual = this.windows.virtual.metadataOf(key);
-    const host = this.windows.host.metadataOf(keyOf(place.namespace, place.name));
-    return virtual === undefined || host === undefined ? undefined : { virtual, host };
   }
 
   /** What follows from the virtual object alone; a look after an edit on the host, or by a rival, is one at the same. */
@@ -280,10 +250,6 @@ export class World {
   #isMapped(): boolean {
     return this.#rules.translation.placement.mode === 'mapped';
   }
-}
-
-function isSameMetadata(a: MetadataTexts, b: MetadataTexts | undefined): boolean {
-  return a.virtual === b?.virtual && a.host === b.host;
 }
 
 /** Whose copy it is. A damaged one belongs to the claimant that nothing on it contradicts. */

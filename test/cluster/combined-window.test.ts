@@ -35,10 +35,6 @@ class StubWindow implements Window<TestItem> {
     return item && (item.mark ?? '');
   }
 
-  metadataOf(key: string): string | undefined {
-    return this.items.get(key)?.uid;
-  }
-
   has(key: string): boolean {
     return this.items.has(key);
   }

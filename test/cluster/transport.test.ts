@@ -6,7 +6,6 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest
 import type { Access, Credentials } from '../../src/cluster/access.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { Connection } from '../../src/cluster/connection.ts';
-import type { IsKnown, ObjectHead } from '../../src/cluster/object-head.ts';
 import { checkNamespace, checkPermissions, probe } from '../../src/cluster/probe.ts';
 import { openConnection } from '../../src/cluster/transport.ts';
 import { silentLog } from '../../src/log.ts';
@@ -102,37 +101,6 @@ describe('answers', () => {
       kind: 'forbidden',
       namespaceTerminating: true,
     });
-  });
-
-  const object = { kind: 'Endpoints', apiVersion: 'v1', metadata: { name: 'a', namespace: 'n', resourceVersion: '7' } };
-  const patched = (isKnown: IsKnown): Promise<Answer> => {
-    server.script('write', ({ response }) => sendJson(response, 200, { ...object, subsets: [] }));
-    const path = '/api/v1/namespaces/n/endpoints/a';
-    return connect(plainCredentials(server.url)).request({ method: 'PATCH', path, body: '{}', isKnown });
-  };
-
-  test('an object that the asker knows at that version is not read beyond its names', async () => {
-    const asked: ObjectHead[] = [];
-    const answer = await patched((head) => asked.push(head) > 0);
-    expect(asked).toEqual([{ kind: 'Endpoints', namespace: 'n', name: 'a', resourceVersion: '7' }]);
-    const metadata = { name: 'a', namespace: 'n', resourceVersion: '7' };
-    expect(answer).toMatchObject({ kind: 'ok', status: 200, isHead: true });
-    expect(answer).toHaveProperty('object', { kind: 'Endpoints', metadata });
-  });
-
-  test('any other object is read in whole', async () => {
-    const answer = await patched(() => false);
-    expect(answer).toHaveProperty('object', { ...object, subsets: [] });
-    expect(answer).not.toHaveProperty('isHead');
-  });
-
-  test('a refusal is read in whole, whatever it begins with', async () => {
-    server.script('write', ({ response }) =>
-      sendJson(response, 409, { ...object, kind: 'Status', reason: 'Conflict' }),
-    );
-    const request = { method: 'PATCH' as const, path: '/api/v1/namespaces/n/endpoints/a', body: '{}' };
-    const answer = await connect(plainCredentials(server.url)).request({ ...request, isKnown: () => true });
-    expect(answer.kind).toBe('conflict');
   });
 
   const strangers: { name: string; status: number; body: string; headers?: Record<string, string>; words: string }[] = [

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
-import { baseKey } from '../../src/sync/words.ts';
+import { baseKey } from '../../src/sync/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
 import { type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';

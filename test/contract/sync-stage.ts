@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { hostName } from '../../src/object/names.ts';
 import type { KubeObject } from '../../src/object/object.ts';
-import { objectKeys } from '../../src/sync/words.ts';
+import { objectKeys } from '../../src/sync/reserved-keys.ts';
 import type { Answer } from './client.ts';
 import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 import {

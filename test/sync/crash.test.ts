@@ -2,7 +2,7 @@
 // where an undisturbed one ends, with hardly a write more, and no object lost or raised from the dead.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
-import { baseKey, objectKeys } from '../../src/sync/words.ts';
+import { baseKey, objectKeys } from '../../src/sync/reserved-keys.ts';
 import { bury, Fuse, live, type Moment } from './fuse.ts';
 import { edit, endpoints, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 

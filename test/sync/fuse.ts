@@ -23,10 +23,9 @@ export class Fuse {
       inFlight: 0,
       stop: async () => {},
       get: (ref, place) => (this.isBlown ? never() : writer.get(ref, place)),
-      create: (ref, object, isKnown) =>
-        this.#pass(`${side} create ${object.metadata.name}`, ref, () => writer.create(ref, object, isKnown)),
-      patch: (ref, place, body, isKnown) =>
-        this.#pass(`${side} patch ${place.name}`, ref, () => writer.patch(ref, place, body, isKnown)),
+      create: (ref, object) =>
+        this.#pass(`${side} create ${object.metadata.name}`, ref, () => writer.create(ref, object)),
+      patch: (ref, place, body) => this.#pass(`${side} patch ${place.name}`, ref, () => writer.patch(ref, place, body)),
       remove: (ref, place, conditions) =>
         this.#pass(`${side} remove ${place.name}`, ref, () => writer.remove(ref, place, conditions)),
     };

@@ -1,6 +1,4 @@
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { IsKnown } from '../../src/cluster/object-head.ts';
-import { packItem } from '../../src/cluster/packed-item.ts';
 import type { Item, Window, WindowListener } from '../../src/cluster/window.ts';
 import type { ResourceRef, Writer } from '../../src/cluster/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/object.ts';
@@ -57,18 +55,7 @@ export class PaperServer {
   }
 
   writer(): Writer {
-    const answer = (object: KubeObject, isKnown?: IsKnown): Answer => {
-      const { kind = '', metadata } = object;
-      const { namespace = '', name = '', resourceVersion = '' } = metadata;
-      if (!isKnown?.({ kind, namespace, name, resourceVersion }))
-        return { kind: 'ok', status: 200, object: structuredClone(object) };
-      return {
-        kind: 'ok',
-        status: 200,
-        object: { kind, metadata: { namespace, name, resourceVersion } },
-        isHead: true,
-      };
-    };
+    const answer = (object: KubeObject): Answer => ({ kind: 'ok', status: 200, object: structuredClone(object) });
     const find = (ref: ResourceRef, place: { namespace: string; name: string }): KubeObject | undefined =>
       this.get(ref.resource, place.namespace, place.name);
     const missing: Answer = { kind: 'notFound', message: 'not found' };
@@ -79,14 +66,14 @@ export class PaperServer {
         const object = find(ref, place);
         return object ? answer(object) : missing;
       },
-      create: async (ref, object, isKnown) => {
+      create: async (ref, object) => {
         this.writes.push(`create ${ref.resource} ${object.metadata.name}`);
         if (find(ref, { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' })) {
           return { kind: 'alreadyExists', message: 'already exists' };
         }
-        return answer(this.put(ref.resource, object), isKnown);
+        return answer(this.put(ref.resource, object));
       },
-      patch: async (ref, place, mergePatch, isKnown) => {
+      patch: async (ref, place, mergePatch) => {
         this.writes.push(`patch ${ref.resource} ${place.name}`);
         const before = find(ref, place);
         if (before === undefined) return missing;
@@ -97,8 +84,8 @@ export class PaperServer {
           return { kind: 'conflict', message: 'resourceVersion' };
         }
         const after = merge(before, mergePatch) as KubeObject;
-        if (JSON.stringify(after) === JSON.stringify(before)) return answer(before, isKnown);
-        return answer(this.put(ref.resource, after), isKnown);
+        if (JSON.stringify(after) === JSON.stringify(before)) return answer(before);
+        return answer(this.put(ref.resource, after));
       },
       remove: async (ref, place, preconditions) => {
         this.writes.push(`remove ${ref.resource} ${place.name}`);
@@ -126,10 +113,10 @@ export function recreateBeforeAnswers(
   const writer = server.writer();
   server.writer = () => ({
     ...writer,
-    patch: async (ref, place, mergePatch, isKnown) => {
+    patch: async (ref, place, mergePatch) => {
       const found = server.get(ref.resource, place.namespace, place.name);
       const back = found && comesBack(ref.resource, found);
-      if (back === undefined) return writer.patch(ref, place, mergePatch, isKnown);
+      if (back === undefined) return writer.patch(ref, place, mergePatch);
       server.remove(ref.resource, place.namespace, place.name);
       server.put(ref.resource, back);
       return { kind: 'notFound', message: 'not found' };
@@ -228,11 +215,6 @@ export class PaperWindow<T extends Item> implements Window<T> {
   markOf(key: Key): string | undefined {
     const item = this.get(key);
     return item && (item.mark ?? '');
-  }
-
-  metadataOf(key: Key): string | undefined {
-    const item = this.get(key);
-    return item && packItem(item, ['subsets'], undefined).metadata;
   }
 
   has(key: Key): boolean {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/object.ts';
+import { baseKey, instanceKey, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/reserved-keys.ts';
 import { objectStatus } from '../../src/sync/status.ts';
-import { baseKey, instanceKey, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/words.ts';
 import { recreateBeforeAnswers } from './paper-cluster.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 

@@ -2,7 +2,7 @@
 // In: projected objects. Out: verdicts and payloads. Must never know a cluster, a queue or the time.
 import { endpointsResource } from '../../cluster/writer.ts';
 import type { SyncedKind } from '../kind.ts';
-import { endpointControllerName, endpointsManagedByLabel } from '../words.ts';
+import { endpointControllerName, endpointsManagedByLabel } from '../reserved-keys.ts';
 import { ineligibleSentences, judgeEligibility } from './eligibility.ts';
 import {
   type EndpointSubset,

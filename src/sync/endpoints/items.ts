@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../object/object.ts';
 import { type HostItem, identityOf, isFilled, type VirtualItem } from '../kind.ts';
 import { annotatedKeyOf } from '../ownership.ts';
-import { fieldManager } from '../words.ts';
+import { fieldManager } from '../reserved-keys.ts';
 
 export interface EndpointAddress {
   ip: string;

@@ -4,7 +4,7 @@ import type { Matches } from '../../expression/path.ts';
 import type { Draft } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, SyncedKind } from '../kind.ts';
-import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
+import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 

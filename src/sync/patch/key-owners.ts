@@ -5,7 +5,7 @@ import { type Draft, draftHost } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { VirtualItem } from '../kind.ts';
 import type { KeyOwner } from '../merge-keys.ts';
-import { isOfWholeMap, type MapName } from './dirty.ts';
+import { isOfWholeMap, type MapName } from './changed-parts.ts';
 import type { ForwardInput, Pass } from './pass.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import type { BackInput } from './reverse.ts';

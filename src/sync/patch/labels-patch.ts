@@ -3,7 +3,7 @@
 import { isRecord } from '../../object/json.ts';
 import { parseLabelSelector, withLabelKeys } from '../../object/label-selector.ts';
 import type { KeyRules } from '../keys.ts';
-import { markerLabel, namespaceLabel } from '../words.ts';
+import { markerLabel, namespaceLabel } from '../reserved-keys.ts';
 import { shownPlace } from './excerpt.ts';
 import { shapeOf } from './view.ts';
 

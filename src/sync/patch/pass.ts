@@ -5,8 +5,8 @@ import type { HostItem, VirtualItem } from '../kind.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { ReferenceResolver } from '../references/names.ts';
 import type { PatchFailure } from '../step.ts';
-import type { PatchWrite } from './culprit.ts';
-import type { Dirty, MapName } from './dirty.ts';
+import type { PatchWrite } from './blamed-patch.ts';
+import type { ChangedParts, MapName } from './changed-parts.ts';
 import type { Kept } from './keep-last.ts';
 import type { PatchCounts } from './patch-metrics.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
@@ -18,8 +18,6 @@ export interface ForwardInput {
   host: HostItem | undefined;
   draft: Draft;
   translation: Translation;
-  /** Labels and annotations are as they should be on the host, and the draft's are not looked at. */
-  isMetadataSettled?: boolean | undefined;
   /** Nobody is to see what was made of it. */
   isTrial?: boolean;
 }
@@ -55,7 +53,7 @@ export type Trace = (entry: TraceEntry) => void;
 export interface Pass extends ForwardInput {
   view: PatchView;
   /** What is not as in the draft any more. */
-  dirty: Dirty;
+  changedParts: ChangedParts;
   /** What failed patches leave to the host; most passes have none. */
   kept: Kept | undefined;
   /** Keys that patches of whole maps changed, and whose that makes them. */

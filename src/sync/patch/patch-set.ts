@@ -7,7 +7,7 @@ import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use
 import { type CompiledPath, type MatchOptions, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
-import { type Part, partsOf } from './dirty.ts';
+import { type Part, partsOf } from './changed-parts.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
@@ -48,8 +48,6 @@ export interface PatchSet {
   patches: readonly CompiledPatch[];
   expressions: readonly CompiledExpression[];
   digest: string;
-  /** What patches make of labels and annotations hangs on the metadata of the tenant's object alone. */
-  isMetadataApart: boolean;
   /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
 }
@@ -135,25 +133,8 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
     patches,
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
-    isMetadataApart: patches.every(leavesMetadataApart),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
   };
-}
-
-/** What a name stands for may change without either object, and what an expression sees of one with it. */
-function leavesMetadataApart({ forward, reference, parts }: CompiledPatch): boolean {
-  if (isOfPayload({ parts })) return true;
-  if (reference !== undefined || parts.includes('payload')) return false;
-  if (forward === undefined) return true;
-  if (useOf(forward.context, 'hostObject') !== undefined) return false;
-  const seen = useOf(forward.context, 'virtualObject');
-  if (seen === undefined) return true;
-  return !seen.isWhole && [...seen.keys.keys()].every((key) => key === 'metadata');
-}
-
-/** Whether it can change nothing else. */
-export function isOfPayload({ parts }: Pick<CompiledPatch, 'parts'>): boolean {
-  return parts.every((part) => part === 'payload');
 }
 
 /** Whose the keys of a map are: of those that paths name, and of all the others. */

@@ -10,15 +10,15 @@ import type { Draft } from '../draft.ts';
 import type { KeyOwner } from '../merge-keys.ts';
 import type { PatchFailure } from '../step.ts';
 import { isNewVirtualObject } from '../update-patch.ts';
-import { culpritOf, type PatchWrite } from './culprit.ts';
-import { isOfWholeMap, type MapName, type Part } from './dirty.ts';
+import { blamedPatchOf, type PatchWrite } from './blamed-patch.ts';
+import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import { shownPlace } from './excerpt.ts';
 import { type Failed, failureOf } from './failure.ts';
 import { Kept } from './keep-last.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from './key-owners.ts';
 import type { ForwardInput, Pass, PatcherOptions } from './pass.ts';
 import { type PatchProgram, patchProgramOf } from './patch-program.ts';
-import { type CompiledPatch, isOfPayload, type PatchSet } from './patch-set.ts';
+import type { CompiledPatch, PatchSet } from './patch-set.ts';
 import type { FoundReference } from './reference-patch.ts';
 import { type BackInput, type Reversed, reverse } from './reverse.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from './runs.ts';
@@ -41,8 +41,6 @@ export class Patcher {
   readonly #options: PatcherOptions;
   /** Of all patches that change something forward. */
   readonly #whole: PatchProgram;
-  /** Of those that can change the payload alone. */
-  readonly #payload: PatchProgram;
   readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
@@ -52,17 +50,12 @@ export class Patcher {
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#whole = patchProgramOf(going, options);
-    this.#payload = patchProgramOf(going.filter(isOfPayload), options);
     this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
   }
 
   /** At once where the evaluator knows all results, as most often. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
     return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
-  }
-
-  #programFor({ isMetadataSettled }: Pick<ForwardInput, 'isMetadataSettled'>): PatchProgram {
-    return isMetadataSettled ? this.#payload : this.#whole;
   }
 
   /** In a loop: each try that is given up is let go before the next one. */
@@ -76,16 +69,15 @@ export class Patcher {
   }
 
   #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
-    const { draft, virtual, host, translation, isMetadataSettled, isTrial = false } = input;
+    const { draft, virtual, host, translation, isTrial = false } = input;
     const pass: Pass = {
       draft,
       virtual,
       host,
       translation,
-      isMetadataSettled,
       isTrial,
       view: viewOf(draft, draft.payload),
-      dirty: { labels: false, annotations: false, payload: false },
+      changedParts: { labels: false, annotations: false, payload: false },
       kept: undefined,
       wholeOwners: undefined,
       references: [],
@@ -99,7 +91,7 @@ export class Patcher {
   }
 
   #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    const { runs } = this.#programFor(pass);
+    const { runs } = this.#whole;
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
       // Shown to an expression as a whole, wrong metadata would come back as something else.
@@ -117,8 +109,8 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
-  #read({ view, dirty, draft }: Pass): ReadBack {
-    return readView(view, { payloadFields: this.#options.payloadFields, dirty, draft });
+  #read({ view, changedParts, draft }: Pass): ReadBack {
+    return readView(view, { payloadFields: this.#options.payloadFields, changedParts, draft });
   }
 
   #conclude(pass: Pass): Tried {
@@ -135,11 +127,11 @@ export class Patcher {
 
   #afterWrong(problem: ResultProblem, pass: Pass): Tried {
     const { givenUp, references } = pass;
-    const culprit = culpritOf(pass.writes, pass.view, problem.place);
-    if (culprit === undefined || culprit.entry.onError === 'fail' || givenUp.has(culprit))
-      return { ...this.#wrongResult(problem, culprit), references };
+    const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
+    if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
+      return { ...this.#wrongResult(problem, blamed), references };
     // What it made is no valid object, so it has failed, and its policy says what then.
-    return { kind: 'again', givenUp: new Map([...givenUp, [culprit, problem.message]]) };
+    return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
   }
 
   /** One call of the sandbox for patches whose places do not touch each other. */
@@ -164,7 +156,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      ...this.#programFor(pass).seenOf(pass),
+      ...this.#whole.seenOf(pass),
       groups: asked,
     });
     return answer instanceof Promise
@@ -243,21 +235,19 @@ export class Patcher {
     return undefined;
   }
 
-  #changed(patch: CompiledPatch, changes: number, { dirty }: Pass): void {
+  #changed(patch: CompiledPatch, changes: number, { changedParts }: Pass): void {
     this.#options.counts.changed(patch.index, changes);
-    if (changes > 0) for (const part of patch.parts) dirty[part] = true;
+    if (changes > 0) for (const part of patch.parts) changedParts[part] = true;
   }
 
   /** The two functions live as long as a write takes: what they do not need must not live with them. */
   #draftOf(
-    { draft, translation, host, isMetadataSettled }: ForwardInput,
+    { draft, translation, host }: ForwardInput,
     { labels, annotations, payload: made }: Pick<Draft, Part>,
     wholeOwners: Pass['wholeOwners'],
   ): Draft {
     const { set } = this;
     const payload = made === draft.payload ? made : translation.kind.asStored(made);
-    // Nobody asks about labels and annotations.
-    if (isMetadataSettled) return { ...draft, payload };
     const result = { labels, annotations, payload };
     const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
       set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
@@ -275,18 +265,18 @@ export class Patcher {
 
   #wrongResult(
     { message, place }: ResultProblem,
-    culprit: CompiledPatch | undefined,
+    blamed: CompiledPatch | undefined,
   ): { kind: 'failed'; failure: PatchFailure } {
     const failure = { at: shownPlace(place.join('.')), class: 'type' };
-    if (culprit === undefined) {
+    if (blamed === undefined) {
       this.#options.counts.failedTogether('type');
       const said = `after all patches the object is no valid Endpoints: ${message}`;
       return { kind: 'failed', failure: { ...failure, message: said } };
     }
-    const { index, entry } = culprit;
+    const { index, entry } = blamed;
     this.#options.counts.failed(index, 'type');
     const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
-    const source = this.#options.sourceOf(index, culprit.forward === undefined ? 'path' : 'expression');
+    const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
     const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
     return { kind: 'failed', failure: { ...failure, ...named } };
   }

@@ -2,7 +2,7 @@
 // when the configuration loads; wildcards and whole maps do not see it; whatever an expression returns, it is put back.
 import { pathText, type Segment } from '../../expression/path-grammar.ts';
 import { nearestKey } from '../../object/nearest-key.ts';
-import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../words.ts';
+import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../reserved-keys.ts';
 
 const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
 /** Fields of metadata that the sync does not write at all, so that a patch of them could have no effect. */

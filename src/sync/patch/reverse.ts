@@ -10,7 +10,7 @@ import type { Draft, Translation } from '../draft.ts';
 import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { BackValues, PatchFailure } from '../step.ts';
-import { isOfWholeMap, type MapName, mapsOnPath } from './dirty.ts';
+import { isOfWholeMap, type MapName, mapsOnPath } from './changed-parts.ts';
 import { shownKey, shownPlace } from './excerpt.ts';
 import { failureOf } from './failure.ts';
 import type { PatcherOptions } from './pass.ts';

@@ -10,7 +10,7 @@ import {
   labelValueProblems,
 } from '../../object/qualified-name.ts';
 import type { Draft } from '../draft.ts';
-import type { Part } from './dirty.ts';
+import type { Part } from './changed-parts.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { shapeOf } from './view.ts';
 

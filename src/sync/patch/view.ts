@@ -3,7 +3,7 @@
 import { copyJson, emptyMap, isRecord, type JsonObject } from '../../object/json.ts';
 import type { Draft } from '../draft.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../kind.ts';
-import type { Dirty, Part } from './dirty.ts';
+import type { ChangedParts, Part } from './changed-parts.ts';
 import { type Place, shownKey } from './excerpt.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
@@ -44,14 +44,18 @@ interface Misread {
  */
 export function readView(
   view: PatchView,
-  { payloadFields, dirty, draft }: { payloadFields: readonly string[]; dirty: Dirty; draft: Draft },
+  {
+    payloadFields,
+    changedParts,
+    draft,
+  }: { payloadFields: readonly string[]; changedParts: ChangedParts; draft: Draft },
 ): ReadBack {
   const { metadata } = view;
   if (!isRecord(metadata))
     return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
-  const labels = dirty.labels ? readMap(metadata.labels, 'labels', isProtectedLabel) : asIn(draft.labels);
+  const labels = changedParts.labels ? readMap(metadata.labels, 'labels', isProtectedLabel) : asIn(draft.labels);
   if (labels.kind === 'wrong') return labels;
-  const annotations = dirty.annotations
+  const annotations = changedParts.annotations
     ? readMap(metadata.annotations, 'annotations', isProtectedAnnotation)
     : asIn(draft.annotations);
   if (annotations.kind === 'wrong') return annotations;
@@ -59,7 +63,7 @@ export function readView(
     kind: 'ok',
     labels: labels.entries,
     annotations: annotations.entries,
-    payload: dirty.payload ? payloadIn(view, payloadFields) : draft.payload,
+    payload: changedParts.payload ? payloadIn(view, payloadFields) : draft.payload,
     restored: labels.restored + annotations.restored,
   };
 }

@@ -7,7 +7,7 @@ import type { ResourceRef } from '../../cluster/writer.ts';
 import { equalJson } from '../../object/json.ts';
 import type { KubeObject, OwnerReference } from '../../object/object.ts';
 import { identityOf, isFilled } from '../kind.ts';
-import { importableLabel, importedFromKey, isReserved, markerLabel } from '../words.ts';
+import { importableLabel, importedFromKey, isReserved, markerLabel } from '../reserved-keys.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';

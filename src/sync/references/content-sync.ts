@@ -15,7 +15,7 @@ import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
 import { ListDoubt } from './list-doubt.ts';
-import { absorbAnswer, freshPass, type PassMemory } from './pass-memory.ts';
+import { afterContentAnswer, freshPass, type PassMemory } from './pass-memory.ts';
 import { isImport, planContent } from './plan.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 import type { ReferenceRegistry } from './registry.ts';
@@ -158,7 +158,7 @@ export class ContentSync {
     const before = this.outcomes.get(key);
     if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
-    this.#conclude(key, outcome, before);
+    this.#recordOutcome(key, outcome, before);
   }
 
   /** Nothing is kept for it: names that a tenant makes up must not add up here. */
@@ -183,7 +183,7 @@ export class ContentSync {
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#ask(request);
-      memory = absorbAnswer(memory, { request, answer, facts });
+      memory = afterContentAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
       if (memory.end !== undefined) return memory.end;
       if (memory.mustRead !== undefined) {
@@ -267,7 +267,7 @@ export class ContentSync {
     const isRead = request.verb === 'get';
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
-      const fields = { room: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
+      const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
       this.#options.log.info(fields, 'content written');
     }
     // With finalizers an object stays for a while after its delete.
@@ -305,7 +305,7 @@ export class ContentSync {
     return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }
 
-  #conclude(key: Key, outcome: ContentOutcome, before: ContentOutcome | undefined): void {
+  #recordOutcome(key: Key, outcome: ContentOutcome, before: ContentOutcome | undefined): void {
     switch (outcome.kind) {
       case 'settled':
         this.queue.forget(key);
@@ -318,7 +318,7 @@ export class ContentSync {
         this.queue.addAfter(key, outcome.reason === 'Forbidden' ? forbiddenRetryMs : refusedRetryMs);
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
-          const fields = { room: 'sync', kind: this.world.kind.kind, object: key, reason, message };
+          const fields = { component: 'sync', kind: this.world.kind.kind, object: key, reason, message };
           this.#options.log.warn(fields, 'content refused');
         }
         if (reason !== 'Forbidden') this.#options.refused(key, { reason, message });

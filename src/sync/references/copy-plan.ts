@@ -4,7 +4,7 @@ import { entriesOf } from '../keys.ts';
 import { ownerReference, repairOwners } from '../owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../ownership.ts';
 import type { Place } from '../placement.ts';
-import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../words.ts';
+import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../reserved-keys.ts';
 import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { readOf, removalOf } from './import-plan.ts';

@@ -82,7 +82,10 @@ export class Leftovers {
         else isDone = false;
       } catch (error) {
         isDone = false;
-        this.#options.log.error({ room: 'sync', kind: kind.kind, err: error }, 'looking for leftover copies failed');
+        this.#options.log.error(
+          { component: 'sync', kind: kind.kind, err: error },
+          'looking for leftover copies failed',
+        );
       }
     }
     if (isDone || this.#isStopped) return;
@@ -124,7 +127,7 @@ export class Leftovers {
     if (answer.kind === 'forbidden') this.#note(kind, `not allowed to delete ${kind.resource.resource}`);
     if (answer.kind !== 'ok') return false;
     series.request(kind.kind, 'host remove');
-    log.info({ room: 'sync', kind: kind.kind, object: keyOf(namespace, name) }, 'leftover copy removed');
+    log.info({ component: 'sync', kind: kind.kind, object: keyOf(namespace, name) }, 'leftover copy removed');
     return true;
   }
 
@@ -132,6 +135,6 @@ export class Leftovers {
     const note = `copies that earlier reference patches made of a ${kind} may be left on the host: ${message}`;
     if (this.#notes.get(kind) === note) return;
     this.#notes.set(kind, note);
-    this.#options.log.info({ room: 'sync', kind, note }, 'leftover copies not looked for');
+    this.#options.log.info({ component: 'sync', kind, note }, 'leftover copies not looked for');
   }
 }

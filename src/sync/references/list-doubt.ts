@@ -55,12 +55,12 @@ export class ListDoubt {
       this.#release(suspects);
       return;
     }
-    const fields = { room: 'sync', kind: this.#world.kind.kind, deletes: suspects.length, copies };
+    const fields = { component: 'sync', kind: this.#world.kind.kind, deletes: suspects.length, copies };
     this.#log.error(fields, 'list would delete many copies, asking again');
     this.#isConfirming = true;
     this.#confirm(suspects).catch((error: unknown) => {
       this.#isConfirming = false;
-      this.#log.error({ room: 'sync', err: error }, 'second list could not be read, no copy is deleted');
+      this.#log.error({ component: 'sync', err: error }, 'second list could not be read, no copy is deleted');
     });
   }
 

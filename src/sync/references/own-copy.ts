@@ -4,7 +4,7 @@
 import { splitKey } from '../../object/object.ts';
 import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../ownership.ts';
 import type { Placement } from '../placement.ts';
-import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../words.ts';
+import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../reserved-keys.ts';
 import type { ContentKind } from './content-kind.ts';
 import { copyPlaceOf, generatedPlaceOf } from './names.ts';
 

@@ -34,7 +34,7 @@ const namespaceRetryMs = 5000;
 /** A namespace that a tenant names and has not made yet. */
 const missingNamespaceRetryMs = 30_000;
 
-export function absorbAnswer(
+export function afterContentAnswer(
   memory: PassMemory,
   { request, answer, facts }: { request: ContentRequest; answer: Answer; facts: ContentFacts },
 ): PassMemory {

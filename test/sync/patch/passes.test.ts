@@ -5,8 +5,8 @@ import { draftHost } from '../../../src/sync/draft.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
 import type { TraceEntry } from '../../../src/sync/patch/pass.ts';
+import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/reserved-keys.ts';
 import { createRules } from '../../../src/sync/rules.ts';
-import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/words.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

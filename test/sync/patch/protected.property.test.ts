@@ -4,8 +4,14 @@ import type { KubeObject } from '../../../src/object/object.ts';
 import { parseBase } from '../../../src/sync/base.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
 import { rehearse } from '../../../src/sync/rehearse.ts';
+import {
+  baseKey,
+  managedAnnotationsKey,
+  markerLabel,
+  namespaceLabel,
+  theSix,
+} from '../../../src/sync/reserved-keys.ts';
 import { createRules } from '../../../src/sync/rules.ts';
-import { baseKey, managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../src/sync/words.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../src/expression/path.ts';
 import { patchableFields } from '../../../src/sync/patch/open-patcher.ts';
 import { whyProtected } from '../../../src/sync/patch/protected.ts';
-import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../src/sync/words.ts';
+import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../src/sync/reserved-keys.ts';
 
 function refused(text: string) {
   const parsed = parsePath(text);

@@ -8,7 +8,7 @@ import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/names.ts';
 import type { KubeObject } from '../../../src/object/object.ts';
-import { markerLabel } from '../../../src/sync/words.ts';
+import { markerLabel } from '../../../src/sync/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-ground.ts';
 import { roleRights, SyncStage } from '../../contract/sync-stage.ts';
 import { JumpClock } from '../../jump-clock.ts';

@@ -1,5 +1,5 @@
-// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
-// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
+// Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
+// between a decision and its write, and every answered write is noted. The rules themselves are in decide.
 import type { Clock } from '../clock.ts';
 import type { Answer } from '../cluster/answer.ts';
 import type { Writer } from '../cluster/writer.ts';
@@ -11,10 +11,11 @@ import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
-import type { Hands, Patching } from './reconcile.ts';
+import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { References } from './references/references.ts';
+import { baseKey } from './reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
-import { baseKey } from './words.ts';
+import { type News, StoredAsRequested } from './stored-as-requested.ts';
 import type { Rules, World } from './world.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
@@ -23,7 +24,7 @@ const ownerLength = 8;
 /** A removed label is believed after this long even if the virtual Services stay silent. */
 const backFlowHoldMs = 60_000;
 
-export interface HandsOptions {
+export interface ReconcilePortsOptions {
   world: World;
   virtualWriter: Writer;
   hostWriter: Writer;
@@ -39,12 +40,11 @@ export interface HandsOptions {
   /** Rises with every change of the rules: a write after it undoes nobody's edit. */
   generation: () => number;
   enqueue: (key: Key) => void;
-  looking: (key: Key) => void;
-  hasNews: (key: Key) => boolean;
+  news: News;
   tell: (note: EventNote) => void;
 }
 
-export function createHands(options: HandsOptions): Hands {
+export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
   const { world, contest, ledger, metrics, clock, log } = options;
   /** Writes to one virtual object: the same brake as for the host, counted apart. */
   const backFlow = new Contest(clock);
@@ -79,7 +79,7 @@ export function createHands(options: HandsOptions): Hands {
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
     const by = facts.host?.lastManager ?? 'somebody on the host';
-    log.warn({ room: 'sync', key: facts.key, manager: by }, 'object is contested');
+    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `The host copy keeps being changed by "${by}"; it is put right once a second`;
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   };
@@ -87,7 +87,7 @@ export function createHands(options: HandsOptions): Hands {
   /** A host that edits without end, or a tenant who writes over a field that the host owns: one answer a second will do. */
   const noteBackFlow = (facts: Facts): void => {
     if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
-    log.warn({ room: 'sync', key: facts.key }, 'virtual object is contested');
+    log.warn({ component: 'sync', key: facts.key }, 'virtual object is contested');
     const message =
       'Its labels and annotations keep being changed on both sides; the host’s changes arrive once a second';
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
@@ -100,7 +100,8 @@ export function createHands(options: HandsOptions): Hands {
     const stored = world.hostOf(facts.draft.place);
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
-    if (hostRepacks) log.info({ room: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+    if (hostRepacks)
+      log.info({ component: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
   };
 
   return {
@@ -117,9 +118,7 @@ export function createHands(options: HandsOptions): Hands {
     },
     virtualWriter: options.virtualWriter,
     hostWriter: options.hostWriter,
-    looking: options.looking,
-    hasNews: options.hasNews,
-    underWay: new Set(),
+    storedAsRequested: new StoredAsRequested(world, options.news),
     wake: options.enqueue,
     agreements: new Map(),
     circumstances: (key) => ({
@@ -139,14 +138,14 @@ export function createHands(options: HandsOptions): Hands {
       const message = 'somebody on the host keeps changing the copy';
       return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
     },
-    written(facts, request, { answer, isAsAsked }) {
+    written(facts, request, { answer, isAsRequested }) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
       log.info(
         {
-          room: 'sync',
+          component: 'sync',
           key: facts.key,
           request: `${request.side} ${request.verb}`,
           reason: reasonOf(request),
@@ -163,7 +162,7 @@ export function createHands(options: HandsOptions): Hands {
       // or a webhook that never lets our version stand.
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
-      if (!isAsAsked && isHostWrite(request)) learnOrder(facts, answer);
+      if (!isAsRequested && isHostWrite(request)) learnOrder(facts, answer);
     },
   };
 }

@@ -1,17 +1,17 @@
-// Every consequence of a pass on one screen: what status says, what is counted, who is told, and when to look again. Nobody
-// else in the room may put a key back into the queue because of an outcome.
+// Records how a pass ended: in status, in the metrics, in the log and in an event, and says when to look again. No other file
+// of the room may put a key back into the queue because of an outcome.
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import type { Contest } from './contest.ts';
 import type { EventNote } from './event-recorder.ts';
-import { versionOf } from './hands.ts';
 import { type Ledger, labelOf } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
+import { versionOf } from './reconcile-ports.ts';
 import type { Facts, Outcome } from './step.ts';
 
-export interface ConcludeOptions {
+export interface RecordOutcomeOptions {
   ledger: Ledger;
   contest: Contest;
   queue: WorkQueue;
@@ -35,10 +35,10 @@ const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
 /** Names are seldom given up, and every look is a request. */
 const unseenRetryMs = 60_000;
 
-export function conclude(
+export function recordOutcome(
   key: Key,
   { outcome, facts }: { outcome: Outcome; facts: Facts },
-  options: ConcludeOptions,
+  options: RecordOutcomeOptions,
 ): void {
   const { ledger, queue, clock } = options;
   const now = clock.now();
@@ -97,12 +97,12 @@ export function conclude(
 function tell(
   key: Key,
   { outcome, facts, before }: { outcome: Outcome; facts: Facts; before: Outcome | undefined },
-  options: ConcludeOptions,
+  options: RecordOutcomeOptions,
 ): void {
   const isNews = (before === undefined ? 'inSync' : labelOf(before)) !== labelOf(outcome);
   tellLapse(key, outcome.kind === 'refused' ? { ...facts, patchLapse: undefined } : facts, options);
   if (outcome.kind === 'refused') {
-    const fields = { room: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
+    const fields = { component: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
     if (isNews) options.log.warn(fields, 'object refused');
     // A missing permission of the daemon is the operator's business, not the tenant's.
     if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
@@ -115,14 +115,14 @@ function tell(
   const message = 'message' in outcome ? outcome.message : undefined;
   if (outcome.kind === 'waiting' && outcome.reason === 'HostNamespaceMissing') {
     // Nothing but this line would tell an operator who has mapped to a namespace that nobody makes.
-    options.log.warn({ room: 'sync', key, reason: outcome.reason, message }, 'object waits');
+    options.log.warn({ component: 'sync', key, reason: outcome.reason, message }, 'object waits');
     return;
   }
-  options.log.debug({ room: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
+  options.log.debug({ component: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
 }
 
 /** A patch that failed without failing its object: the copy is not what the configuration says, and its owner must know. */
-function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: ConcludeOptions): void {
+function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutcomeOptions): void {
   const message = patchLapse?.message;
   const before = options.ledger.setLapse(key, message);
   if (message === before) return;
@@ -130,7 +130,7 @@ function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: ConcludeOp
     options.untell(key);
     return;
   }
-  options.log.warn({ room: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
+  options.log.warn({ component: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: asSentence(message) });
 }
 

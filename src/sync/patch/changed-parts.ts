@@ -7,7 +7,7 @@ export type Part = MapName | 'payload';
 const mapNames: readonly MapName[] = ['labels', 'annotations'];
 
 /** Of each part, whether a patch has changed it. */
-export type Dirty = Record<Part, boolean>;
+export type ChangedParts = Record<Part, boolean>;
 
 /** The maps that a path can lead into; other fields of metadata no path can name. */
 export function mapsOnPath({ segments }: CompiledPath): readonly MapName[] {

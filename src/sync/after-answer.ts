@@ -1,14 +1,22 @@
-// What the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the step
-// machine in decide.ts.
+// Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
+// step machine in decide.ts.
 import type { Answer } from '../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
+import { projectHostService } from './kind.ts';
 import type { Memory, Outcome, Request } from './step.ts';
 
 /** More conflicts than this in one pass is a fight that back-off settles better than speed. */
 const conflictLimit = 8;
 
-/** What the answer to a request means for the rest of the pass. */
-export function absorb(memory: Memory, request: Request, answer: Answer): Memory {
+export function afterAnswer(memory: Memory, request: Request, answer: Answer): Memory {
+  const after = goOnAfter(memory, request, answer);
+  if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
+  if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
+  if (answer.kind !== 'ok') return after;
+  return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
+}
+
+function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';

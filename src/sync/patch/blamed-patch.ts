@@ -27,7 +27,7 @@ interface Step {
 }
 
 /** Undefined when no patch wrote there, or several did and it cannot be told which of them is meant. */
-export function culpritOf(writes: readonly PatchWrite[], view: PatchView, place: Place): CompiledPatch | undefined {
+export function blamedPatchOf(writes: readonly PatchWrite[], view: PatchView, place: Place): CompiledPatch | undefined {
   const steps = stepsTo(view, place);
   for (const write of [...writes].reverse()) if (hasWritten(write, steps, place)) return write.patch;
   const [first, ...others] = new Set(writes.filter((write) => hasWrittenBelow(write, steps)).map(({ patch }) => patch));

@@ -1,0 +1,97 @@
+// One virtual object and its host copy as the pure files of sync see them: in sync, until a case changes one point.
+import type { KubeObject } from '../../src/object/object.ts';
+import { type Draft, draftHost, renderCreate } from '../../src/sync/draft.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
+import type { HostItem, VirtualItem } from '../../src/sync/kind.ts';
+import { ownerReference } from '../../src/sync/owner.ts';
+import type { Place } from '../../src/sync/placement.ts';
+import { createRules } from '../../src/sync/rules.ts';
+import type { Facts, Outcome, Step } from '../../src/sync/step.ts';
+import { defaultSettings, endpoints } from './paper-sync.ts';
+
+export const key = 'default/web';
+export const rules = createRules(defaultSettings, undefined);
+export const { translation } = rules;
+export const place: Place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
+const owner = { kind: 'present', name: 'vc', uid: 'owner-1' } as const;
+
+export type Change = (object: KubeObject) => void;
+
+/** The tenant's object. */
+export function virtualWith(change: Change = () => {}): VirtualItem {
+  const metadata = { uid: 'v-1', resourceVersion: '10', labels: { team: 'a' }, annotations: { note: 'n' } };
+  const object = endpoints('web', '10.0.0.1', metadata);
+  change(object);
+  return projectVirtualEndpoints(object);
+}
+
+export function draftOf(virtual: VirtualItem): Draft {
+  return draftHost(virtual, place, translation);
+}
+
+/** The copy as a create has made it, base included. */
+export function copyWith(change: Change = () => {}): HostItem {
+  const virtual = virtualWith();
+  const object = renderCreate(virtual, draftOf(virtual), { translation, owner: ownerReference(owner, false) });
+  Object.assign(object.metadata, { uid: 'h-1', resourceVersion: '20' });
+  change(object);
+  return projectHostEndpoints(structuredClone(object));
+}
+
+export const asLabel =
+  (label: string, value: string | undefined): Change =>
+  ({ metadata }) => {
+    const labels: Record<string, string> = { ...metadata.labels };
+    if (value === undefined) delete labels[label];
+    else labels[label] = value;
+    metadata.labels = labels;
+  };
+
+export const asAnnotation =
+  (annotation: string, value: string | undefined): Change =>
+  ({ metadata }) => {
+    const annotations: Record<string, string> = { ...metadata.annotations };
+    if (value === undefined) delete annotations[annotation];
+    else annotations[annotation] = value;
+    metadata.annotations = annotations;
+  };
+
+export const asAddress =
+  (...ips: string[]): Change =>
+  (object) => {
+    const [subset] = endpoints('web')['subsets'] as object[];
+    object['subsets'] = [{ ...subset, addresses: ips.map((ip) => ({ ip })) }];
+  };
+
+export function factsWith(over: Partial<Facts> = {}): Facts {
+  const virtual = 'virtual' in over ? over.virtual : virtualWith();
+  return {
+    key,
+    virtual,
+    service: { namespace: 'default', name: 'web', uid: 's-1', resourceVersion: '1' },
+    place,
+    verdict: { kind: 'eligible' },
+    host: copyWith(),
+    strays: [],
+    winner: undefined,
+    owner,
+    refusals: [],
+    draft: virtual && draftOf(virtual),
+    patchFailure: undefined,
+    reversed: undefined,
+    isDeleteWithheld: false,
+    ignoreOrder: false,
+    mayRemoveLabelsBack: true,
+    backFlowWaitMs: 0,
+    ...over,
+  };
+}
+
+/** A step in a few words, for tables. */
+export function told(step: Step): string {
+  return step.kind === 'done' ? toldOutcome(step.outcome) : `${step.request.side} ${step.request.verb}`;
+}
+
+export function toldOutcome(outcome: Outcome): string {
+  return 'reason' in outcome ? `${outcome.kind} ${outcome.reason}` : outcome.kind;
+}
