@@ -2,7 +2,7 @@
 // request with one answer, and a list. Answers are texts; whoever wants more parses them.
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
-import { openCredentials } from '../src/cluster/credentials.ts';
+import { openCredentials } from '../src/cluster/credentials/credentials.ts';
 
 export interface Reach {
   url: string;

@@ -2,8 +2,8 @@
 // cost or what the memory of them is worth. What other cases leave behind in the compiler and on the heap would count for or
 // against whoever comes next.
 import { parseArgs } from 'node:util';
-import type { JsonMap } from '../src/expression/path.ts';
-import { residentMbOf } from '../src/expression/resident-memory.ts';
+import type { JsonMap } from '../src/expression/path/path.ts';
+import { residentMbOf } from '../src/expression/sandbox/resident-memory.ts';
 import { barePass, type Cost, evaluatorPass, measured, nativePass, open, type Pass } from './expression-passes.ts';
 import { endpoints, patches } from './expression-workload.ts';
 import type { Figure } from './report.ts';

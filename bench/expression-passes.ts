@@ -5,9 +5,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import ivm from 'isolated-vm';
 import { systemClock } from '../src/clock.ts';
-import { ChildSandbox } from '../src/expression/child-sandbox.ts';
-import { createEvaluator, type Evaluator } from '../src/expression/evaluator.ts';
-import type { JsonMap } from '../src/expression/path.ts';
+import { createEvaluator, type Evaluator } from '../src/expression/evaluate/evaluator.ts';
+import type { JsonMap } from '../src/expression/path/path.ts';
+import { ChildSandbox } from '../src/expression/sandbox/child-sandbox.ts';
 import { silentLog } from '../src/log.ts';
 import { groupsOf, matchesOf, natives, type Patch, write } from './expression-workload.ts';
 

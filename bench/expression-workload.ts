@@ -1,9 +1,10 @@
 // Objects and patches for bench/expressions.bench.ts: what people do to Endpoints, one patch or ten, over three to a
 // thousand addresses.
-import { type CompiledExpression, compileExpression } from '../src/expression/compile.ts';
-import { type CompiledPath, type JsonMap, type Matches, parsePath } from '../src/expression/path.ts';
-import type { ValueGroup } from '../src/expression/request.ts';
-import { writeResults } from '../src/expression/write-results.ts';
+
+import type { ValueGroup } from '../src/expression/evaluate/request.ts';
+import { type CompiledExpression, compileExpression } from '../src/expression/language/compile.ts';
+import { type CompiledPath, type JsonMap, type Matches, parsePath } from '../src/expression/path/path.ts';
+import { writeResults } from '../src/expression/path/write-results.ts';
 
 export interface Patch {
   path: CompiledPath;

@@ -3,22 +3,22 @@
 // says the same as a quiet one.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
-import type { Connection, Request, Stream, StreamRequest, StreamSink } from '../src/cluster/connection.ts';
-import { openWindow } from '../src/cluster/open-window.ts';
-import { openWriter } from '../src/cluster/open-writer.ts';
-import { toAnswer } from '../src/cluster/status-answer.ts';
-import { endpointsResource, servicesResource } from '../src/cluster/writer.ts';
-import { ChildSandbox } from '../src/expression/child-sandbox.ts';
-import { createExpressionMetrics } from '../src/expression/expression-metrics.ts';
+import { openWindow } from '../src/cluster/window/open-window.ts';
+import type { Connection, Request, Stream, StreamRequest, StreamSink } from '../src/cluster/wire/connection.ts';
+import { toAnswer } from '../src/cluster/wire/status-answer.ts';
+import { openWriter } from '../src/cluster/write/open-writer.ts';
+import { endpointsResource, servicesResource } from '../src/cluster/write/writer.ts';
+import { createExpressionMetrics } from '../src/expression/evaluate/expression-metrics.ts';
+import { ChildSandbox } from '../src/expression/sandbox/child-sandbox.ts';
 import { createLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
-import type { KubeObject } from '../src/object/object.ts';
+import type { KubeObject } from '../src/object/meta/object.ts';
 import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
-import { projectService } from '../src/sync/kind.ts';
-import { type OpenedPatcher, openPatcher, patchableFields } from '../src/sync/patch/open-patcher.ts';
-import { compilePatchSet } from '../src/sync/patch/patch-set.ts';
-import { createRules, type RuleSettings } from '../src/sync/rules.ts';
-import { Sync } from '../src/sync/sync.ts';
+import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
+import { Sync } from '../src/sync/loop/sync.ts';
+import { type OpenedPatcher, openPatcher, patchableFields } from '../src/sync/patch/run/open-patcher.ts';
+import { compilePatchSet } from '../src/sync/patch/set/patch-set.ts';
+import { projectService } from '../src/sync/plan/kind.ts';
 import { patchEntries } from './patch-rounds.ts';
 import { percentile, round } from './statistics.ts';
 import {

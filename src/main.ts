@@ -6,10 +6,10 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { text } from 'node:stream/consumers';
 import type { WriteStream } from 'node:tty';
 import { runCommandLine, sayFault } from './cli/command-line.ts';
-import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/context.ts';
-import { wantsVerbose } from './cli/parse-arguments.ts';
+import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
+import { wantsVerbose } from './cli/line/parse-arguments.ts';
 import { systemClock } from './clock.ts';
-import { readConfigurationFile } from './config/read-files.ts';
+import { readConfigurationFile } from './config/load/read-files.ts';
 
 const signalsOf: Record<SignalKind, readonly NodeJS.Signals[]> = {
   stop: ['SIGTERM', 'SIGINT'],
@@ -115,7 +115,7 @@ const context: Context = {
   version: versionOfPackage(),
   runtime: process.version,
   nodePath: process.execPath,
-  loadRooms: async () => (await import('./assemble.ts')).rooms,
+  loadRooms: async () => (await import('./daemon/daemon.ts')).rooms,
 };
 
 // A reader that has seen enough (`| head`) is no fault.

@@ -21,14 +21,14 @@ export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts']);
 /** Files directly under src/ that nobody may import: the front door. */
 export const frontDoor = new Set([
   'src/main.ts',
-  'src/assemble.ts',
-  'src/assemble-connections.ts',
-  'src/assemble-lease.ts',
-  'src/assemble-patches.ts',
-  'src/assemble-permissions.ts',
-  'src/assemble-references.ts',
-  'src/assemble-report.ts',
-  'src/assemble-windows.ts',
+  'src/daemon/daemon.ts',
+  'src/daemon/connections.ts',
+  'src/daemon/lease.ts',
+  'src/daemon/patches.ts',
+  'src/daemon/permissions.ts',
+  'src/daemon/references.ts',
+  'src/daemon/report.ts',
+  'src/daemon/windows.ts',
   'src/sandbox.ts',
 ]);
 

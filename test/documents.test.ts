@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { durationMs } from '../src/cli/duration.ts';
-import { parseCommandLine } from '../src/cli/parse-arguments.ts';
+import { durationMs } from '../src/cli/line/duration.ts';
+import { parseCommandLine } from '../src/cli/line/parse-arguments.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md'];

@@ -1,10 +1,10 @@
 // `hostward check`: every fault and warning of a configuration, each with its place, a caret under it and how to mend it.
 // Names that only the pod knows are no fault of a file, so that a file can be checked anywhere.
 import { type Fault, formatFault, sortFaults } from '../config/fault.ts';
-import { noteText, placedNotes } from './compat-notes.ts';
-import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './load-settings.ts';
-import type { Options } from './parse-arguments.ts';
+import { type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
+import type { Options } from './line/parse-arguments.ts';
+import { noteText, placedNotes } from './offline/compat-notes.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
   const { faults, warnings, loaded } = await judge(context, options);
@@ -51,6 +51,6 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
 
 /** Loaded for those who have something to try. */
 async function tryThem(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
-  const { tryExpressions } = await import('./try-expressions.ts');
+  const { tryExpressions } = await import('./offline/try-expressions.ts');
   return tryExpressions(context, loaded);
 }

@@ -1,10 +1,10 @@
 // Runs one command line to its exit code. In: the words after the program's name and what the front door provides. Out: text
 // on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
-import { type CommandSpec, globalOptions } from './command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { commandHelp, generalHelp, wrap } from './help.ts';
-import { type Options, parseCommandLine, wantsVerbose } from './parse-arguments.ts';
-import { systemFault } from './system-fault.ts';
+import { type CommandSpec, globalOptions } from './line/command-table.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { commandHelp, generalHelp, wrap } from './line/help.ts';
+import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
+import { systemFault } from './line/system-fault.ts';
 
 export type Command = (context: Context, options: Options) => Promise<ExitCode>;
 

@@ -1,11 +1,12 @@
 // `hostward demo`: shows the main job without any set-up, live or as a story that checks itself. In: options, a terminal or
 // none. Out: a table or lines, kubeconfigs, and an exit code that says whether the story came true.
-import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { showLive } from './demo-live.ts';
-import { story } from './demo-story.ts';
-import { Theatre } from './demo-theatre.ts';
-import type { Options } from './parse-arguments.ts';
-import { playStep, type StepOutcome } from './story-runner.ts';
+
+import { showLive } from './demo/demo-live.ts';
+import { story } from './demo/demo-story.ts';
+import { Theatre } from './demo/demo-theatre.ts';
+import { playStep, type StepOutcome } from './demo/story-runner.ts';
+import { type Context, type ExitCode, exitCodes } from './line/context.ts';
+import type { Options } from './line/parse-arguments.ts';
 
 export async function demo(context: Context, options: Options): Promise<ExitCode> {
   const theatre = new Theatre(context, { folder: options.text('folder') ?? '.hostward' });

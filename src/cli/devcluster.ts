@@ -2,8 +2,8 @@
 import { dirname, resolve } from 'node:path';
 import { startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import type { Options } from './parse-arguments.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import type { Options } from './line/parse-arguments.ts';
 
 const defaultKubeconfig = '.hostward/devcluster.kubeconfig';
 

@@ -1,17 +1,17 @@
 // `hostward eval`: one expression, or one after the other from standard input, in the sandbox that the daemon uses. In: an
 // expression, a value or an object. Out: the result or the error, as text or as JSON.
 import { fault, formatFault } from '../config/fault.ts';
-import { compileExpression } from '../expression/compile.ts';
-import type { EvaluationError } from '../expression/evaluation-error.ts';
-import { lintExpression } from '../expression/lint.ts';
-import type { JsonMap } from '../expression/path.ts';
-import { isRecord } from '../object/json.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './eval-session.ts';
-import { type InputLine, inputLines } from './input-lines.ts';
-import { exampleNames, loadSettings, loadWithNames, requireGood } from './load-settings.ts';
-import type { Options } from './parse-arguments.ts';
-import { readObjects } from './read-objects.ts';
+import type { EvaluationError } from '../expression/evaluate/evaluation-error.ts';
+import { compileExpression } from '../expression/language/compile.ts';
+import { lintExpression } from '../expression/language/lint.ts';
+import type { JsonMap } from '../expression/path/path.ts';
+import { isRecord } from '../object/text/json.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { type InputLine, inputLines } from './line/input-lines.ts';
+import { exampleNames, loadSettings, loadWithNames, requireGood } from './line/load-settings.ts';
+import type { Options } from './line/parse-arguments.ts';
+import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './offline/eval-session.ts';
+import { readObjects } from './offline/read-objects.ts';
 
 /** Characters; twice what the sandbox takes in one request. */
 const lineLimit = 8_388_608;

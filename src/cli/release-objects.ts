@@ -2,18 +2,18 @@
 // preconditions. Only what is provably ours; what somebody else wrote in between is judged anew.
 
 import { type Clock, pause } from '../clock.ts';
-import { endpointsResource, type ResourceRef } from '../cluster/writer.ts';
-import { copyNamespaces, mappingsOf } from '../config/host-namespaces.ts';
-import type { Settings } from '../config/settings.ts';
-import { type KubeObject, keyOf } from '../object/object.ts';
-import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/ownership.ts';
-import type { Placement } from '../sync/placement.ts';
+import { endpointsResource, type ResourceRef } from '../cluster/write/writer.ts';
+import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { rulesOf } from '../daemon/rules-of.ts';
+import { type KubeObject, keyOf } from '../object/meta/object.ts';
+import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/plan/ownership.ts';
+import type { Placement } from '../sync/plan/placement.ts';
+import { controlledByKey, markerLabel, pauseKey } from '../sync/plan/reserved-keys.ts';
 import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
 import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
-import { controlledByKey, markerLabel, pauseKey } from '../sync/reserved-keys.ts';
-import { type ClusterClient, faultOf, type Place } from './cluster-client.ts';
-import type { Context } from './context.ts';
-import { rulesOf } from './rules-of.ts';
+import { type ClusterClient, faultOf, type Place } from './line/cluster-client.ts';
+import type { Context } from './line/context.ts';
 
 /** Enough to keep an API server busy without crowding out the cluster's own work. */
 const inFlight = 8;

@@ -1,14 +1,14 @@
 // `hostward release`: gives the host objects back. In: a configuration and the host. Out: our annotations taken off, so that
 // vCluster can go on with the same objects, or the copies removed, those of Secrets and ConfigMaps included.
 
-import { leasesResource } from '../cluster/writer.ts';
-import type { Settings } from '../config/settings.ts';
-import { keyOf } from '../object/object.ts';
-import type { ClusterClient } from './cluster-client.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { requireSettings } from './load-settings.ts';
-import { openCluster } from './open-cluster.ts';
-import type { Options } from './parse-arguments.ts';
+import { leasesResource } from '../cluster/write/writer.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { keyOf } from '../object/meta/object.ts';
+import type { ClusterClient } from './line/cluster-client.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { requireSettings } from './line/load-settings.ts';
+import { openCluster } from './line/open-cluster.ts';
+import type { Options } from './line/parse-arguments.ts';
 import { type Released, releaseAll } from './release-objects.ts';
 
 export async function release(context: Context, options: Options): Promise<ExitCode> {

@@ -1,16 +1,17 @@
 // `hostward render`: the host object that a virtual Endpoints becomes, or the virtual object that an edit on the host makes,
 // worked out by the functions that the daemon uses and without any cluster. In: a configuration and objects. Out: objects,
 // and a sentence for each that has none.
-import type { KubeObject } from '../object/object.ts';
-import { renderHost } from '../sync/render.ts';
-import { shapeFaults } from './check-shape.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { type GoodConfiguration, requireSettings } from './load-settings.ts';
-import type { OfflineRender } from './offline-render.ts';
-import type { Options } from './parse-arguments.ts';
-import { objectDiff, objectsText, objectsValue } from './print-objects.ts';
-import { type ReadObject, readObjects } from './read-objects.ts';
-import { rulesOf } from './rules-of.ts';
+
+import { rulesOf } from '../daemon/rules-of.ts';
+import type { KubeObject } from '../object/meta/object.ts';
+import { renderHost } from '../sync/report/render.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { type GoodConfiguration, requireSettings } from './line/load-settings.ts';
+import type { Options } from './line/parse-arguments.ts';
+import { shapeFaults } from './offline/check-shape.ts';
+import type { OfflineRender } from './offline/offline-render.ts';
+import { objectDiff, objectsText, objectsValue } from './offline/print-objects.ts';
+import { type ReadObject, readObjects } from './offline/read-objects.ts';
 
 export async function render(context: Context, options: Options): Promise<ExitCode> {
   const [files, hostFiles] = [options.texts('file'), options.texts('host-object')];
@@ -28,7 +29,7 @@ export async function render(context: Context, options: Options): Promise<ExitCo
   const isPlain = !hasPatches && hostFiles.length === 0 && !options.has('explain');
   if (isPlain) return renderPlain(context, options, { configuration, objects });
   // The sandbox and all that belongs to it is loaded for those who need it.
-  const { renderOffline } = await import('./offline-render.ts');
+  const { renderOffline } = await import('./offline/offline-render.ts');
   const rendered = await renderOffline(context, {
     configuration,
     objects,

@@ -2,21 +2,21 @@
 // the local HTTP port, and an exit code. Must never know what is synced, nor how.
 
 import { type Fault, formatFault } from '../config/fault.ts';
-import { parseListen } from '../config/text-rules.ts';
-import { watchConfiguration } from '../config/watch-files.ts';
+import { watchConfiguration } from '../config/load/watch-files.ts';
+import { parseListen } from '../config/settings/text-rules.ts';
+import type { Daemon } from '../daemon/daemon-options.ts';
+import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
+import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
+import { withPatches } from '../daemon/load-patches.ts';
+import { OperationsServer } from '../daemon/operations-server.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
-import { clusterFault } from './cluster-fault.ts';
-import { type Context, type ExitCode, exitCodes } from './context.ts';
-import { durationMs } from './duration.ts';
-import { measureEventLoopDelay, measureUtilization } from './event-loop-delay.ts';
-import { giveBackMemory, heapOf } from './give-back-memory.ts';
-import { LineBatch } from './line-batch.ts';
-import { withPatches } from './load-patches.ts';
-import { prepareLoad, requireGood } from './load-settings.ts';
-import { OperationsServer } from './operations-server.ts';
-import type { Options } from './parse-arguments.ts';
-import type { Daemon } from './rooms.ts';
+import { clusterFault } from './line/cluster-fault.ts';
+import { type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { durationMs } from './line/duration.ts';
+import { LineBatch } from './line/line-batch.ts';
+import { prepareLoad, requireGood } from './line/load-settings.ts';
+import type { Options } from './line/parse-arguments.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const waitMs = durationMs('wait', options.text('wait') ?? '0');

@@ -1,7 +1,7 @@
 // What the daemon says of itself, as text for people: facts as lines, lists of things as tables. Knows no field by its name,
 // so a daemon that says more is shown whole by an older command line.
-import { wrap } from './help.ts';
-import { textTable } from './text-table.ts';
+import { wrap } from './line/help.ts';
+import { textTable } from './line/text-table.ts';
 
 type Facts = Record<string, unknown>;
 

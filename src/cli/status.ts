@@ -1,8 +1,8 @@
 // `hostward status`: asks the running daemon through its local HTTP port, about itself or about one object.
-import { parseListen } from '../config/text-rules.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { loadSettings } from './load-settings.ts';
-import type { Options } from './parse-arguments.ts';
+import { parseListen } from '../config/settings/text-rules.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { loadSettings } from './line/load-settings.ts';
+import type { Options } from './line/parse-arguments.ts';
 import { statusText } from './status-text.ts';
 
 const defaultAddress = '127.0.0.1:9440';

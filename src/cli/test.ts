@@ -1,10 +1,10 @@
 // `hostward test`: folders that say what patches must do, checked by what they do. In: folders. Out: a line or a diff for
 // each case, and an exit code for those who wait.
 import { join, resolve } from 'node:path';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
-import { junitXml } from './junit.ts';
-import type { Options } from './parse-arguments.ts';
-import { type CaseResult, runCase } from './test-case.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import type { Options } from './line/parse-arguments.ts';
+import { junitXml } from './offline/junit.ts';
+import { type CaseResult, runCase } from './offline/test-case.ts';
 
 export async function test(context: Context, options: Options): Promise<ExitCode> {
   if (options.operands.length === 0) {

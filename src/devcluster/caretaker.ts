@@ -1,15 +1,15 @@
 // Keeps the promises that an API server alone does not: a deleted namespace loses its contents and goes, objects go with
 // their owners, claims with nobody to protect them from go at once. In: every change in the store. Must never hold up a
 // request: it works behind them, one thing after another.
-import type { Catalog } from '../apiserver/catalog.ts';
-import type { Kind } from '../apiserver/kind.ts';
-import type { Kit } from '../apiserver/kit.ts';
-import { storagePrefix } from '../apiserver/stored-text.ts';
-import type { KubeObject } from '../object/object.ts';
+import type { Catalog } from '../apiserver/kinds/catalog.ts';
+import type { Kind } from '../apiserver/kinds/kind.ts';
+import type { Kit } from '../apiserver/kinds/kit.ts';
+import { storagePrefix } from '../apiserver/wire/stored-text.ts';
+import type { KubeObject } from '../object/meta/object.ts';
 import type { StoreEvent, StoreWatch } from '../store/store.ts';
-import { claimProtection } from './claim-kind.ts';
-import { items } from './fields.ts';
-import { contentFinalizer } from './namespace-kind.ts';
+import { claimProtection } from './kinds/claim-kind.ts';
+import { items } from './kinds/fields.ts';
+import { contentFinalizer } from './kinds/namespace-kind.ts';
 import { Owners } from './owners.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from './system-call.ts';
 

@@ -2,21 +2,21 @@
 // without which namespaces and owned objects would never go. In: a clock, a log, a place to keep things. Out: a URL, a CA,
 // kubeconfigs, and a journal of everything it was asked.
 import { randomBytes } from 'node:crypto';
-import { type Randomness, systemRandomness } from '../apiserver/kit.ts';
-import type { RequestJournal } from '../apiserver/request-journal.ts';
+import { type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
+import type { RequestJournal } from '../apiserver/request/request-journal.ts';
 import { ApiServer, type Intercept, type ApiServer as Server } from '../apiserver/server.ts';
-import type { WatchSettings } from '../apiserver/watch-stream.ts';
+import type { WatchSettings } from '../apiserver/verbs/watch-stream.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Log, silentLog } from '../log.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { SqliteStore } from '../store/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
-import { Access, type AccessUser, mastersGroup } from './access.ts';
 import { Caretaker } from './caretaker.ts';
 import { makeServingCertificate } from './certificates.ts';
-import { ClusterAddresses } from './cluster-addresses.ts';
 import { writeFirstObjects } from './first-objects.ts';
-import { kindsOf, protobuf, schemas } from './kinds.ts';
+import { Access, type AccessUser, mastersGroup } from './kinds/access.ts';
+import { ClusterAddresses } from './kinds/cluster-addresses.ts';
+import { kindsOf, protobuf, schemas } from './kinds/kinds.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 

@@ -1,16 +1,16 @@
 // What is there from the start: four namespaces, and the API server as a service of its own cluster.
 
 import { isIP } from 'node:net';
-import { createObject } from '../apiserver/create-object.ts';
-import type { Call } from '../apiserver/kit.ts';
-import { negotiate } from '../apiserver/negotiate.ts';
+import type { Call } from '../apiserver/kinds/kit.ts';
+import { negotiate } from '../apiserver/request/negotiate.ts';
+import { parseTarget } from '../apiserver/request/target.ts';
 import type { ApiServer } from '../apiserver/server.ts';
-import { storageKey } from '../apiserver/stored-text.ts';
-import { parseTarget } from '../apiserver/target.ts';
-import type { KubeObject } from '../object/object.ts';
-import { mastersGroup } from './access.ts';
-import { apiServiceAddress, type ClusterAddresses } from './cluster-addresses.ts';
-import { text } from './fields.ts';
+import { createObject } from '../apiserver/verbs/create-object.ts';
+import { storageKey } from '../apiserver/wire/stored-text.ts';
+import type { KubeObject } from '../object/meta/object.ts';
+import { mastersGroup } from './kinds/access.ts';
+import { apiServiceAddress, type ClusterAddresses } from './kinds/cluster-addresses.ts';
+import { text } from './kinds/fields.ts';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 

@@ -1,8 +1,8 @@
 // The rules that tie objects to their namespace: nothing is made in one that is not there or is going away, and some
 // namespaces stay.
-import type { Admission, AdmissionRequest } from '../apiserver/kit.ts';
-import { forbiddenBecause, StatusFault } from '../apiserver/status-fault.ts';
-import { forbidden, notFound } from '../object/status.ts';
+import type { Admission, AdmissionRequest } from '../apiserver/kinds/kit.ts';
+import { forbiddenBecause, StatusFault } from '../apiserver/request/status-fault.ts';
+import { forbidden, notFound } from '../object/meta/status.ts';
 import type { Store } from '../store/store.ts';
 
 const namespacesResource = { group: '', resource: 'namespaces' };

@@ -1,12 +1,13 @@
 // Requests that the cluster makes of itself: the same pipelines as for anybody, without a socket.
-import { changeObject } from '../apiserver/change-object.ts';
-import { deleteObject } from '../apiserver/delete-object.ts';
-import type { Kind } from '../apiserver/kind.ts';
-import type { Call, Kit } from '../apiserver/kit.ts';
-import { negotiate } from '../apiserver/negotiate.ts';
-import { StatusFault } from '../apiserver/status-fault.ts';
-import type { KubeObject } from '../object/object.ts';
-import { mastersGroup } from './access.ts';
+
+import type { Kind } from '../apiserver/kinds/kind.ts';
+import type { Call, Kit } from '../apiserver/kinds/kit.ts';
+import { negotiate } from '../apiserver/request/negotiate.ts';
+import { StatusFault } from '../apiserver/request/status-fault.ts';
+import { changeObject } from '../apiserver/verbs/change-object.ts';
+import { deleteObject } from '../apiserver/verbs/delete-object.ts';
+import type { KubeObject } from '../object/meta/object.ts';
+import { mastersGroup } from './kinds/access.ts';
 
 const noQuery = new URLSearchParams();
 

@@ -1,9 +1,9 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/apiserver/kit.ts';
+import type { AuditEntry } from '../../src/apiserver/kinds/kit.ts';
+import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { StatusFault } from '../../src/apiserver/status-fault.ts';
-import { serviceUnavailable, tooManyRequests } from '../../src/object/status.ts';
+import { serviceUnavailable, tooManyRequests } from '../../src/object/meta/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';
 

@@ -1,10 +1,10 @@
 // A tenant of the kit that is not a cluster: one made-up kind with a status, an action and a column, over plain HTTP.
 
-import type { Kind, Schemas } from '../../src/apiserver/kind.ts';
-import { allVerbs } from '../../src/apiserver/kind.ts';
+import type { Kind, Schemas } from '../../src/apiserver/kinds/kind.ts';
+import { allVerbs } from '../../src/apiserver/kinds/kind.ts';
 import { ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Access } from '../../src/devcluster/access.ts';
+import { Access } from '../../src/devcluster/kinds/access.ts';
 import { silentLog } from '../../src/log.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runCommandLine, sayFault } from '../../src/cli/command-line.ts';
-import { commands } from '../../src/cli/command-table.ts';
+import { commands } from '../../src/cli/line/command-table.ts';
 import { scene } from './scene.ts';
 
 describe('runCommandLine()', () => {

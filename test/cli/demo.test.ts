@@ -3,11 +3,11 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rooms } from '../../src/assemble.ts';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import type { Context } from '../../src/cli/context.ts';
-import { story } from '../../src/cli/demo-story.ts';
+import { story } from '../../src/cli/demo/demo-story.ts';
+import type { Context } from '../../src/cli/line/context.ts';
 import { systemClock } from '../../src/clock.ts';
+import { rooms } from '../../src/daemon/daemon.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 

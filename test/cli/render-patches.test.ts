@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import { toYaml } from '../../src/cli/yaml-text.ts';
+import { toYaml } from '../../src/cli/offline/yaml-text.ts';
 import { scene } from './scene.ts';
 
 const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import type { Daemon, DaemonOptions, Started } from '../../src/cli/rooms.ts';
+import type { Daemon, DaemonOptions, Started } from '../../src/daemon/daemon-options.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 

@@ -1,5 +1,5 @@
-import type { Context, SignalKind } from '../../src/cli/context.ts';
-import type { Rooms } from '../../src/cli/rooms.ts';
+import type { Context, SignalKind } from '../../src/cli/line/context.ts';
+import type { Rooms } from '../../src/daemon/daemon-options.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** A process that is not there: files in a map, output in strings, signals sent by the test. */

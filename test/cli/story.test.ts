@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterClient } from '../../src/cli/cluster-client.ts';
-import { changeAt, firstEndpoints, samples } from '../../src/cli/demo-samples.ts';
-import { type Expectation, type Step, story } from '../../src/cli/demo-story.ts';
-import { differences } from '../../src/cli/difference.ts';
-import { playStep, type Stage } from '../../src/cli/story-runner.ts';
-import type { Answer } from '../../src/cluster/answer.ts';
-import type { Connection, Request } from '../../src/cluster/connection.ts';
-import { endpointsResource } from '../../src/cluster/writer.ts';
+import { changeAt, firstEndpoints, samples } from '../../src/cli/demo/demo-samples.ts';
+import { type Expectation, type Step, story } from '../../src/cli/demo/demo-story.ts';
+import { playStep, type Stage } from '../../src/cli/demo/story-runner.ts';
+import { ClusterClient } from '../../src/cli/line/cluster-client.ts';
+import { differences } from '../../src/cli/offline/difference.ts';
+import type { Answer } from '../../src/cluster/wire/answer.ts';
+import type { Connection, Request } from '../../src/cluster/wire/connection.ts';
+import { endpointsResource } from '../../src/cluster/write/writer.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** A cluster of answers by path; the test changes them between questions. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import { readConfigurationFile } from '../../src/config/read-files.ts';
+import { readConfigurationFile } from '../../src/config/load/read-files.ts';
 import { scene } from './scene.ts';
 
 const samples = fileURLToPath(new URL('../../fixtures/patches', import.meta.url));

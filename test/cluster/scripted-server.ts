@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { KubeObject } from '../../src/object/object.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 
 export type Sort = 'list' | 'watch' | 'write' | 'read';
 export type Behaviour = (exchange: { request: IncomingMessage; response: ServerResponse; url: URL }) => void;

@@ -1,14 +1,14 @@
 // What the tests of this room share: a connection without credentials, and waiting that moves the virtual clock.
 import type { Clock } from '../../src/clock.ts';
-import type { Credentials } from '../../src/cluster/access.ts';
-import type { Connection } from '../../src/cluster/connection.ts';
-import { openWindow, type WindowOptions } from '../../src/cluster/open-window.ts';
-import { openConnection } from '../../src/cluster/transport.ts';
-import type { Item, Window } from '../../src/cluster/window.ts';
-import { endpointsResource } from '../../src/cluster/writer.ts';
+import type { Credentials } from '../../src/cluster/credentials/access.ts';
+import { openWindow, type WindowOptions } from '../../src/cluster/window/open-window.ts';
+import type { Item, Window } from '../../src/cluster/window/window.ts';
+import type { Connection } from '../../src/cluster/wire/connection.ts';
+import { openConnection } from '../../src/cluster/wire/transport.ts';
+import { endpointsResource } from '../../src/cluster/write/writer.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import type { KubeObject } from '../../src/object/object.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 import { settle, type VirtualClock } from '../virtual-clock.ts';
 
 export interface TestItem extends Item {

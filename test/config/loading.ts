@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatFault } from '../../src/config/fault.ts';
-import { type Loaded, type LoadOptions, loadConfiguration } from '../../src/config/load.ts';
-import type { Settings } from '../../src/config/settings.ts';
+import { type Loaded, type LoadOptions, loadConfiguration } from '../../src/config/load/load.ts';
+import type { Settings } from '../../src/config/settings/settings.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const fixtures = join(root, 'fixtures/config');

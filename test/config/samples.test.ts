@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { loadConfiguration } from '../../src/config/load.ts';
+import { loadConfiguration } from '../../src/config/load/load.ts';
 import { report, root } from './loading.ts';
 
 const folder = join(root, 'config');

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatFault } from '../../src/config/fault.ts';
-import { loadConfiguration } from '../../src/config/load.ts';
-import { parseYaml } from '../../src/config/parse-yaml.ts';
-import { maxFileBytes, SourceText } from '../../src/config/source-text.ts';
-import { toPlain } from '../../src/config/tree.ts';
-import { plainScalar } from '../../src/config/yaml-scalar.ts';
+import { loadConfiguration } from '../../src/config/load/load.ts';
+import { parseYaml } from '../../src/config/yaml/parse-yaml.ts';
+import { maxFileBytes, SourceText } from '../../src/config/yaml/source-text.ts';
+import { toPlain } from '../../src/config/yaml/tree.ts';
+import { plainScalar } from '../../src/config/yaml/yaml-scalar.ts';
 import { named } from './loading.ts';
 
 function parse(text: string): unknown {

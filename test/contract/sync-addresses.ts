@@ -1,8 +1,8 @@
 // Rule 14 in every textual form of an address, and objects that break other limits: refused, said, and in nobody's way.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/object.ts';
-import { baseKey } from '../../src/sync/reserved-keys.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { baseKey } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
 import { type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';

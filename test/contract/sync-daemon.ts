@@ -1,14 +1,15 @@
 // One whole daemon between two live API servers, as the front door assembles it, with ways to wait until it has seen and
 // done everything.
-import { rooms } from '../../src/assemble.ts';
-import type { Daemon, Started } from '../../src/cli/rooms.ts';
-import { loadConfiguration } from '../../src/config/load.ts';
-import type { Settings } from '../../src/config/settings.ts';
+
+import { loadConfiguration } from '../../src/config/load/load.ts';
+import type { Settings } from '../../src/config/settings/settings.ts';
+import { rooms } from '../../src/daemon/daemon.ts';
+import type { Daemon, Started } from '../../src/daemon/daemon-options.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import type { KubeObject } from '../../src/object/object.ts';
-import { objectKeys } from '../../src/sync/reserved-keys.ts';
-import type { ObjectStatus, SyncStatus } from '../../src/sync/status.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
+import type { ObjectStatus, SyncStatus } from '../../src/sync/report/status.ts';
 import { JumpClock } from '../jump-clock.ts';
 import { hostNamespace, type Side, until, virtualCluster } from './sync-ground.ts';
 import type { SyncStage } from './sync-stage.ts';

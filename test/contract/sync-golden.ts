@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { KubeObject } from '../../src/object/object.ts';
-import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/reserved-keys.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { expectedHost, type Golden, type GoldenSide } from '../sync/golden.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
 import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';

@@ -1,7 +1,7 @@
 // What the live sync suites stand on: two API servers, a user of the daemon on each, and a record of what that user did.
 // The embedded servers and real ones both come in this form.
 import { randomUUID } from 'node:crypto';
-import type { KubeObject } from '../../src/object/object.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 import { settle } from '../virtual-clock.ts';
 import type { ApiClient } from './client.ts';
 

@@ -1,7 +1,7 @@
 // Rule 17: namespaces of the virtual cluster mapped to namespaces of the host, where names stay as they are.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/object.ts';
-import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/reserved-keys.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
 import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from './sync-stage.ts';

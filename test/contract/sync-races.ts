@@ -1,7 +1,7 @@
 // Others write at the same time as we do: late writes, lost answers, rivals. What a server does to a late write is tested
 // without a daemon too, because everything here hangs on it.
 import { describe, expect, it } from 'vitest';
-import { markerLabel } from '../../src/sync/reserved-keys.ts';
+import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
 import type { Meddler, Meddling } from './meddler.ts';
 import { meddledStageForEach } from './stage-for-each.ts';
 import { hostNamespace, type SyncGround, until } from './sync-ground.ts';

@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { hostName } from '../../src/object/names.ts';
-import type { KubeObject } from '../../src/object/object.ts';
-import { objectKeys } from '../../src/sync/reserved-keys.ts';
+import { hostName } from '../../src/object/meta/names.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { Answer } from './client.ts';
 import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 import {

@@ -1,11 +1,13 @@
-// Rewrites src/devcluster/core-protobuf.json from the message definitions that lie in the sources of kubernetes:
+// Rewrites src/devcluster/kinds/core-protobuf.json from the message definitions that lie in the sources of kubernetes:
 //   node test/devcluster/extract-protobuf.mjs $(go env GOMODCACHE)/k8s.io api@v0.36.3 apimachinery@v0.36.3
 // A message is a list of [number, JSON name, type], a type is a scalar or a message, `[]` before it makes it a list and `{}`
 // a map of strings; an empty name means that the message's fields stand among those of its holder.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const schemas = JSON.parse(readFileSync(new URL('../../src/devcluster/core-schemas.json', import.meta.url), 'utf8'));
+const schemas = JSON.parse(
+  readFileSync(new URL('../../src/devcluster/kinds/core-schemas.json', import.meta.url), 'utf8'),
+);
 const [modules, api, apimachinery] = process.argv.slice(2);
 const files = [
   ['k8s.io.api.core.v1', join(api, 'core/v1')],
@@ -72,4 +74,7 @@ for (const name of [...wanted, 'k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptio
   if (messages.has(name)) take(name);
 const sorted = Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
 const lines = Object.entries(sorted).map(([name, fields]) => `${JSON.stringify(name)}: ${JSON.stringify(fields)}`);
-writeFileSync(new URL('../../src/devcluster/core-protobuf.json', import.meta.url), `{\n${lines.join(',\n')}\n}\n`);
+writeFileSync(
+  new URL('../../src/devcluster/kinds/core-protobuf.json', import.meta.url),
+  `{\n${lines.join(',\n')}\n}\n`,
+);

@@ -1,4 +1,4 @@
-// Rewrites src/devcluster/core-schemas.json from the OpenAPI documents that lie in the sources of kubernetes:
+// Rewrites src/devcluster/kinds/core-schemas.json from the OpenAPI documents that lie in the sources of kubernetes:
 //   node test/devcluster/extract-schemas.mjs $(go env GOMODCACHE)/k8s.io kubernetes@v1.36.3 api@v0.36.3 apimachinery@v0.36.3
 // Only names, types and merge hints are taken; what the fields mean is not. OpenAPI does not say what Go's encoder does with
 // zero values, so that comes from the struct tags: `x-pointers` keep a zero that was sent, `x-always` and `x-nulls` are
@@ -114,6 +114,6 @@ for (const [name, schema] of Object.entries(found)) {
 }
 const sorted = Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
 writeFileSync(
-  new URL('../../src/devcluster/core-schemas.json', import.meta.url),
+  new URL('../../src/devcluster/kinds/core-schemas.json', import.meta.url),
   `${JSON.stringify(sorted, null, 1)}\n`,
 );

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { afterEach } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { ChildSandbox } from '../../src/expression/child-sandbox.ts';
-import { type CompiledExpression, compileExpression } from '../../src/expression/compile.ts';
-import type { EvaluationError } from '../../src/expression/evaluation-error.ts';
-import { createEvaluator, type Evaluator, type EvaluatorOptions } from '../../src/expression/evaluator.ts';
-import type { SandboxSetup } from '../../src/expression/harness.ts';
+import type { EvaluationError } from '../../src/expression/evaluate/evaluation-error.ts';
+import { createEvaluator, type Evaluator, type EvaluatorOptions } from '../../src/expression/evaluate/evaluator.ts';
+import { type CompiledExpression, compileExpression } from '../../src/expression/language/compile.ts';
+import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
+import { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
 import { silentLog } from '../../src/log.ts';
 import { InProcessSandbox } from './in-process-sandbox.ts';
 

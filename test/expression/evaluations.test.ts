@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { compileExpression } from '../../src/expression/compile.ts';
-import { lintExpression } from '../../src/expression/lint.ts';
-import { type JsonMap, parsePath } from '../../src/expression/path.ts';
-import { writeResults } from '../../src/expression/write-results.ts';
+import { compileExpression } from '../../src/expression/language/compile.ts';
+import { lintExpression } from '../../src/expression/language/lint.ts';
+import { type JsonMap, parsePath } from '../../src/expression/path/path.ts';
+import { writeResults } from '../../src/expression/path/write-results.ts';
 import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './bed.ts';
 
 interface Evaluation extends Inputs {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ChildSandbox } from '../../src/expression/child-sandbox.ts';
-import { type CompiledExpression, compileExpression } from '../../src/expression/compile.ts';
-import type { Evaluator } from '../../src/expression/evaluator.ts';
-import type { SandboxSetup } from '../../src/expression/harness.ts';
-import { residentMbOf } from '../../src/expression/resident-memory.ts';
-import type { Sandbox } from '../../src/expression/sandbox.ts';
+import type { Evaluator } from '../../src/expression/evaluate/evaluator.ts';
+import { type CompiledExpression, compileExpression } from '../../src/expression/language/compile.ts';
+import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
+import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
+import { residentMbOf } from '../../src/expression/sandbox/resident-memory.ts';
+import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
 import { compiled, evaluateOne, evaluator, fixture, openChild } from './bed.ts';
 
 interface Hostile {

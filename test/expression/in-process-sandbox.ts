@@ -1,8 +1,8 @@
 // The same isolate inside this process, for tests of what it computes and not of the process. An expression that V8 cannot
 // stop hangs the process for good, so nothing of the product uses it.
-import type { SandboxSetup } from '../../src/expression/harness.ts';
-import { HardenedIsolate } from '../../src/expression/isolate.ts';
-import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox.ts';
+import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
+import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
+import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox/sandbox.ts';
 
 export class InProcessSandbox implements Sandbox {
   readonly #isolate: HardenedIsolate;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { keptMethods, keptStatics } from '../../src/expression/builtins.ts';
-import { harnessSource, type SandboxSetup } from '../../src/expression/harness.ts';
-import { HardenedIsolate } from '../../src/expression/isolate.ts';
+import { keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
+import { harnessSource, type SandboxSetup } from '../../src/expression/realm/harness.ts';
+import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
 import { compiled } from './bed.ts';
 
 // Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.

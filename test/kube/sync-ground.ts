@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KubeObject } from '../../src/object/object.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 import { ApiClient } from '../contract/client.ts';
 import {
   type Asked,

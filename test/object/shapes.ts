@@ -1,4 +1,4 @@
-import type { FieldShape } from '../../src/object/field-shape.ts';
+import type { FieldShape } from '../../src/object/fields/field-shape.ts';
 
 const scalar: FieldShape = { type: 'scalar' };
 const text = (values: FieldShape = scalar): FieldShape => ({ type: 'map', values, atomic: false });

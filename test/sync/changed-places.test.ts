@@ -1,7 +1,7 @@
 // Mappings have changed, and copies stand where others belong. Who waits for a place gets it, and nobody keeps the others busy.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/object.ts';
-import { markerLabel } from '../../src/sync/reserved-keys.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
 import { settle } from '../virtual-clock.ts';
 import { edit, ipOf, PaperWorld, putPair } from './paper-sync.ts';
 

@@ -3,8 +3,8 @@
 // host.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type KubeObject, keyOf } from '../../src/object/object.ts';
-import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/reserved-keys.ts';
+import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
+import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { bury, Fuse, live } from './fuse.ts';
 import { edit, endpoints, ipOf, PaperWorld, service } from './paper-sync.ts';
 

@@ -1,8 +1,8 @@
 // The daemon dies before and after every write of a mixed workload (F1 to F4 and F6 of the fault list): it must always end
 // where an undisturbed one ends, with hardly a write more, and no object lost or raised from the dead.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/object.ts';
-import { baseKey, objectKeys } from '../../src/sync/reserved-keys.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { baseKey, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import { bury, Fuse, live, type Moment } from './fuse.ts';
 import { edit, endpoints, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 

@@ -1,8 +1,8 @@
 // Two embedded API servers as ground for the live sync suites.
-import type { RequestRecord } from '../../src/apiserver/request-journal.ts';
+import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
+import type { Target } from '../../src/apiserver/request/target.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { toStoredText } from '../../src/apiserver/stored-text.ts';
-import type { Target } from '../../src/apiserver/target.ts';
+import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
 import { ApiClient } from '../contract/client.ts';

@@ -1,12 +1,12 @@
 // One virtual object and its host copy as the pure files of sync see them: in sync, until a case changes one point.
-import type { KubeObject } from '../../src/object/object.ts';
-import { type Draft, draftHost, renderCreate } from '../../src/sync/draft.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
-import type { HostItem, VirtualItem } from '../../src/sync/kind.ts';
-import { ownerReference } from '../../src/sync/owner.ts';
-import type { Place } from '../../src/sync/placement.ts';
-import { createRules } from '../../src/sync/rules.ts';
-import type { Facts, Outcome, Step } from '../../src/sync/step.ts';
+import { createRules } from '../../src/sync/loop/rules.ts';
+import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.ts';
+import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
+import { ownerReference } from '../../src/sync/plan/owner.ts';
+import type { Place } from '../../src/sync/plan/placement.ts';
+import type { Facts, Outcome, Step } from '../../src/sync/plan/step.ts';
 import { defaultSettings, endpoints } from './paper-sync.ts';
 
 export const key = 'default/web';

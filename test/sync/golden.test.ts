@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/object.ts';
-import { renderHost } from '../../src/sync/render.ts';
-import { createRules } from '../../src/sync/rules.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import { createRules } from '../../src/sync/loop/rules.ts';
+import { renderHost } from '../../src/sync/report/render.ts';
 import { expectedHost, type Golden, type GoldenCase } from './golden.ts';
 
 const golden: Golden = JSON.parse(readFileSync(new URL('../../fixtures/sync/golden.json', import.meta.url), 'utf8'));

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../src/object/object.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 
 export interface GoldenSide {
   service: KubeObject | null;

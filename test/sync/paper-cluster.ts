@@ -1,7 +1,7 @@
-import type { Answer } from '../../src/cluster/answer.ts';
-import type { Item, Window, WindowListener } from '../../src/cluster/window.ts';
-import type { ResourceRef, Writer } from '../../src/cluster/writer.ts';
-import { type Key, type KubeObject, keyOf } from '../../src/object/object.ts';
+import type { Item, Window, WindowListener } from '../../src/cluster/window/window.ts';
+import type { Answer } from '../../src/cluster/wire/answer.ts';
+import type { ResourceRef, Writer } from '../../src/cluster/write/writer.ts';
+import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 
 /**
  * An API server on paper: the write semantics that sync relies on (uid and resourceVersion checks, merge patch, no-op

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { PatchEntry } from '../../src/config/settings.ts';
-import type { OpenedPatcher } from '../../src/sync/patch/open-patcher.ts';
-import { markerLabel } from '../../src/sync/reserved-keys.ts';
-import { createRules } from '../../src/sync/rules.ts';
-import { patchedObjectStatus } from '../../src/sync/status.ts';
+import type { PatchEntry } from '../../src/config/settings/settings.ts';
+import { createRules } from '../../src/sync/loop/rules.ts';
+import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
+import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
+import { patchedObjectStatus } from '../../src/sync/report/status.ts';
 import { defaultSettings, edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
 import { entry } from './patch/paper-patch.ts';
 

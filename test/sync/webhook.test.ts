@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/object/json.ts';
+import type { JsonObject } from '../../src/object/text/json.ts';
 import { ipOf, PaperWorld, putPair } from './paper-sync.ts';
 
 describe('a webhook of the host that changes what is written', () => {

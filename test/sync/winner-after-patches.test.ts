@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import type { PatchEntry } from '../../src/config/settings.ts';
+import type { PatchEntry } from '../../src/config/settings/settings.ts';
 import { PaperWorld, putPair } from './paper-sync.ts';
 import { entry } from './patch/paper-patch.ts';
 

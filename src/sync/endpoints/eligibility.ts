@@ -1,7 +1,7 @@
 // Whether a virtual Endpoints has a place on the host, judged by the virtual side alone. Pure; the address policy and the
 // name contest are judged elsewhere, because they need more than these two objects.
-import type { ServiceItem } from '../kind.ts';
-import { controlledByKey } from '../reserved-keys.ts';
+import type { ServiceItem } from '../plan/kind.ts';
+import { controlledByKey } from '../plan/reserved-keys.ts';
 import type { VirtualEndpoints } from './items.ts';
 
 export type Eligibility = { kind: 'eligible' } | { kind: 'ineligible'; reason: IneligibleReason };

@@ -1,9 +1,9 @@
 // What sync keeps of an Endpoints, and nothing more: the caches hold thousands of these, so a field that
 // no rule reads does not belong here.
-import type { KubeObject } from '../../object/object.ts';
-import { type HostItem, identityOf, isFilled, type VirtualItem } from '../kind.ts';
-import { annotatedKeyOf } from '../ownership.ts';
-import { fieldManager } from '../reserved-keys.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { type HostItem, identityOf, isFilled, type VirtualItem } from '../plan/kind.ts';
+import { annotatedKeyOf } from '../plan/ownership.ts';
+import { fieldManager } from '../plan/reserved-keys.ts';
 
 export interface EndpointAddress {
   ip: string;

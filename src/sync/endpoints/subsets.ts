@@ -1,7 +1,7 @@
 // The payload of an Endpoints: how subsets look on the host, and when two of them say the same. Pure.
-import { equalJson } from '../../object/json.ts';
-import type { Renamed } from '../kind.ts';
-import type { Place } from '../placement.ts';
+import { equalJson } from '../../object/text/json.ts';
+import type { Renamed } from '../plan/kind.ts';
+import type { Place } from '../plan/placement.ts';
 import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } from './items.ts';
 
 /** The tenant's subsets as they stand on the host: Pod references renamed, everything else as it is. */

@@ -2,12 +2,12 @@
 // comparison of contents. Values of Secrets pass through here and go nowhere but into requests. Of the tenants' objects, which
 // may be many and large and mostly nobody's business, only a digest is kept; whoever has to write one reads it then.
 import { createHash } from 'node:crypto';
-import type { Item } from '../../cluster/window.ts';
-import type { ResourceRef } from '../../cluster/writer.ts';
-import { equalJson } from '../../object/json.ts';
-import type { KubeObject, OwnerReference } from '../../object/object.ts';
-import { identityOf, isFilled } from '../kind.ts';
-import { importableLabel, importedFromKey, isReserved, markerLabel } from '../reserved-keys.ts';
+import type { Item } from '../../cluster/window/window.ts';
+import type { ResourceRef } from '../../cluster/write/writer.ts';
+import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import { equalJson } from '../../object/text/json.ts';
+import { identityOf, isFilled } from '../plan/kind.ts';
+import { importableLabel, importedFromKey, isReserved, markerLabel } from '../plan/reserved-keys.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';

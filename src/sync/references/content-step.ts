@@ -1,10 +1,10 @@
 // The words between looking, deciding and doing for the content behind references: what is known of one object, what may be
 // asked for next, and how a pass can end. Values only.
-import type { Preconditions } from '../../cluster/writer.ts';
-import type { Key, KubeObject } from '../../object/object.ts';
-import type { KeyRules } from '../keys.ts';
-import type { OwnerState } from '../owner.ts';
-import type { Place, Placement } from '../placement.ts';
+import type { Preconditions } from '../../cluster/write/writer.ts';
+import type { Key, KubeObject } from '../../object/meta/object.ts';
+import type { KeyRules } from '../plan/keys.ts';
+import type { OwnerState } from '../plan/owner.ts';
+import type { Place, Placement } from '../plan/placement.ts';
 import type { ContentKind, HostContent, VirtualContent } from './content-kind.ts';
 
 export interface ContentFacts {

@@ -2,15 +2,15 @@
 // onto both clusters, and who refers to what. Out: copies on the host, imports in the virtual cluster. What it moves may be
 // secret: nothing of an object but its name and kind reaches a log, an event or a status.
 import type { Clock } from '../../clock.ts';
-import type { Answer } from '../../cluster/answer.ts';
-import type { Item, Window } from '../../cluster/window.ts';
-import type { Writer } from '../../cluster/writer.ts';
+import type { Item, Window } from '../../cluster/window/window.ts';
+import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf, splitKey } from '../../object/object.ts';
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
-import { Contest } from '../contest.ts';
-import type { OwnerState } from '../owner.ts';
+import type { OwnerState } from '../plan/owner.ts';
+import { Contest } from '../world/contest.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';

@@ -1,10 +1,10 @@
 // What can be seen of one kind of content on both sides, put together for one key: the only place where these windows are
 // read. It remembers which tenant's objects carry the mark of an import, and which key each copy on the host is for.
-import type { Window } from '../../cluster/window.ts';
-import { type Key, keyOf, splitKey } from '../../object/object.ts';
-import { annotatedKeyOf, isSamePlace } from '../ownership.ts';
-import type { Place } from '../placement.ts';
-import type { Rules } from '../world.ts';
+import type { Window } from '../../cluster/window/window.ts';
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
+import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
+import type { Place } from '../plan/placement.ts';
+import type { Rules } from '../world/world.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
 import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './names.ts';
 import { isOwnCopy } from './own-copy.ts';

@@ -1,7 +1,7 @@
 // The copy of a host object in the virtual cluster: how it is made, kept as the host has it, and taken away. Pure.
-import { type KubeObject, splitKey } from '../../object/object.ts';
-import type { Place } from '../placement.ts';
-import { importedFromKey } from '../reserved-keys.ts';
+import { type KubeObject, splitKey } from '../../object/meta/object.ts';
+import type { Place } from '../plan/placement.ts';
+import { importedFromKey } from '../plan/reserved-keys.ts';
 import { changeOfImport, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
 

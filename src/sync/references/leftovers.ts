@@ -2,10 +2,10 @@
 // list them, asked once everything that could refer has had its pass. Out: deletes of what is provably ours, or one sentence
 // why not: a Role that no longer allows to look is no fault of the configuration in force.
 import type { Clock, Timer } from '../../clock.ts';
-import type { Writer } from '../../cluster/writer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
-import { keyOf } from '../../object/object.ts';
-import type { Placement } from '../placement.ts';
+import { keyOf } from '../../object/meta/object.ts';
+import type { Placement } from '../plan/placement.ts';
 import { type ContentKind, contentKinds, type HostContent } from './content-kind.ts';
 import { holdOf, isOwnCopy } from './own-copy.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';

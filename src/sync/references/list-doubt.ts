@@ -1,9 +1,9 @@
 // Keeps a list of tenants' Secrets or ConfigMaps that looks too empty from taking their copies off the host: the same caution
 // as for the objects that refer to them, over one list.
 import type { Log } from '../../log.ts';
-import { type Key, keyOf } from '../../object/object.ts';
-import { DeleteGuard } from '../delete-guard.ts';
-import { isOursFor } from '../ownership.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { isOursFor } from '../plan/ownership.ts';
+import { DeleteGuard } from '../world/delete-guard.ts';
 import type { ContentWorld } from './content-world.ts';
 
 export class ListDoubt {

@@ -1,8 +1,8 @@
 // What an object that is referred to is called on the host, and back again. In: kind, namespace and name as the tenant wrote
 // them, and where things stand. Out: a place, or none. It remembers which names it has given, because a generated name tells
 // nothing about the one it was made from.
-import { generatedName } from '../../object/names.ts';
-import type { Place, Placement } from '../placement.ts';
+import { generatedName } from '../../object/meta/names.ts';
+import type { Place, Placement } from '../plan/placement.ts';
 
 export type Naming = 'generated' | 'vcluster';
 

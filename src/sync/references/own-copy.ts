@@ -1,10 +1,10 @@
 // Whether a Secret or ConfigMap of the host is a copy that reference patches made, told from what is written on it and where
 // it stands. vCluster's own syncer writes the same marks on its copies; those are told by their names, and where names do not
 // tell, by the instance, which only we write. Errs towards "not ours". Pure.
-import { splitKey } from '../../object/object.ts';
-import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../ownership.ts';
-import type { Placement } from '../placement.ts';
-import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../reserved-keys.ts';
+import { splitKey } from '../../object/meta/object.ts';
+import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../plan/ownership.ts';
+import type { Placement } from '../plan/placement.ts';
+import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../plan/reserved-keys.ts';
 import type { ContentKind } from './content-kind.ts';
 import { copyPlaceOf, generatedPlaceOf } from './names.ts';
 

@@ -2,15 +2,15 @@
 // kind whose content the configuration may move. In: the windows that somebody opens when a kind is named. Out: names, events
 // on the objects that refer, content on either side.
 import type { Clock } from '../../clock.ts';
-import type { Writer } from '../../cluster/writer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf, splitKey } from '../../object/object.ts';
-import type { OwnerState } from '../owner.ts';
-import { shownKey } from '../patch/excerpt.ts';
-import type { Place } from '../placement.ts';
-import type { Facts } from '../step.ts';
-import type { Rules } from '../world.ts';
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
+import { shownKey } from '../plan/excerpt.ts';
+import type { OwnerState } from '../plan/owner.ts';
+import type { Place } from '../plan/placement.ts';
+import type { Facts } from '../plan/step.ts';
+import type { Rules } from '../world/world.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
 import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';

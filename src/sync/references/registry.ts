@@ -1,6 +1,6 @@
 // Who refers to what, as counted from the current state: every pass over a virtual object says anew what its host copy
 // names. Until all objects have had their pass since the last count began, "nobody refers to it" is not yet known.
-import { type Key, keyOf } from '../../object/object.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Reference, Standing } from './names.ts';
 
 export interface CountedReference extends Reference {

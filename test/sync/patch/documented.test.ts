@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../src/object/object.ts';
-import { openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
-import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
-import { rehearse } from '../../../src/sync/rehearse.ts';
-import { createRules } from '../../../src/sync/rules.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { createRules } from '../../../src/sync/loop/rules.ts';
+import { openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
+import { rehearse } from '../../../src/sync/report/rehearse.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { defaultSettings } from '../paper-sync.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { managedAnnotationsKey } from '../../../src/sync/reserved-keys.ts';
+import { managedAnnotationsKey } from '../../../src/sync/plan/reserved-keys.ts';
 import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
 

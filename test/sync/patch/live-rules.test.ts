@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SandboxSetup } from '../../../src/expression/harness.ts';
-import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox.ts';
-import type { KubeObject } from '../../../src/object/object.ts';
-import { patchedObjectStatus, syncStatus } from '../../../src/sync/status.ts';
+import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
+import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { patchedObjectStatus, syncStatus } from '../../../src/sync/report/status.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';

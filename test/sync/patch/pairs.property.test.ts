@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PatchEntry } from '../../../src/config/settings.ts';
-import type { KubeObject } from '../../../src/object/object.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { edit, endpoints, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
 

@@ -1,6 +1,6 @@
-import type { PatchEntry } from '../../../src/config/settings.ts';
-import { type OpenedPatcher, openPatcher, patchableFields } from '../../../src/sync/patch/open-patcher.ts';
-import { compilePatchSet } from '../../../src/sync/patch/patch-set.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { type OpenedPatcher, openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { PatchEntry } from '../../../src/config/settings.ts';
-import { hostLabelKey } from '../../../src/object/names.ts';
-import { draftHost } from '../../../src/sync/draft.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { hostLabelKey } from '../../../src/object/meta/names.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
-import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
-import type { TraceEntry } from '../../../src/sync/patch/pass.ts';
-import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/reserved-keys.ts';
-import { createRules } from '../../../src/sync/rules.ts';
+import { createRules } from '../../../src/sync/loop/rules.ts';
+import type { TraceEntry } from '../../../src/sync/patch/entry/pass.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
+import { draftHost } from '../../../src/sync/plan/draft.ts';
+import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
-import { draftHost } from '../../../src/sync/draft.ts';
 import { projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
-import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
-import { createPatchCounts } from '../../../src/sync/patch/patch-metrics.ts';
-import { createRules } from '../../../src/sync/rules.ts';
+import { createRules } from '../../../src/sync/loop/rules.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
+import { createPatchCounts } from '../../../src/sync/patch/set/patch-metrics.ts';
+import { draftHost } from '../../../src/sync/plan/draft.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

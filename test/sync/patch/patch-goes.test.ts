@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../src/object/object.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
 import { entry } from './paper-patch.ts';
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { draftHost } from '../../../src/sync/draft.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
-import type { OpenedPatcher } from '../../../src/sync/patch/open-patcher.ts';
-import { createRules } from '../../../src/sync/rules.ts';
+import { createRules } from '../../../src/sync/loop/rules.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
+import { draftHost } from '../../../src/sync/plan/draft.ts';
 import { defaultSettings } from '../paper-sync.ts';
 import { entry, openTestPatcher } from './paper-patch.ts';
 

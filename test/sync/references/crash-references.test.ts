@@ -1,6 +1,6 @@
 // The daemon dies before and after every write while references come and go: content must end where it ends undisturbed.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../src/object/object.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { bury, Fuse, live, type Moment } from '../fuse.ts';
 import { hostSecret, importable, ReferenceWorld, secret } from './paper-references.ts';
 

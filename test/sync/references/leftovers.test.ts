@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { generatedName } from '../../../src/object/names.ts';
-import type { KubeObject } from '../../../src/object/object.ts';
+import { generatedName } from '../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './paper-references.ts';
 

@@ -1,14 +1,14 @@
 // References between two embedded API servers: a whole daemon with exactly the rights that its configuration needs.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { rooms } from '../../../src/assemble.ts';
-import { withPatches } from '../../../src/cli/load-patches.ts';
-import type { Daemon } from '../../../src/cli/rooms.ts';
-import { loadConfiguration } from '../../../src/config/load.ts';
+import { loadConfiguration } from '../../../src/config/load/load.ts';
+import { rooms } from '../../../src/daemon/daemon.ts';
+import type { Daemon } from '../../../src/daemon/daemon-options.ts';
+import { withPatches } from '../../../src/daemon/load-patches.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
-import { generatedName } from '../../../src/object/names.ts';
-import type { KubeObject } from '../../../src/object/object.ts';
-import { markerLabel } from '../../../src/sync/reserved-keys.ts';
+import { generatedName } from '../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-ground.ts';
 import { roleRights, SyncStage } from '../../contract/sync-stage.ts';
 import { JumpClock } from '../../jump-clock.ts';

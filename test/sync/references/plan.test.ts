@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeOwnership } from '../../../src/sync/ownership.ts';
-import { createPlacement } from '../../../src/sync/placement.ts';
+import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
+import { createPlacement } from '../../../src/sync/plan/placement.ts';
 import { type ContentKind, changeOfCopy, contentKinds, digestOf } from '../../../src/sync/references/content-kind.ts';
 import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
 import { copyPlaceOf } from '../../../src/sync/references/names.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { generatedName } from '../../../src/object/names.ts';
-import type { KubeObject } from '../../../src/object/object.ts';
-import type { NamespaceMapping } from '../../../src/sync/placement.ts';
+import { generatedName } from '../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import { settle } from '../../virtual-clock.ts';
 import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
 import { edit, endpoints } from '../paper-sync.ts';

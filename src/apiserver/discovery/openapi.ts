@@ -1,0 +1,140 @@
+// OpenAPI v3: an index of documents and one document for each group and version, made once from the kinds and their
+// schemas. Enough for kubectl to explain, validate and merge.
+import { createHash } from 'node:crypto';
+import type { Catalog } from '../kinds/catalog.ts';
+import type { Kind } from '../kinds/kind.ts';
+import type { Schema } from '../kinds/schema.ts';
+import { patchTypes } from '../verbs/patch-object.ts';
+
+export class OpenApi {
+  #catalog: Catalog;
+  #version: string;
+  #documents = new Map<string, { json: string; hash: string }>();
+
+  constructor(catalog: Catalog, version: string) {
+    this.#catalog = catalog;
+    this.#version = version;
+  }
+
+  /** `/openapi/v3` itself or a document below it; undefined = there is none. */
+  document(path: string): string | undefined {
+    const below = path.slice('/openapi/v3'.length).replace(/^\//, '');
+    if (below === '') return this.#index();
+    return this.#documentOf(below)?.json;
+  }
+
+  #index(): string {
+    const paths: Record<string, object> = {};
+    for (const place of this.#places()) {
+      const hash = this.#documentOf(place)?.hash;
+      paths[place] = { serverRelativeURL: `/openapi/v3/${place}?hash=${hash}` };
+    }
+    return JSON.stringify({ paths });
+  }
+
+  #places(): string[] {
+    return this.#catalog
+      .groupVersions()
+      .map((groupVersion) => (groupVersion.includes('/') ? `apis/${groupVersion}` : `api/${groupVersion}`));
+  }
+
+  #documentOf(place: string): { json: string; hash: string } | undefined {
+    const known = this.#documents.get(place);
+    if (known !== undefined) return known;
+    if (!this.#places().includes(place)) return undefined;
+    const parts = place.split('/');
+    const [group, version] = parts[0] === 'api' ? ['', parts[1] as string] : [parts[1] as string, parts[2] as string];
+    const json = JSON.stringify(this.#build(place, this.#catalog.kindsOf(group, version)), withoutOwnHints);
+    const made = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
+    this.#documents.set(place, made);
+    return made;
+  }
+
+  #build(place: string, kinds: readonly Kind[]): object {
+    const paths: Record<string, object> = {};
+    const used = new Set<string>();
+    for (const kind of kinds) {
+      used.add(kind.schema);
+      Object.assign(paths, pathsOf(place, kind));
+      for (const subresource of Object.values(kind.subresources ?? {})) {
+        if (subresource.mode === 'action') used.add(subresource.schema);
+      }
+    }
+    return {
+      openapi: '3.0.0',
+      info: { title: 'Kubernetes', version: this.#version },
+      paths,
+      components: { schemas: reachable(this.#catalog.schemas.definitions, used) },
+    };
+  }
+}
+
+function pathsOf(place: string, kind: Kind): Record<string, object> {
+  const gvk = { group: kind.group, version: kind.version, kind: kind.kind };
+  const collection = `/${place}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
+  const paths: Record<string, object> = {};
+  const verbs = new Set(kind.verbs);
+  const ref = { $ref: `#/components/schemas/${kind.schema}` };
+  const make = (action: string, more: object = {}) => operation(kind, action, gvk, ref, more);
+  paths[collection] = {
+    ...(verbs.has('list') ? { get: make('list') } : {}),
+    ...(verbs.has('create')
+      ? { post: make('post', kind.answer === undefined ? { parameters: writeParameters } : {}) }
+      : {}),
+    ...(verbs.has('deletecollection') ? { delete: make('deletecollection') } : {}),
+    parameters: kind.namespaced ? [namespaceParameter] : [],
+  };
+  if (verbs.has('get')) {
+    paths[`${collection}/{name}`] = {
+      get: make('get'),
+      ...(verbs.has('update') ? { put: make('put', { parameters: writeParameters }) } : {}),
+      ...(verbs.has('patch') ? { patch: make('patch', { parameters: patchParameters, requestBody: patchBody }) } : {}),
+      ...(verbs.has('delete') ? { delete: make('delete') } : {}),
+      parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
+    };
+  }
+  if (kind.namespaced && verbs.has('list')) paths[`/${place}/${kind.plural}`] = { get: make('list') };
+  return paths;
+}
+
+function operation(kind: Kind, action: string, gvk: object, ref: object, more: object): object {
+  return {
+    operationId: `${action}${kind.version}${kind.kind}`,
+    responses: { '200': { description: 'OK', content: { 'application/json': { schema: ref } } } },
+    'x-kubernetes-action': action,
+    'x-kubernetes-group-version-kind': gvk,
+    ...more,
+  };
+}
+
+const text = { type: 'string', uniqueItems: true };
+const namespaceParameter = { name: 'namespace', in: 'path', required: true, schema: text };
+const nameParameter = { name: 'name', in: 'path', required: true, schema: text };
+const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
+  name,
+  in: 'query',
+  schema: text,
+}));
+const patchParameters = [...writeParameters, { name: 'force', in: 'query', schema: { type: 'boolean' } }];
+const patchBody = {
+  content: Object.fromEntries(Object.values(patchTypes).map((type) => [type, { schema: { type: 'object' } }])),
+};
+
+/** What only this server reads of a schema. */
+function withoutOwnHints(key: string, value: unknown): unknown {
+  return key === 'x-pointers' || key === 'x-always' || key === 'x-nulls' ? undefined : value;
+}
+
+function reachable(definitions: Readonly<Record<string, Schema>>, from: ReadonlySet<string>): Record<string, Schema> {
+  const found: Record<string, Schema> = {};
+  const waiting = [...from];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const definition = definitions[name];
+    if (definition === undefined || Object.hasOwn(found, name)) continue;
+    found[name] = definition;
+    for (const match of JSON.stringify(definition).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      waiting.push(match[1] as string);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,107 @@
+// Answers what is no resource: version, health, discovery, OpenAPI, and whatever the tenant of the kit adds to them.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pathNotFound } from '../../object/meta/status.ts';
+import type { Catalog } from '../kinds/catalog.ts';
+import type { User } from '../request/identity.ts';
+import { negotiate } from '../request/negotiate.ts';
+import type { Target } from '../request/target.ts';
+import { type Headers, sendJson, sendStatus, sendText } from '../wire/respond.ts';
+import { discoveryDocument } from './discovery.ts';
+import { OpenApi } from './openapi.ts';
+
+export interface VersionInfo {
+  major: string;
+  minor: string;
+  gitVersion: string;
+}
+
+/** True = answered. */
+export type OtherPaths = (
+  target: Target,
+  request: IncomingMessage,
+  response: ServerResponse,
+  user: User,
+) => Promise<boolean>;
+
+export interface ServedPathsOptions {
+  catalog: Catalog;
+  version: VersionInfo;
+  otherPaths: OtherPaths | undefined;
+  /** What the server is; it is healthy when it is `ready`. */
+  state: () => string;
+}
+
+export class ServedPaths {
+  readonly #options: ServedPathsOptions;
+  readonly #openApi: OpenApi;
+
+  constructor(options: ServedPathsOptions) {
+    this.#options = options;
+    this.#openApi = new OpenApi(options.catalog, options.version.gitVersion);
+  }
+
+  async serve(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
+    if (request.method === 'GET' && this.#serveOwn(target, request, response)) return;
+    if (await this.#options.otherPaths?.(target, request, response, user)) return;
+    sendText(response, 404, '404 page not found\n');
+  }
+
+  /** True = answered. */
+  #serveOwn({ path }: Target, request: IncomingMessage, response: ServerResponse): boolean {
+    if (path === '/version' || path === '/version/') {
+      sendJson(response, 200, JSON.stringify(versionDocument(this.#options.version)));
+    } else if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) {
+      this.#health(response);
+    } else if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) {
+      const document = this.#openApi.document(path);
+      if (document === undefined) return false;
+      sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
+    } else if (/^\/apis?(\/|$)/.test(path)) {
+      this.#discover(path, request, response);
+    } else if (path === '/') {
+      const paths = ['/api', '/apis', '/healthz', '/openapi/v3', '/version'];
+      sendJson(response, 200, JSON.stringify({ paths }));
+    } else return false;
+    return true;
+  }
+
+  #discover(path: string, request: IncomingMessage, response: ServerResponse): void {
+    const { aggregated } = negotiate(request.headers.accept);
+    const document = discoveryDocument(this.#options.catalog, path, aggregated);
+    if (document === undefined) {
+      refuseUnknownGroup(this.#options.catalog, path, response);
+      return;
+    }
+    const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
+    const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
+    const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
+    sendJson(response, 200, JSON.stringify(document), headers);
+  }
+
+  #health(response: ServerResponse): void {
+    const state = this.#options.state();
+    if (state === 'ready') sendText(response, 200, 'ok');
+    else sendText(response, 500, `the server is ${state}\n`);
+  }
+}
+
+/** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
+export function refuseUnknownGroup(catalog: Catalog, path: string, response: ServerResponse): void {
+  const [, root, group = ''] = path.split('/');
+  if (root === 'api' || catalog.hasGroup(group)) sendStatus(response, pathNotFound());
+  else sendText(response, 404, '404 page not found\n');
+}
+
+function versionDocument({ major, minor, gitVersion }: VersionInfo): object {
+  return {
+    major,
+    minor,
+    gitVersion,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    goVersion: '',
+    compiler: '',
+    platform: 'linux/amd64',
+  };
+}

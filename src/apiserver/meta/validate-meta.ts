@@ -1,0 +1,68 @@
+// The metadata rules for a kind, at birth and at a change.
+import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
+import { validateMeta, validateMetaUpdate } from '../../object/meta/meta-validation.ts';
+import type { KubeObject, ObjectMeta } from '../../object/meta/object.ts';
+import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
+import { equalJson, type Json } from '../../object/text/json.ts';
+import type { Kind } from '../kinds/kind.ts';
+
+export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind: Kind): FieldError[] {
+  const { metadata } = object;
+  // What has passed once and is as it was passes again.
+  if (old !== undefined && isAsBefore(metadata, old.metadata)) return [];
+  const errors = [
+    ...validateMeta(metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) }),
+    ...(metadata.finalizers ?? []).flatMap(finalizerErrors),
+  ];
+  if (old === undefined) return errors;
+  errors.push(...validateMetaUpdate(metadata, old.metadata));
+  // The real server asks twice, and a client that counts causes sees it.
+  return [...errors, ...errors];
+}
+
+const judgedFields = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+] as const;
+
+function isAsBefore(now: ObjectMeta, before: ObjectMeta): boolean {
+  return judgedFields.every((field) => equalJson(now[field] as Json | undefined, before[field] as Json | undefined));
+}
+
+const standardFinalizers = ['kubernetes', 'orphan', 'foregroundDeletion'];
+
+function finalizerErrors(name: string, index: number): FieldError[] {
+  if (name.includes('/') || standardFinalizers.includes(name)) return [];
+  const why = 'name is neither a standard finalizer name nor is it fully qualified';
+  return [invalidValue(`metadata.finalizers[${index}]`, name, why)];
+}
+
+function nameProblems(kind: Kind): (name: string) => string[] {
+  switch (kind.strategy.nameForm) {
+    case 'label':
+      return dnsLabelProblems;
+    case 'label1035':
+      return dns1035LabelProblems;
+    case 'pathSegment':
+      return pathSegmentProblems;
+    case 'subdomain':
+    case undefined:
+      return dnsSubdomainProblems;
+    default:
+      return kind.strategy.nameForm satisfies never;
+  }
+}
+
+/** The least that any name must be to stand in a URL. */
+export function pathSegmentProblems(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`];
+  return ['/', '%'].filter((bad) => name.includes(bad)).map((bad) => `may not contain '${bad}'`);
+}

@@ -1,6 +1,0 @@
-// An object with everything but its metadata left out, for clients that ask for no more.
-import type { KubeObject } from '../object/object.ts';
-
-export function partial(object: KubeObject): KubeObject {
-  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
-}

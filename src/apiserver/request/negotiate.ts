@@ -1,0 +1,90 @@
+// Which of our representations a client gets, from its Accept header: JSON always, as the object itself, as a Table or as
+// bare metadata. Protobuf and CBOR are passed over; a client that takes nothing else is told what there is.
+import { notAcceptable as noSuchForm } from '../../object/meta/status.ts';
+import { notAcceptable, StatusFault } from './status-fault.ts';
+
+export type Representation = 'object' | 'table' | 'metadata';
+
+export interface Negotiated {
+  representation: Representation;
+  mediaType: 'application/json' | 'application/yaml';
+  /** For discovery: the version asked for, e.g. `v2`. */
+  aggregated: string | undefined;
+}
+
+/** What the real server names; protobuf is understood in bodies, not spoken. */
+const offered = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+  'application/json;stream=watch',
+  'application/vnd.kubernetes.protobuf;stream=watch',
+];
+
+const plain: Negotiated = { representation: 'object', mediaType: 'application/json', aggregated: undefined };
+
+/** The same few headers come again and again. */
+const remembered = new Map<string, Negotiated | undefined>();
+const rememberedLimit = 256;
+
+export function negotiate(accept: string | undefined): Negotiated {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return plain;
+  let answer = remembered.get(accept);
+  if (answer === undefined && !remembered.has(accept)) {
+    answer = choose(accept);
+    if (remembered.size >= rememberedLimit) remembered.clear();
+    remembered.set(accept, answer);
+  }
+  if (answer === undefined) {
+    // A form that nobody has, of a type that we speak, is told in other words.
+    const types = offered.slice(0, 3);
+    throw types.some((type) => accept.includes(type)) ? new StatusFault(noSuchForm(types)) : notAcceptable(offered);
+  }
+  return answer;
+}
+
+function choose(accept: string): Negotiated | undefined {
+  const wishes = accept.split(',').map(parseWish);
+  wishes.sort((a, b) => b.quality - a.quality);
+  for (const wish of wishes) {
+    const found = fulfil(wish);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+interface Wish {
+  type: string;
+  parameters: Map<string, string>;
+  quality: number;
+}
+
+function parseWish(text: string): Wish {
+  const [type = '', ...rest] = text.split(';').map((part) => part.trim());
+  const parameters = new Map<string, string>();
+  for (const entry of rest) {
+    const equals = entry.indexOf('=');
+    if (equals > 0) parameters.set(entry.slice(0, equals).toLowerCase(), entry.slice(equals + 1));
+  }
+  return { type: type.toLowerCase(), parameters, quality: Number(parameters.get('q') ?? 1) };
+}
+
+function fulfil(wish: Wish): Negotiated | undefined {
+  const yaml = wish.type === 'application/yaml';
+  if (!yaml && wish.type !== 'application/json' && wish.type !== 'application/*' && wish.type !== '*/*')
+    return undefined;
+  const mediaType = yaml ? 'application/yaml' : 'application/json';
+  const as = wish.parameters.get('as');
+  const group = wish.parameters.get('g');
+  const version = wish.parameters.get('v');
+  if (as === undefined) return { representation: 'object', mediaType, aggregated: undefined };
+  if (as === 'APIGroupDiscoveryList' && group === 'apidiscovery.k8s.io' && version === 'v2') {
+    return { representation: 'object', mediaType, aggregated: version };
+  }
+  if (group !== 'meta.k8s.io' || version !== 'v1') return undefined;
+  if (as === 'Table') return { representation: 'table', mediaType, aggregated: undefined };
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
+    return { representation: 'metadata', mediaType, aggregated: undefined };
+  }
+  return undefined;
+}

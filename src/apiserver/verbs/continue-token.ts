@@ -1,0 +1,49 @@
+// The token that a paged list goes on with: the revision of the first page and the last key that was given out. The same
+// shape as the real server's, so that what a client shows of it looks familiar; clients must not look inside.
+import { isRecord } from '../../object/text/json.ts';
+import { badRequest } from '../request/status-fault.ts';
+
+export interface ContinueToken {
+  /** -1 = go on at the present, after a token that was too old. */
+  revision: number;
+  /** Key after the prefix of the list. */
+  after: string;
+}
+
+export function encodeContinue({ revision, after }: ContinueToken): string {
+  const text = JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` });
+  return Buffer.from(text).toString('base64url');
+}
+
+export function decodeContinue(token: string): ContinueToken {
+  const bytes = Buffer.from(token, 'base64url');
+  const value = parse(bytes.toString());
+  if (!isRecord(value)) {
+    throw badRequest(`invalid continue token: continue key is not valid: ${notJson(bytes)}`);
+  }
+  const { v, rv, start } = value;
+  if (v !== 'meta.k8s.io/v1')
+    throw badRequest('invalid continue token: continue key is not valid: unrecognized version');
+  const isWhole = typeof rv === 'number' && Number.isSafeInteger(rv) && (rv > 0 || rv === -1);
+  if (!isWhole || typeof start !== 'string') {
+    throw badRequest('invalid continue token: continue key is not valid: incorrect start or revision');
+  }
+  if (/(^|\/)\.\.?(\/|$)/.test(start)) throw badRequest(`invalid continue token: continue key is not valid: ${start}`);
+  return { revision: rv, after: start.slice(0, start.endsWith('\0') ? -1 : undefined) };
+}
+
+function notJson(bytes: Buffer): string {
+  const first = bytes[0];
+  if (first === undefined) return 'unexpected end of JSON input';
+  const shown =
+    first < 0x7f && first >= 0x20 ? String.fromCharCode(first) : `\\u${first.toString(16).padStart(4, '0')}`;
+  return `invalid character '${shown}' looking for beginning of value`;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

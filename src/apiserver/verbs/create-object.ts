@@ -1,0 +1,98 @@
+// The create pipeline, written once for every kind: metadata → admission → the kind's strategy → validation → store.
+
+import { requiredValue } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
+import { faultSubject, type WriteContext } from '../kinds/kind.ts';
+import type { Call, Outcome } from '../kinds/kit.ts';
+import { trackCreate } from '../meta/managers.ts';
+import { fillNewMeta, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
+import { metaErrors } from '../meta/validate-meta.ts';
+import { plainFailure, StatusFault } from '../request/status-fault.ts';
+import { checkSize } from '../wire/size-limit.ts';
+import { storageKey, toStoredText } from '../wire/stored-text.ts';
+
+export interface CreateOptions {
+  dryRun: boolean;
+  code?: number;
+  /** The object comes with its managedFields made up. */
+  keepsManagers?: boolean;
+}
+
+/** As the real server: after so many taken names the client is told to try again. */
+const generatedNameAttempts = 8;
+
+export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<Outcome> {
+  const { generateName, name } = submitted.metadata;
+  const generates = (name === undefined || name === '') && generateName !== undefined && generateName !== '';
+  for (let attempt = 1; ; attempt++) {
+    const object = generates ? structuredClone(submitted) : submitted;
+    if (generates) object.metadata.name = generatedName(generateName, call.kit.randomness.nameSuffix());
+    const outcome = await createNamed(call, object, options);
+    if (outcome !== 'taken') return outcome;
+    const resource = { group: call.kind.group, resource: call.kind.plural };
+    const taken = object.metadata.name as string;
+    if (!generates) throw new StatusFault(alreadyExists(resource, taken));
+    if (attempt === generatedNameAttempts) throw new StatusFault(generateNameConflict(resource, taken, 1));
+  }
+}
+
+/** Cut so that the suffix still fits into a label. */
+const generatedPrefixLimit = 58;
+
+function generatedName(prefix: string, suffix: string): string {
+  return prefix.slice(0, generatedPrefixLimit) + suffix;
+}
+
+async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<Outcome | 'taken'> {
+  const { kind, kit, user } = call;
+  const { strategy } = kind;
+  const { namespace } = call.target;
+  const now = timestamp(kit.clock.wallTime());
+  const ctx: WriteContext = {
+    user,
+    now,
+    dryRun: options.dryRun,
+    namespace,
+    warn: (line) => void call.warnings.push(line),
+  };
+  const name = object.metadata.name ?? '';
+  if ((object.metadata.resourceVersion ?? '') !== '') {
+    throw plainFailure('resourceVersion should not be set on objects to be created');
+  }
+  withoutDoubleOwners(object, call);
+  if (options.keepsManagers !== true) trackCreate(call, object, now);
+  for (const admit of kit.admission) {
+    await admit({ operation: 'create', kind, namespace, name, subresource: '', object, old: undefined, user });
+  }
+  fillNewMeta(object, call, now);
+  if (name === '') {
+    throw new StatusFault(
+      invalid(faultSubject(kind), '', [requiredValue('metadata.name', 'name or generateName is required')]),
+    );
+  }
+  call.warnings.push(...(strategy.warnings?.(object) ?? []));
+  await strategy.prepareForCreate?.(object, ctx);
+  try {
+    const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
+    if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
+    if (!options.dryRun) await strategy.reserve?.(object, ctx);
+    const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
+    const text = toStoredText(stored);
+    checkSize(text);
+    const key = storageKey(kind, namespace, name);
+    const code = options.code ?? 201;
+    if (options.dryRun) {
+      const { record } = await kit.store.get(key);
+      strategy.released?.(object);
+      return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
+    }
+    const written = await kit.store.write(key, { expect: 0, value: text });
+    if (written.ok) return { kind: 'stored', code, text, revision: written.revision };
+    strategy.released?.(object);
+    return 'taken';
+  } catch (error) {
+    strategy.released?.(object);
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+// DELETE on a list: every object that the selection names goes the way a single delete would take it.
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { Call, Outcome } from '../kinds/kit.ts';
+import { StatusFault } from '../request/status-fault.ts';
+import { fromStoredText, storagePrefix } from '../wire/stored-text.ts';
+import { deleteObject } from './delete-object.ts';
+import { collect, listKindOf } from './read-objects.ts';
+import { selectionOf } from './selection.ts';
+import type { DeleteOptions } from './write-options.ts';
+
+export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
+  const { kind, target } = call;
+  const selection = selectionOf(target, kind);
+  const listed = await collect(call, selection, { prefix: storagePrefix(kind, target.namespace), limit: 0 });
+  const items: KubeObject[] = [];
+  for (const record of listed.records) {
+    const object = fromStoredText(record.value, kind, record.revision);
+    const { name = '', namespace = '' } = object.metadata;
+    try {
+      await deleteObject({ ...call, target: { ...target, name, namespace } }, options);
+    } catch (error) {
+      // Gone meanwhile is what was wanted.
+      if (!(error instanceof StatusFault) || error.code !== 404) throw error;
+    }
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+    items.push(item);
+  }
+  const metadata = { resourceVersion: String(listed.revision) };
+  return { kind: 'value', code: 200, value: { ...listKindOf(kind), metadata, items } };
+}

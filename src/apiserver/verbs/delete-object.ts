@@ -1,0 +1,108 @@
+// Deletes one object: at once, or by marking it when finalizers or a grace period keep it.
+
+import type { KubeObject } from '../../object/meta/object.ts';
+import { conflict, notFound, success } from '../../object/meta/status.ts';
+import type { WriteContext } from '../kinds/kind.ts';
+import type { Call, Outcome } from '../kinds/kit.ts';
+import { timestamp } from '../meta/object-meta.ts';
+import { StatusFault } from '../request/status-fault.ts';
+import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
+import type { DeleteOptions, Propagation } from './write-options.ts';
+
+/** A delete insists on no version: it loses only against somebody who writes without pause. */
+const attempts = 20;
+
+export async function deleteObject(call: Call, options: DeleteOptions): Promise<Outcome> {
+  const { kind, kit, target, user } = call;
+  const resource = { group: kind.group, resource: kind.plural };
+  const key = storageKey(kind, target.namespace, target.name);
+  let { record } = await kit.store.get(key);
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    if (record === undefined) throw new StatusFault(notFound(resource, target.name));
+    const old = fromStoredText(record.value, kind, record.revision);
+    checkDeletePreconditions(call, old, options);
+    const { namespace, name, subresource } = target;
+    for (const admit of kit.admission) {
+      await admit({ operation: 'delete', kind, namespace, name, subresource, object: undefined, old, user });
+    }
+    const next = afterDelete(call, old, options);
+    const text = toStoredText(kind.conversion === undefined ? next.object : kind.conversion.toStored(next.object));
+    if (options.dryRun) return outcomeOf(call, next, text, record.revision);
+    if (!next.gone && text === record.value) {
+      return { kind: 'stored', code: 200, text: record.value, revision: record.revision };
+    }
+    const written = await kit.store.write(key, { expect: record.revision, value: next.gone ? undefined : text });
+    if (written.ok) {
+      if (next.gone) kind.strategy.released?.(old);
+      return outcomeOf(call, next, text, written.revision);
+    }
+    record = written.current;
+  }
+  throw new StatusFault(conflict(resource, target.name));
+}
+
+function outcomeOf(call: Call, next: { object: KubeObject; gone: boolean }, text: string, revision: number): Outcome {
+  const { kind, target } = call;
+  if (!next.gone || kind.strategy.returnsDeletedObject === true) return { kind: 'stored', code: 200, text, revision };
+  const { uid } = next.object.metadata;
+  const details = { name: target.name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.plural };
+  return { kind: 'value', code: 200, value: success(uid === undefined ? details : { ...details, uid }) };
+}
+
+function checkDeletePreconditions(call: Call, old: KubeObject, options: DeleteOptions): void {
+  const { kind, target } = call;
+  const resource = { group: kind.group, resource: kind.kind };
+  const { uid = '', resourceVersion = '' } = old.metadata;
+  if (options.uid !== undefined && options.uid !== uid) {
+    const why = `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
+    throw new StatusFault(conflict(resource, target.name, why));
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
+    throw new StatusFault(conflict(resource, target.name, why));
+  }
+}
+
+/** What is left of the object: gone for good, or waiting for its finalizers or its grace period. */
+function afterDelete(call: Call, old: KubeObject, options: DeleteOptions): { object: KubeObject; gone: boolean } {
+  const { strategy } = call.kind;
+  const metadata = { ...old.metadata };
+  const object: KubeObject = { ...old, metadata };
+  const finalizers = finalizersFor(old.metadata.finalizers ?? [], options.propagation);
+  if (finalizers.length > 0) metadata.finalizers = finalizers;
+  else delete metadata.finalizers;
+  const grace = Math.max(0, options.gracePeriodSeconds ?? strategy.defaultGracePeriodSeconds?.(old) ?? 0);
+  const gracePeriod = strategy.defaultGracePeriodSeconds === undefined ? 0 : grace;
+  const waits = finalizers.length > 0 || gracePeriod > 0 || strategy.hasPendingWork?.(object) === true;
+  if (!waits) return { object, gone: true };
+  const wall = call.kit.clock.wallTime();
+  if (metadata.deletionTimestamp === undefined) {
+    metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));
+    if (strategy.hasNoGracePeriod !== true) metadata.deletionGracePeriodSeconds = gracePeriod;
+    if (metadata.generation !== undefined) metadata.generation += 1;
+  } else if (gracePeriod < (metadata.deletionGracePeriodSeconds ?? 0)) {
+    metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));
+    metadata.deletionGracePeriodSeconds = gracePeriod;
+  }
+  const ctx: WriteContext = {
+    user: call.user,
+    now: timestamp(wall),
+    dryRun: options.dryRun,
+    namespace: call.target.namespace,
+    warn: (line) => void call.warnings.push(line),
+  };
+  strategy.prepareForDelete?.(object, ctx);
+  return { object, gone: false };
+}
+
+const collectorFinalizers: Record<Exclude<Propagation, 'Background'>, string> = {
+  Orphan: 'orphan',
+  Foreground: 'foregroundDeletion',
+};
+
+/** The policy of a delete is a finalizer that the garbage collector works off. */
+function finalizersFor(present: readonly string[], propagation: Propagation | undefined): string[] {
+  if (propagation === undefined) return [...present];
+  const kept = present.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion');
+  return propagation === 'Background' ? kept : [...kept, collectorFinalizers[propagation]];
+}

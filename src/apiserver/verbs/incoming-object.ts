@@ -1,0 +1,98 @@
+// What a client wants to be written: decoded to the kind's schema, checked to be of that kind and for the place that the
+// URL names, defaults filled in.
+
+import type { KubeObject } from '../../object/meta/object.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { groupVersionOf } from '../kinds/kind.ts';
+import type { Call } from '../kinds/kit.ts';
+import { badRequest } from '../request/status-fault.ts';
+import { decode, refusal } from '../wire/decode.ts';
+import type { FieldValidation } from './write-options.ts';
+
+export interface Submitted {
+  value: unknown;
+  duplicateFields: readonly string[];
+}
+
+export function incomingObject(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+  return fitted(call, { ...submitted, value: incomingType(call, submitted) }, validation);
+}
+
+/** The body as a map that says to be of this kind, or says nothing. */
+export function incomingType(call: Call, submitted: Submitted): Record<string, unknown> {
+  const { kind } = call;
+  // `null` is an object about which nothing is said.
+  const value = submitted.value ?? {};
+  if (!isRecord(value)) {
+    const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into an object`;
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why}`);
+  }
+  checkType(call, value);
+  return value;
+}
+
+/** The same for a value that is known to be of the kind, e.g. the result of a patch. */
+export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
+  const { kind } = call;
+  const names = { kind: kind.kind, version: groupVersionOf(kind) };
+  const { value, unknownFields } = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
+  const faults = [
+    ...unknownFields.map((field) => `unknown field "${field}"`),
+    ...submitted.duplicateFields.map((field) => `duplicate field "${field}"`),
+  ];
+  if (faults.length > 0) {
+    if (validation === 'Strict') throw refusal(names, `strict decoding error: ${faults.join(', ')}`);
+    if (validation === 'Warn') call.warnings.push(...faults);
+  }
+  const object = value as KubeObject;
+  object.kind = kind.kind;
+  object.apiVersion = groupVersionOf(kind);
+  object.metadata ??= {};
+  kind.strategy.setDefaults?.(object);
+  return object;
+}
+
+function checkType(call: Call, value: Record<string, unknown>): void {
+  const { kind } = call;
+  const wanted = groupVersionOf(kind);
+  const gotKind = value['kind'];
+  const gotVersion = value['apiVersion'];
+  const kindIsWrong = typeof gotKind === 'string' && gotKind !== '' && gotKind !== kind.kind;
+  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== wanted;
+  if (!kindIsWrong && !versionIsWrong) return;
+  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? wanted) };
+  const slash = sent.version.indexOf('/');
+  const [group, version] =
+    slash < 0 ? ['', sent.version] : [sent.version.slice(0, slash), sent.version.slice(slash + 1)];
+  const why = call.kit.catalog.findByKind(group, sent.kind, version)
+    ? `converting (${version}.${sent.kind}) to (${kind.kind}): unknown conversion`
+    : `no kind "${sent.kind}" is registered for version "${sent.version}"`;
+  throw badRequest(`${sent.kind} in version "${wanted}" cannot be handled as a ${kind.kind}: ${why}`);
+}
+
+/** The URL decides the namespace; a body that names another one is refused. */
+export function placeInNamespace(call: Call, object: KubeObject): void {
+  const { metadata } = object;
+  if (!call.kind.namespaced) {
+    delete metadata.namespace;
+    return;
+  }
+  if (metadata.namespace === undefined || metadata.namespace === '') metadata.namespace = call.target.namespace;
+  else if (metadata.namespace !== call.target.namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+export function checkName(call: Call, object: KubeObject): void {
+  const { metadata } = object;
+  if (metadata.name === undefined || metadata.name === '') {
+    throw badRequest(
+      `the name of the object (${call.target.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (metadata.name !== call.target.name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${call.target.name})`,
+    );
+  }
+}

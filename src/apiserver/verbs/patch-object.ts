@@ -1,0 +1,138 @@
+// PATCH in its four languages: json patch, merge patch, strategic merge patch and server-side apply.
+
+import { forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../../object/meta/status.ts';
+import { applyJsonPatch } from '../../object/patch/json-patch.ts';
+import { applyMergePatch } from '../../object/patch/merge-patch.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
+import type { Call, Outcome } from '../kinds/kit.ts';
+import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
+import { parseYamlText } from '../wire/request-body.ts';
+import { applyObject } from './apply-object.ts';
+import { changeObject } from './change-object.ts';
+import { checkName, fitted, placeInNamespace } from './incoming-object.ts';
+import { applyStrategicMergePatch } from './strategic-merge.ts';
+import type { WriteOptions } from './write-options.ts';
+
+export const patchTypes = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+export async function patchObject(
+  call: Call,
+  body: Buffer,
+  mediaType: string,
+  options: WriteOptions,
+): Promise<Outcome> {
+  if (mediaType === patchTypes.apply) return applyObject(call, await parseYamlText(body.toString('utf8')), options);
+  if (call.target.query.has('force')) {
+    const errors = [forbiddenField('force', 'may not be specified for non-apply patch')];
+    throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', errors));
+  }
+  const patch = patchFunction(call, mediaType, body);
+  return changeObject(call, {
+    dryRun: options.dryRun,
+    uidIsPrecondition: false,
+    compute: (old) => {
+      const patched = patch(old as Json);
+      if (!isJsonObject(patched)) throw badRequest('apply the patch: want an object, got something else');
+      const object = fittedResult(call, patched, options);
+      checkName(call, object);
+      placeInNamespace(call, object);
+      return object;
+    },
+  });
+}
+
+/** What a patch makes must fit its kind like anything that is sent; that it does not is told with the whole result. */
+function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
+  try {
+    if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
+    return fitted(call, { value: patched, duplicateFields: [] }, options.fieldValidation);
+  } catch (error) {
+    if (!(error instanceof StatusFault) || error.status.reason !== 'BadRequest') throw error;
+    const why = (error.status.message ?? '').replace(/^.* cannot be handled as a [^:]*: /, '');
+    const errors = [invalidValue('patch', shownResult(patched), why)];
+    throw new StatusFault(invalid({ group: '', kind: '' }, '', errors));
+  }
+}
+
+function shownResult(patched: JsonObject): string {
+  const { metadata, ...rest } = patched;
+  const meta = isJsonObject(metadata) ? metadata : {};
+  const first = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'];
+  const ranked = Object.entries(meta).sort(([a], [b]) => rank(first, a) - rank(first, b));
+  const all = { ...rest, metadata: Object.fromEntries(ranked) };
+  return JSON.stringify(Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+function rank(order: readonly string[], name: string): number {
+  const found = order.indexOf(name);
+  return found < 0 ? order.length : found;
+}
+
+function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Json) => Json {
+  switch (mediaType) {
+    case patchTypes.json: {
+      const operations = parsePatch(body);
+      if (!Array.isArray(operations)) {
+        throw badRequest(
+          'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+        );
+      }
+      return (value) => jsonPatched(value, operations);
+    }
+    case patchTypes.merge: {
+      const patch = mapPatch(body);
+      return (value) => applyMergePatch(value, patch);
+    }
+    case patchTypes.strategic: {
+      const patch = mapPatch(body);
+      const schema = call.kit.catalog.schemaOf(call.kind);
+      return (value) => applyStrategicMergePatch(value, patch, schema);
+    }
+    default:
+      throw unknownPatchType();
+  }
+}
+
+function parsePatch(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString('utf8')) as Json;
+  } catch (error) {
+    // V8 has no fixed words for a text that ends too early; clients know Go's.
+    const why = error instanceof Error ? error.message : String(error);
+    const isCut = /end of JSON input|Unterminated|after property|Expected/.test(why);
+    throw badRequest(`error decoding patch: ${isCut ? 'unexpected end of JSON input' : `json parse error: ${why}`}`);
+  }
+}
+
+function mapPatch(body: Buffer): Json {
+  const patch = parsePatch(body);
+  if (!isJsonObject(patch)) {
+    throw badRequest(
+      'error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
+    );
+  }
+  return patch;
+}
+
+function jsonPatched(value: Json, operations: Json[]): Json {
+  const result = applyJsonPatch(value, operations);
+  if (result.ok) return result.value;
+  switch (result.reason) {
+    case 'malformed':
+      throw badRequest(`error decoding patch: ${result.message}`);
+    case 'tooManyOperations':
+      throw new StatusFault(requestEntityTooLarge(result.message));
+    case 'doesNotApply':
+    case 'testFailed':
+      throw new StatusFault(patchDoesNotApply());
+    default:
+      return result satisfies never;
+  }
+}

@@ -1,0 +1,68 @@
+// Which objects a list, watch or deletecollection is about: label and field selectors read from the query and checked
+// against what the kind lets itself be asked for.
+
+import type { KubeObject } from '../../object/meta/object.ts';
+import {
+  exactValue,
+  type FieldSelector,
+  matchesFields,
+  parseFieldSelector,
+} from '../../object/select/field-selector.ts';
+import { type LabelSelector, matchesLabels, parseLabelSelector } from '../../object/select/label-selector.ts';
+import type { Kind } from '../kinds/kind.ts';
+import { badRequest } from '../request/status-fault.ts';
+import type { Target } from '../request/target.ts';
+
+export interface Selection {
+  /** No selector at all: texts need not be parsed. */
+  takesAll: boolean;
+  /** The one name that can match, if the field selector says so. */
+  onlyName: string | undefined;
+  matches(object: KubeObject): boolean;
+}
+
+const everything: Selection = { takesAll: true, onlyName: undefined, matches: () => true };
+
+export function selectionOf(target: Target, kind: Kind): Selection {
+  const labelText = target.query.get('labelSelector') ?? '';
+  const fieldText = target.query.get('fieldSelector') ?? '';
+  if (labelText === '' && fieldText === '') return everything;
+  const labels = labelsOf(labelText);
+  const fields = fieldsOf(fieldText, kind);
+  return {
+    takesAll: false,
+    onlyName: exactValue(fields, 'metadata.name'),
+    matches: (object) =>
+      matchesLabels(labels, object.metadata.labels) &&
+      matchesFields(fields, (field) => selectableField(kind, object, field) ?? ''),
+  };
+}
+
+function labelsOf(text: string): LabelSelector {
+  const parsed = parseLabelSelector(text);
+  if (!parsed.ok) throw badRequest(parsed.message);
+  return parsed.selector;
+}
+
+function fieldsOf(text: string, kind: Kind): FieldSelector {
+  const parsed = parseFieldSelector(text);
+  if (!parsed.ok) throw badRequest(parsed.message);
+  for (const { field } of parsed.selector.requirements) {
+    if (field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)) continue;
+    if (!Object.hasOwn(kind.selectableFields ?? {}, field)) {
+      throw badRequest(unknownField(kind, field));
+    }
+  }
+  return parsed.selector;
+}
+
+function unknownField(kind: Kind, field: string): string {
+  if (kind.selectableFields !== undefined) return `field label not supported: ${field}`;
+  return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
+}
+
+function selectableField(kind: Kind, object: KubeObject, field: string): string | undefined {
+  if (field === 'metadata.name') return object.metadata.name;
+  if (field === 'metadata.namespace') return object.metadata.namespace;
+  return kind.selectableFields?.[field]?.(object);
+}

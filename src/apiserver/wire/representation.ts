@@ -1,0 +1,72 @@
+// One object or a list in the form that the client asked for: as it is, as a row of a Table, or its metadata alone.
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { StoredRecord } from '../../store/store.ts';
+import { groupVersionOf, type Kind } from '../kinds/kind.ts';
+import type { Call } from '../kinds/kit.ts';
+import { partial } from './partial-metadata.ts';
+import { fromStoredText, itemText, wireText } from './stored-text.ts';
+import { tableOf } from './table.ts';
+
+export interface ListMeta {
+  revision: number;
+  next: string | undefined;
+  remaining: number | undefined;
+}
+
+export function listItems(call: Call, records: readonly StoredRecord[], meta: ListMeta): string {
+  const { kind } = call;
+  const metadata = JSON.stringify({
+    resourceVersion: String(meta.revision),
+    ...(meta.next === undefined ? {} : { continue: meta.next }),
+    ...(meta.remaining === undefined || meta.remaining === 0 ? {} : { remainingItemCount: meta.remaining }),
+  });
+  switch (call.negotiated.representation) {
+    case 'object': {
+      return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision)).join(',')}]}`;
+    }
+    case 'table': {
+      const objects = records.map((record) => fromStoredText(record.value, kind, record.revision));
+      return JSON.stringify({ ...tableOf(call, objects), metadata: JSON.parse(metadata) });
+    }
+    case 'metadata': {
+      const items = records.map((record) => partial(fromStoredText(record.value, kind, record.revision)));
+      const head = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' };
+      return JSON.stringify({ ...head, metadata: JSON.parse(metadata), items });
+    }
+    default:
+      return call.negotiated.representation satisfies never;
+  }
+}
+
+/** A list up to its first item. */
+export function listHead(kind: Kind, metadata: string): string {
+  return `{"kind":"${kind.kind}List","apiVersion":"${groupVersionOf(kind)}","metadata":${metadata},"items":[`;
+}
+
+export function oneObject(call: Call, text: string, revision: number): string {
+  const { kind } = call;
+  switch (call.negotiated.representation) {
+    case 'object':
+      return wireText(text, kind, revision);
+    case 'table': {
+      const object = withoutZeroRevision(fromStoredText(text, kind, revision));
+      const metadata = { resourceVersion: object.metadata.resourceVersion };
+      return JSON.stringify({ ...tableOf(call, [object]), metadata });
+    }
+    case 'metadata':
+      return JSON.stringify(partial(withoutZeroRevision(fromStoredText(text, kind, revision))));
+    default:
+      return call.negotiated.representation satisfies never;
+  }
+}
+
+function withoutZeroRevision(object: KubeObject): KubeObject {
+  if (object.metadata.resourceVersion === '0') delete object.metadata.resourceVersion;
+  return object;
+}
+
+/** Objects of a kind that nothing is stored of, e.g. reviews. */
+export function stamped(kind: Kind, object: KubeObject): KubeObject {
+  const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+  return { kind: kind.kind, apiVersion: groupVersionOf(kind), metadata: metadata ?? {}, ...rest };
+}

@@ -1,0 +1,94 @@
+// Reads a request's body within its limit and turns it from JSON or YAML into a value. Duplicate keys are noticed for
+// those who asked to be strict about fields.
+import type { IncomingMessage } from 'node:http';
+import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/status.ts';
+import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
+import { badRequest, StatusFault } from '../request/status-fault.ts';
+import { duplicateFields } from './duplicate-fields.ts';
+
+/** As the real server: what etcd takes in a request, twice over. */
+export const maxBodyBytes = 3 * 1024 * 1024;
+
+export const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+
+export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > limitBytes) return Promise.reject(bodyTooLarge(limitBytes));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const cut = () => reject(badRequest('read the body: want all of it, the connection was closed'));
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limitBytes) reject(bodyTooLarge(limitBytes));
+      else chunks.push(chunk);
+    });
+    request.once('end', () => {
+      request.off('close', cut);
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
+    request.once('error', reject);
+    request.once('close', cut);
+  });
+}
+
+function bodyTooLarge(limitBytes: number) {
+  return new StatusFault(requestEntityTooLarge(`limit is ${limitBytes}`));
+}
+
+/** The media type without its parameters, lower case. */
+export function mediaTypeOf(request: IncomingMessage): string {
+  const header = request.headers['content-type'] ?? '';
+  const end = header.indexOf(';');
+  return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase();
+}
+
+export interface ParsedBody {
+  value: unknown;
+  duplicateFields: string[];
+}
+
+/** JSON, or YAML where the header says so or nothing at all is said and the text is no JSON. */
+export async function parseObjectBody(
+  body: Buffer,
+  mediaType: string,
+  more: { kind?: string; protobuf: ProtobufReader | undefined },
+): Promise<ParsedBody> {
+  if (mediaType === protobufType && more.protobuf !== undefined) {
+    return { value: more.protobuf.read(body), duplicateFields: [] };
+  }
+  const { kind } = more;
+  const text = body.toString('utf8');
+  if (mediaType === 'application/json' || (mediaType === '' && /^\s*\{/.test(text))) return parseJsonText(text, kind);
+  if (mediaType === 'application/yaml' || mediaType === 'text/yaml' || mediaType === '') return parseYamlText(text);
+  throw new StatusFault(unsupportedMediaType(objectTypes));
+}
+
+/** `kind` is what the body should have been, for the message. */
+export function parseJsonText(text: string, kind?: string): ParsedBody {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const shown = text === '' ? '<empty>' : text.slice(0, 100);
+    const why = error instanceof Error ? error.message : String(error);
+    const opening = kind === undefined ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
+    throw badRequest(`${opening}couldn't get version/kind; json parse error: ${why} (${shown})`);
+  }
+  // Text that a program wrote is as long as what we would write: nothing in it was said twice. Only the rest is looked at.
+  const isAsWritten = JSON.stringify(value)?.length === text.length;
+  return { value, duplicateFields: isAsWritten ? [] : duplicateFields(text) };
+}
+
+/** Enough for any anchor that a person writes, not enough for a bomb. */
+const maxAliases = 100;
+
+export async function parseYamlText(text: string): Promise<ParsedBody> {
+  const { load } = await import('js-yaml');
+  try {
+    return { value: load(text, { maxAliases }), duplicateFields: [] };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw badRequest(`yaml: ${why}`);
+  }
+}

@@ -1,0 +1,123 @@
+// Puts answers on the wire: JSON (or YAML where it was asked for), Status objects, warnings as headers.
+import type { ServerResponse } from 'node:http';
+import type { Status } from '../../object/meta/status.ts';
+import type { Kind } from '../kinds/kind.ts';
+import type { Call, Outcome } from '../kinds/kit.ts';
+import { oneObject } from './representation.ts';
+
+export type Headers = Record<string, string | number | string[]>;
+
+export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
+  const headers = warningHeaders(call);
+  if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
+  const json = outcomeJson(call, outcome);
+  if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
+  sendJson(response, outcome.code, json, headers);
+}
+
+function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>): string {
+  switch (outcome.kind) {
+    case 'stored':
+      return oneObject(call, outcome.text, outcome.revision);
+    case 'value':
+      return JSON.stringify(outcome.value);
+    case 'json':
+      return outcome.json;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** What fails halfway cannot be taken back: the connection is cut, and the client sees half an answer for what it is. */
+async function sendStream(
+  response: ServerResponse,
+  outcome: Extract<Outcome, { kind: 'stream' }>,
+  headers: Headers,
+): Promise<void> {
+  const head = { 'cache-control': 'no-cache, private', 'content-type': 'application/json', ...headers };
+  response.writeHead(outcome.code, head);
+  for await (const part of outcome.parts) {
+    if (response.destroyed) return;
+    if (!response.write(part)) await drained(response);
+  }
+  response.end();
+}
+
+/** Resolves when there is room again, or nobody left to need it. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+    if (response.destroyed) done();
+  });
+}
+
+export function sendJson(response: ServerResponse, code: number, json: string, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, {
+    'cache-control': 'no-cache, private',
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(json),
+    ...headers,
+  });
+  response.end(json);
+}
+
+async function sendYaml(response: ServerResponse, code: number, json: string, headers: Headers): Promise<void> {
+  const { dump } = await import('js-yaml');
+  const yaml = dump(JSON.parse(json), { noRefs: true, lineWidth: -1 });
+  sendText(response, code, yaml, { ...headers, 'content-type': 'application/yaml' });
+}
+
+export function sendText(response: ServerResponse, code: number, text: string, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, {
+    'cache-control': 'no-cache, private',
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  });
+  response.end(text);
+}
+
+export function sendStatus(response: ServerResponse, status: Status, headers: Headers = {}): void {
+  const retryAfter = status.details?.retryAfterSeconds;
+  const more = retryAfter === undefined ? headers : { ...headers, 'retry-after': String(retryAfter) };
+  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), more);
+}
+
+/** Members of details that say nothing are left out, as Go's omitempty does. */
+function withoutEmpty(status: Status): Status {
+  if (status.details === undefined) return status;
+  const kept = Object.entries(status.details).filter(([, value]) => value !== '');
+  return { ...status, details: Object.fromEntries(kept) };
+}
+
+export function warningHeaders(call: Pick<Call, 'kind' | 'warnings'>): Headers {
+  const fixed = fixedWarnings(call.kind);
+  if (call.warnings.length === 0) return fixed;
+  return { warning: [...(call.kind.warnings ?? []), ...call.warnings].map(warningLine) };
+}
+
+const fixedHeaders = new WeakMap<Kind, Headers>();
+
+function fixedWarnings(kind: Kind): Headers {
+  let headers = fixedHeaders.get(kind);
+  if (headers === undefined) {
+    headers = kind.warnings === undefined ? {} : { warning: kind.warnings.map(warningLine) };
+    fixedHeaders.set(kind, headers);
+  }
+  return headers;
+}
+
+/** The agent is a dash, as the API conventions want it; characters that no header may hold are dropped. */
+export function warningLine(text: string): string {
+  const quotable = text.replace(/[^\x20-\x7e]/g, '').replace(/[\\"]/g, '\\$&');
+  return `299 - "${quotable}"`;
+}

@@ -1,0 +1,142 @@
+// What the demo knows about both sides, as rows of a table: fed with what its own watches see, so that its lag is measured
+// where a user would see it and not where the daemon thinks it is.
+import type { Clock } from '../../clock.ts';
+import type { Item } from '../../cluster/window/window.ts';
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import type { Side } from './demo-story.ts';
+
+export interface Seen extends Item {
+  /** Equal on both sides when they agree. */
+  fingerprint: string;
+  /** The virtual key that a host object names in its annotations. */
+  owner?: Key;
+}
+
+export interface BoardRow {
+  key: Key;
+  hostPlace: string;
+  lastChange: { side: Side; agoMs: number };
+  /** How long the two sides differed, the last time they did. */
+  lagMs: number | undefined;
+  state: 'in sync' | 'on its way' | 'not on the host' | 'leaving';
+}
+
+interface Entry {
+  virtual: string | undefined;
+  host: string | undefined;
+  changedSide: Side;
+  changedMs: number;
+  differsSinceMs: number | undefined;
+  lagMs: number | undefined;
+}
+
+/** What both sides should agree on; reserved keys and those of Kubernetes' own controllers differ by design. */
+export function projectSeen(object: KubeObject): Seen {
+  const { namespace = '', name = '', uid = '', resourceVersion = '', labels, annotations } = object.metadata;
+  const owner = ownerOf(object);
+  const fingerprint = JSON.stringify([endpointsOf(object), ownEntries(labels), ownEntries(annotations)]);
+  return { namespace, name, uid, resourceVersion, fingerprint, ...(owner !== undefined && { owner }) };
+}
+
+/** Who they refer to is translated on the way; where they point is not. */
+function endpointsOf(object: KubeObject): unknown[] {
+  const subsets = (object['subsets'] ?? []) as Record<
+    'addresses' | 'notReadyAddresses' | 'ports',
+    { ip?: string }[] | undefined
+  >[];
+  const ips = (addresses: { ip?: string }[] | undefined) => (addresses ?? []).map((address) => address.ip);
+  return subsets.map((subset) => [ips(subset.addresses), ips(subset.notReadyAddresses), subset.ports ?? []]);
+}
+
+function ownEntries(map: Record<string, string> | undefined): [string, string][] {
+  const isOwn = (key: string) =>
+    key !== 'release' && !/^(vcluster\.loft\.sh|hostward\.dev|[a-z-]+\.kubernetes\.io)\//.test(key);
+  return Object.entries(map ?? {})
+    .filter(([key]) => isOwn(key))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+export class DemoBoard {
+  #clock: Clock;
+  #hostKeyOf: (key: Key) => Key;
+  #entries = new Map<Key, Entry>();
+  #keyOfHost = new Map<Key, Key>();
+  /** Told whenever both sides agree again. */
+  #agreed: (row: BoardRow) => void;
+
+  constructor(options: { clock: Clock; hostKeyOf: (key: Key) => Key; agreed: (row: BoardRow) => void }) {
+    this.#clock = options.clock;
+    this.#hostKeyOf = options.hostKeyOf;
+    this.#agreed = options.agreed;
+  }
+
+  virtualChanged(key: Key, seen: Seen | undefined): void {
+    this.#keyOfHost.set(this.#hostKeyOf(key), key);
+    this.#change(key, 'virtual', seen?.fingerprint);
+  }
+
+  /** Two virtual keys may have one host key: the annotations say whose copy it is. */
+  hostChanged(hostKey: Key, seen: Seen | undefined): void {
+    const owner = seen?.owner;
+    const key = owner ?? this.#keyOfHost.get(hostKey);
+    if (key === undefined) return;
+    if (owner !== undefined) this.#keyOfHost.set(hostKey, owner);
+    this.#change(key, 'host', seen?.fingerprint);
+  }
+
+  rows(): BoardRow[] {
+    return [...this.#entries.keys()].sort().map((key) => this.#row(key, this.#entries.get(key) as Entry));
+  }
+
+  #change(key: Key, side: Side, fingerprint: string | undefined): void {
+    const now = this.#clock.now();
+    const entry = this.#entries.get(key) ?? newEntry(side, now);
+    if (entry[side] === fingerprint && this.#entries.has(key)) return;
+    entry[side] = fingerprint;
+    if (entry.virtual === entry.host) {
+      if (entry.differsSinceMs !== undefined) entry.lagMs = now - entry.differsSinceMs;
+      entry.differsSinceMs = undefined;
+    } else if (entry.differsSinceMs === undefined) {
+      // The side that changes first is the change; the other one's is its echo.
+      entry.differsSinceMs = now;
+      entry.changedSide = side;
+      entry.changedMs = now;
+    }
+    if (entry.virtual === undefined && entry.host === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
+    if (entry.differsSinceMs === undefined) this.#agreed(this.#row(key, entry));
+  }
+
+  #row(key: Key, entry: Entry): BoardRow {
+    return {
+      key,
+      hostPlace: this.#hostKeyOf(key),
+      lastChange: { side: entry.changedSide, agoMs: this.#clock.now() - entry.changedMs },
+      lagMs: entry.lagMs,
+      state: stateOf(entry),
+    };
+  }
+}
+
+function newEntry(side: Side, now: number): Entry {
+  return {
+    virtual: undefined,
+    host: undefined,
+    changedSide: side,
+    changedMs: now,
+    differsSinceMs: undefined,
+    lagMs: undefined,
+  };
+}
+
+function stateOf(entry: Entry): BoardRow['state'] {
+  if (entry.virtual === entry.host) return 'in sync';
+  if (entry.host === undefined) return 'not on the host';
+  return entry.virtual === undefined ? 'leaving' : 'on its way';
+}
+
+export function ownerOf(object: KubeObject): Key | undefined {
+  const name = object.metadata.annotations?.['vcluster.loft.sh/object-name'];
+  const namespace = object.metadata.annotations?.['vcluster.loft.sh/object-namespace'];
+  return name !== undefined && namespace !== undefined ? keyOf(namespace, name) : undefined;
+}

@@ -1,0 +1,162 @@
+// What the demo plays in: two embedded API servers, the daemon between them, clients for both sides and kubeconfigs for
+// whoever wants to look. Opened and closed as one thing, in the order in which the parts need each other.
+import { join, resolve } from 'node:path';
+import { openCredentials } from '../../cluster/credentials/credentials.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { openConnection } from '../../cluster/wire/transport.ts';
+import { servicesResource } from '../../cluster/write/writer.ts';
+import { loadConfiguration } from '../../config/load/load.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { Daemon } from '../../daemon/daemon-options.ts';
+import { type LoadedPatches, withPatches } from '../../daemon/load-patches.ts';
+import { OperationsServer } from '../../daemon/operations-server.ts';
+import { type Devcluster, startDevcluster } from '../../devcluster/devcluster.ts';
+import { silentLog } from '../../log.ts';
+import { createMetrics } from '../../metrics.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { ClusterClient, expectOk } from '../line/cluster-client.ts';
+import { clusterFault } from '../line/cluster-fault.ts';
+import type { Context } from '../line/context.ts';
+import { demoConfiguration, patchLines } from './demo-patches.ts';
+import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
+
+export const sides: readonly Side[] = ['virtual', 'host'];
+
+export class Theatre {
+  readonly context: Context;
+  readonly #folder: string;
+  readonly #clusters = new Map<Side, Devcluster>();
+  readonly #connections = new Map<Side, Connection>();
+  #daemon: Daemon | undefined;
+  #operations: OperationsServer | undefined;
+
+  constructor(context: Context, options: { folder: string }) {
+    this.context = context;
+    this.#folder = options.folder;
+  }
+
+  /** As the user would name it from where the demo was started. */
+  kubeconfigOf(side: Side): string {
+    return join(this.#folder, `${side}.kubeconfig`);
+  }
+
+  connectionOf(side: Side): Connection {
+    return this.#connections.get(side) as Connection;
+  }
+
+  client(side: Side): ClusterClient {
+    return new ClusterClient(this.connectionOf(side));
+  }
+
+  get daemon(): Daemon | undefined {
+    return this.#daemon;
+  }
+
+  /** What the patches have done, a line for each. */
+  patchLines(): string[] {
+    const status = this.#daemon?.status() as { patches?: Parameters<typeof patchLines>[0] } | undefined;
+    return patchLines(status?.patches ?? []);
+  }
+
+  /** Where `hostward status` finds the daemon. */
+  get statusAddress(): string {
+    const { host, port } = this.#operations?.address ?? { host: '', port: 0 };
+    return `${host}:${port}`;
+  }
+
+  async open(): Promise<void> {
+    const { context } = this;
+    await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
+    for (const side of sides) await this.#openSide(side);
+    const host = this.client('host');
+    expectOk(await host.create(namespacesResource, namespaceObject(hostNamespace)), 'prepare the host');
+    // The owner of all copies: where the virtual cluster's own Service would be.
+    expectOk(await host.create(servicesResource, ownerService()), 'prepare the host');
+  }
+
+  async #openSide(side: Side): Promise<void> {
+    const { clock, environment, version, cwd, files } = this.context;
+    const cluster = await startDevcluster({ name: side, clock, log: silentLog });
+    this.#clusters.set(side, cluster);
+    const path = resolve(cwd, this.kubeconfigOf(side));
+    await files.write(path, kubeconfigOf(side, cluster), { mode: 0o600 });
+    const opened = await openCredentials({ kubeconfig: path, environment });
+    if (opened.kind === 'faults') throw clusterFault(opened.faults);
+    const { credentials } = opened;
+    this.#connections.set(side, openConnection({ name: side, credentials, clock, log: silentLog, version }));
+  }
+
+  async startDaemon(): Promise<void> {
+    const { clock, random, environment, version, nodePath, loadRooms } = this.context;
+    const rooms = await loadRooms();
+    const metrics = createMetrics();
+    const { settings, compiled } = this.#configuration();
+    const daemon = rooms.assembleDaemon({
+      settings,
+      patches: compiled,
+      nodePath,
+      isDryRun: false,
+      log: silentLog,
+      clock,
+      random,
+      metrics,
+      environment,
+      version,
+    });
+    this.#daemon = daemon;
+    const started = await daemon.start();
+    if (started.kind === 'faults') throw clusterFault(started.faults);
+    this.#operations = new OperationsServer(
+      { host: '127.0.0.1', port: 0 },
+      {
+        health: () => daemon.health(),
+        readiness: () => daemon.readiness(),
+        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
+        status: () => daemon.status(),
+        objectStatus: (key) => daemon.objectStatus(key),
+      },
+    );
+    await this.#operations.start();
+  }
+
+  async stopDaemon(): Promise<void> {
+    await this.#daemon?.stop();
+    await this.#operations?.stop();
+    this.#daemon = undefined;
+    this.#operations = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.stopDaemon();
+    for (const connection of this.#connections.values()) await connection.close();
+    for (const cluster of this.#clusters.values()) await cluster.stop();
+  }
+
+  #configuration(): { settings: Settings; compiled: LoadedPatches } {
+    const loaded = loadConfiguration({
+      files: [{ name: 'demo', text: demoConfiguration }],
+      flags: {
+        virtualClusterName,
+        hostNamespace,
+        virtualKubeconfig: resolve(this.context.cwd, this.kubeconfigOf('virtual')),
+        hostKubeconfig: resolve(this.context.cwd, this.kubeconfigOf('host')),
+      },
+    });
+    if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.wanted}`);
+    const { compiled } = withPatches(loaded);
+    return { settings: loaded.settings, compiled };
+  }
+}
+
+function ownerService(): KubeObject {
+  const spec = { ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 8443 }] };
+  return { apiVersion: 'v1', kind: 'Service', metadata: { namespace: hostNamespace, name: virtualClusterName }, spec };
+}
+
+/** On the host side everything happens in one namespace, so that is where kubectl looks first. */
+function kubeconfigOf(side: Side, cluster: Devcluster): string {
+  if (side === 'virtual') return cluster.kubeconfig;
+  const config = JSON.parse(cluster.kubeconfig) as { contexts: { context: { namespace?: string } }[] };
+  for (const { context } of config.contexts) context.namespace = hostNamespace;
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}

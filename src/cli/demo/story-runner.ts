@@ -1,0 +1,136 @@
+// Plays a story against two API servers: does the acts of a step, then asks both sides until all that the step expects is
+// true or its time is up. In: steps, clients, a daemon to stop and start. Out: per step what differed, nothing when all is well.
+
+import { type Clock, pause } from '../../clock.ts';
+import type { Answer } from '../../cluster/wire/answer.ts';
+import { eventsResource } from '../../cluster/write/writer.ts';
+import { type ClusterClient, expectOk } from '../line/cluster-client.ts';
+import { differences } from '../offline/difference.ts';
+import type { Act, Expectation, Side, Spot, Step } from './demo-story.ts';
+
+export interface Stage {
+  clients: Record<Side, ClusterClient>;
+  clock: Clock;
+  startDaemon(): Promise<void>;
+  stopDaemon(): Promise<void>;
+}
+
+export interface StepOutcome {
+  step: Step;
+  tookMs: number;
+  /** Empty when everything was as expected. */
+  differences: string[];
+}
+
+/** A hundred times what a step takes; a machine that needs longer shows a fault. */
+const stepDeadlineMs = 20_000;
+const askAgainMs = 10;
+
+export async function playStep(stage: Stage, step: Step): Promise<StepOutcome> {
+  const startMs = stage.clock.now();
+  const before = await remember(stage, step);
+  for (const act of step.acts) await perform(stage, act);
+  let differing: string[] = [];
+  for (const expectation of step.expects) {
+    // In order: "untouched" means something only after what should have happened has happened.
+    differing = await waitFor(stage, expectation, before, startMs + stepDeadlineMs);
+    if (differing.length > 0) break;
+  }
+  return { step, tookMs: stage.clock.now() - startMs, differences: differing };
+}
+
+type Memory = Map<string, { uid: string | undefined; resourceVersion: string | undefined }>;
+
+async function remember(stage: Stage, step: Step): Promise<Memory> {
+  const memory: Memory = new Map();
+  for (const expectation of step.expects) {
+    if (expectation.see !== 'replaced' && expectation.see !== 'untouched') continue;
+    const object = expectOk(await look(stage, expectation.at), `read ${wordsOf(expectation.at)}`);
+    const { uid, resourceVersion } = object.metadata;
+    memory.set(wordsOf(expectation.at), { uid, resourceVersion });
+  }
+  return memory;
+}
+
+async function perform(stage: Stage, act: Act): Promise<void> {
+  switch (act.do) {
+    case 'create': {
+      const { kind, metadata } = act.object;
+      const answer = await stage.clients[act.side].create(act.ref, act.object);
+      expectOk(answer, `create ${act.side} ${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
+      return;
+    }
+    case 'change':
+      expectOk(
+        await stage.clients[act.at.side].change(act.at.ref, act.at, act.mergePatch),
+        `change ${wordsOf(act.at)}`,
+      );
+      return;
+    case 'delete':
+      expectOk(await stage.clients[act.at.side].remove(act.at.ref, act.at), `delete ${wordsOf(act.at)}`);
+      return;
+    case 'stopDaemon':
+      return stage.stopDaemon();
+    case 'startDaemon':
+      return stage.startDaemon();
+    default:
+      return act satisfies never;
+  }
+}
+
+async function waitFor(stage: Stage, expectation: Expectation, before: Memory, deadlineMs: number): Promise<string[]> {
+  for (;;) {
+    const differing = await compare(stage, expectation, before);
+    if (differing.length === 0 || stage.clock.now() >= deadlineMs) return differing;
+    await pause(stage.clock, askAgainMs);
+  }
+}
+
+async function compare(stage: Stage, expectation: Expectation, before: Memory): Promise<string[]> {
+  if (expectation.see === 'event') return compareEvent(stage, expectation);
+  const { at } = expectation;
+  const answer = await look(stage, at);
+  if (answer.kind === 'notFound') return expectation.see === 'absent' ? [] : [`${wordsOf(at)} is not there`];
+  const object = expectOk(answer, `read ${wordsOf(at)}`);
+  const was = before.get(wordsOf(at));
+  switch (expectation.see) {
+    case 'absent':
+      return [`${wordsOf(at)} is still there`];
+    case 'object':
+      return differences(expectation.like, object).map((line) => `${wordsOf(at)} ${line}`);
+    case 'replaced':
+      return object.metadata.uid === was?.uid ? [`${wordsOf(at)} still has uid "${was?.uid}"`] : [];
+    case 'untouched': {
+      const isSame = object.metadata.uid === was?.uid && object.metadata.resourceVersion === was?.resourceVersion;
+      return isSame
+        ? []
+        : [
+            `${wordsOf(at)} was written, resourceVersion ${was?.resourceVersion} became ${object.metadata.resourceVersion}`,
+          ];
+    }
+    default:
+      return expectation satisfies never;
+  }
+}
+
+async function compareEvent(
+  stage: Stage,
+  { about, reason }: Extract<Expectation, { see: 'event' }>,
+): Promise<string[]> {
+  const events = await stage.clients.virtual.list(eventsResource, about.namespace);
+  const isIt = (event: Record<string, unknown>) =>
+    event['reason'] === reason && (event['involvedObject'] as { name?: string } | undefined)?.name === about.name;
+  if (events.some(isIt)) return [];
+  const reasons = events.map((event) => `"${event['reason']}"`);
+  return [
+    `virtual ${about.namespace}/${about.name} wanted an event "${reason}", found ${reasons.join(', ') || 'none'}`,
+  ];
+}
+
+function look(stage: Stage, at: Spot): Promise<Answer> {
+  return stage.clients[at.side].get(at.ref, at);
+}
+
+function wordsOf(at: Spot): string {
+  return `${at.side} ${at.ref.resource} ${at.namespace}/${at.name}`;
+}

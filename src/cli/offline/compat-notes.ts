@@ -1,0 +1,31 @@
+// `check --compat`: what a configuration does otherwise here than in vCluster's own patch engine, each with its place.
+import { formatFault, type Position, warning } from '../../config/fault.ts';
+import { patchListPath, pathOf } from '../../daemon/load-patches.ts';
+import { type CompatNote, compatNotes } from '../../sync/patch/lint/compat.ts';
+import type { LoadedAll } from '../line/load-settings.ts';
+
+export interface PlacedNote extends Partial<Position> {
+  path: string;
+  rule: string;
+  hostward: string;
+  vcluster: string;
+}
+
+export function placedNotes({ compiled, positions }: LoadedAll): PlacedNote[] {
+  return compatNotes(compiled.set.patches).map(({ index, field, ...note }: CompatNote) => ({
+    ...positions.positionOf([...patchListPath, index, field]),
+    path: pathOf(index, field),
+    ...note,
+  }));
+}
+
+export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, texts: LoadedAll['texts']): string {
+  const { file, line, column } = note;
+  const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
+  const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
+  // The line and the caret are those of every fault.
+  const caret = formatFault(warning({ code: '', at, found: '', wanted: '' }), texts)
+    .split('\n')
+    .slice(1);
+  return [`${place}: differs: ${path}: Hostward ${hostward}; vCluster ${vcluster}`, ...caret].join('\n');
+}

@@ -1,0 +1,122 @@
+// Answers requests to evaluate an expression: finds its values in the object and has it tried in the sandbox process. In:
+// requests from anybody. Out: for each a value or an error, never a throw. Nothing of an expression runs in this process.
+import { mappingsOf } from '../../config/settings/host-namespaces.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { EvaluationError } from '../../expression/evaluate/evaluation-error.ts';
+import { ExpressionTrial } from '../../expression/evaluate/expression-trial.ts';
+import { type JsonMap, parsePath } from '../../expression/path/path.ts';
+import { silentLog } from '../../log.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { sandboxFunctions } from '../../sync/patch/run/open-patcher.ts';
+import type { Context } from '../line/context.ts';
+
+export interface EvalRequest {
+  expression: string;
+  /** Undefined: taken from the object. */
+  value: unknown;
+  valueExists: boolean | undefined;
+  /** Undefined: none; the empty one is the whole object. */
+  path: string | undefined;
+  object: JsonMap | undefined;
+  hostObject: JsonMap | undefined;
+  isBack: boolean;
+}
+
+export type EvalOutcome = { value: unknown } | { error: EvaluationError };
+/** `matches` where a path matched several places. */
+export type EvalAnswer = EvalOutcome | { matches: ({ path: string } & EvalOutcome)[] };
+
+interface Place {
+  path: string;
+  value: unknown;
+  valueExists: boolean;
+}
+
+export class EvalSession {
+  readonly #trial: ExpressionTrial;
+
+  constructor(context: Context, settings: Settings) {
+    const { clock, nodePath } = context;
+    const { virtualClusterName, hostNamespace, vcluster } = settings;
+    this.#trial = new ExpressionTrial({
+      clock,
+      log: silentLog,
+      nodePath,
+      vcluster: { name: virtualClusterName, namespace: hostNamespace, config: vcluster },
+      functions: sandboxFunctions(settings, mappingsOf(settings)),
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#trial.stop();
+  }
+
+  async answer(request: EvalRequest): Promise<EvalAnswer> {
+    if ([request.value, request.object, request.hostObject].some(isTooDeep))
+      return failed('size', `the input nests deeper than ${depthLimit} levels`);
+    const places = placesOf(request);
+    if ('error' in places) return places;
+    const outcomes: ({ path: string } & EvalOutcome)[] = [];
+    for (const place of places) outcomes.push({ path: place.path, ...(await this.#try(request, place)) });
+    const [only] = outcomes;
+    if (outcomes.length !== 1 || only === undefined) return { matches: outcomes };
+    const { path: _, ...outcome } = only;
+    return outcome;
+  }
+
+  async #try({ expression, object, hostObject }: EvalRequest, place: Place): Promise<EvalOutcome> {
+    const inputs = { ...place, virtualObject: contextObject(object), hostObject: contextObject(hostObject) };
+    try {
+      const tried = await this.#trial.try(expression, inputs);
+      return tried.kind === 'value' ? { value: tried.value } : { error: tried.error };
+    } catch (thrown) {
+      return failed('crash', `the sandbox cannot be started: ${thrown instanceof Error ? thrown.message : thrown}`);
+    }
+  }
+}
+
+export function failed(kind: EvaluationError['kind'], message: string): { error: EvaluationError } {
+  return { error: { kind, message } };
+}
+
+function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
+  const parsed = parsePath(request.path ?? '');
+  if (parsed.kind === 'fault') {
+    const { message, column, fix } = parsed;
+    return { error: { kind: 'syntax', message: `path: ${message}; ${fix}`, position: { line: 1, column } } };
+  }
+  const { canonical, match } = parsed.path;
+  const { value, valueExists } = request;
+  if (value !== undefined) return [{ path: canonical, value, valueExists: valueExists !== false }];
+  const root = request.isBack ? (request.hostObject ?? request.object) : request.object;
+  const isAsked = root !== undefined && request.path !== undefined && valueExists !== false;
+  if (isAsked && canonical === '') return [{ path: '', value: contextObject(root), valueExists: true }];
+  const found = isAsked ? match(root, { withPaths: true }) : undefined;
+  if (found === undefined || found.values.length === 0)
+    return [{ path: canonical, value: null, valueExists: valueExists === true }];
+  return found.values.map((one, at) => ({ path: found.paths?.[at] ?? '', value: one, valueExists: true }));
+}
+
+/** As expressions of the daemon see an object: without versions and without our own bookkeeping. */
+function contextObject(object: JsonMap | undefined): unknown {
+  const metadata = object?.['metadata'];
+  if (object === undefined || !isRecord(metadata)) return object ?? null;
+  const { resourceVersion, generation, managedFields, annotations, ...shown } = metadata;
+  if (!isRecord(annotations)) return { ...object, metadata: shown };
+  const kept = Object.entries(annotations).filter(([key]) => !key.startsWith('hostward.dev/'));
+  return { ...object, metadata: { ...shown, annotations: Object.fromEntries(kept) } };
+}
+
+/** Deeper ones cannot be printed again without the risk of running out of stack; Kubernetes itself stops far below. */
+const depthLimit = 500;
+
+function isTooDeep(value: unknown): boolean {
+  const open: [unknown, number][] = [[value, 0]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [one, depth] = next;
+    if (typeof one !== 'object' || one === null) continue;
+    if (depth > depthLimit) return true;
+    for (const part of Object.values(one)) open.push([part, depth + 1]);
+  }
+  return false;
+}

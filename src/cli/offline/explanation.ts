@@ -1,0 +1,119 @@
+// What `render --explain` tells: which patch matched where, what it made of each value, and how long it took. Gathers while
+// patches run, prints afterwards. Values are shown whole: whoever asks has the configuration and the object.
+import type { Clock } from '../../clock.ts';
+import type { Key } from '../../object/meta/object.ts';
+import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
+import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
+
+type Direction = 'forward' | 'back';
+
+export interface ExplainedPatch {
+  object: Key;
+  direction: Direction;
+  patch: number;
+  path: string;
+  /** Of its call to the sandbox process; what is remembered from before takes next to none. */
+  tookMs: number;
+  matches: { at: string; before: unknown; after?: unknown; error?: string }[];
+}
+
+export class Explanation {
+  readonly #clock: Clock;
+  readonly #found = new Map<string, ExplainedPatch>();
+  readonly #begun = new Set<string>();
+  #now: { object: Key; direction: Direction; isRepeat: boolean } | undefined;
+  #sinceMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A pass looks at an object several times; the first look is the one to explain. */
+  begin(object: Key, direction: Direction): void {
+    const id = `${direction} ${object}`;
+    this.#now = { object, direction, isRepeat: this.#begun.has(id) };
+    this.#begun.add(id);
+    this.#sinceMs = this.#clock.now();
+  }
+
+  add({ patch, path, at, before, after, error }: TraceEntry): void {
+    const now = this.#now;
+    if (now === undefined || now.isRepeat) return;
+    const id = `${now.direction} ${now.object} ${patch}`;
+    const { object, direction } = now;
+    const explained = this.#found.get(id) ?? { object, direction, patch, path, tookMs: 0, matches: [] };
+    this.#found.set(id, explained);
+    const atMs = this.#clock.now();
+    explained.tookMs += atMs - this.#sinceMs;
+    this.#sinceMs = atMs;
+    // The walk goes on to write into what it matched.
+    const result = error === undefined ? { after: structuredClone(after) } : { error };
+    explained.matches.push({ at, before: structuredClone(before), ...result });
+  }
+
+  patches(set: PatchSet): ExplainedPatch[] {
+    return this.#passes(set).flatMap(({ object, direction, going }) =>
+      going.map(({ index, entry }) => {
+        const found = this.#found.get(`${direction} ${object} ${index}`);
+        const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, matches: [] };
+        return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
+      }),
+    );
+  }
+
+  #passes(set: PatchSet): { object: Key; direction: Direction; going: PatchSet['patches'] }[] {
+    return [...this.#begun].map((id) => {
+      const space = id.indexOf(' ');
+      const direction = id.slice(0, space) as Direction;
+      const going = set.patches.filter((patch) => goes(patch, direction));
+      return { object: id.slice(space + 1) as Key, direction, going };
+    });
+  }
+
+  /** Comment lines, so that what is printed stays YAML and stays a diff. */
+  text(set: PatchSet): string {
+    const lines: string[] = [];
+    for (const { object, direction, going } of this.#passes(set)) {
+      if (going.length === 0) continue;
+      lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
+      for (const { index, entry } of going) {
+        const found = this.#found.get(`${direction} ${object} ${index}`);
+        const said = found === undefined ? 'matched nothing' : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
+        lines.push(`  patch ${index}, path "${entry.path}": ${said}`);
+        lines.push(...(found?.matches ?? []).slice(0, shownMatches).map((match) => `    ${matchText(match)}`));
+        const more = (found?.matches.length ?? 0) - shownMatches;
+        if (more > 0) lines.push(`    and ${more} more; -o json has them all`);
+      }
+    }
+    return lines.map((line) => `# ${line}\n`).join('');
+  }
+}
+
+/** A screen of addresses says what a thousand of them would. */
+const shownMatches = 20;
+const shownCharacters = 100;
+
+function goes(patch: PatchSet['patches'][number], direction: Direction): boolean {
+  if (patch.reference !== undefined || patch.isLabels) return true;
+  return (direction === 'forward' ? patch.forward : patch.back) !== undefined;
+}
+
+function countOf({ matches }: ExplainedPatch): string {
+  const changed = matches.filter((one) => JSON.stringify(one.before) !== JSON.stringify(one.after));
+  const failed = matches.filter((one) => one.error !== undefined);
+  const places = matches.length === 1 ? '1 place' : `${matches.length} places`;
+  return failed.length > 0 ? `${places}, ${failed.length} failed` : `${places}, ${changed.length} changed`;
+}
+
+function matchText({ at, before, after, error }: ExplainedPatch['matches'][number]): string {
+  const place = at === '' ? 'the whole object' : at;
+  if (error !== undefined) return `${place}: ${short(before)} failed: ${error}`;
+  if (after === null || after === undefined) return `${place}: ${short(before)} deleted`;
+  const isSame = JSON.stringify(before) === JSON.stringify(after);
+  return isSame ? `${place}: ${short(before)} unchanged` : `${place}: ${short(before)} -> ${short(after)}`;
+}
+
+function short(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}…`;
+}

@@ -1,0 +1,43 @@
+// The patches of a configuration for commands that have no daemon. They run in the sandbox process all the same: an
+// expression that V8 cannot stop must not hang the command. No expression, no process.
+
+import { mappingsOf } from '../../config/settings/host-namespaces.ts';
+import type { SandboxSetup } from '../../expression/realm/harness.ts';
+import { ChildSandbox } from '../../expression/sandbox/child-sandbox.ts';
+import { silentLog } from '../../log.ts';
+import type { Trace } from '../../sync/patch/entry/pass.ts';
+import { type OpenedPatcher, openPatcher } from '../../sync/patch/run/open-patcher.ts';
+import { CommandFault, type Context, exitCodes } from '../line/context.ts';
+import type { GoodConfiguration } from '../line/load-settings.ts';
+
+export function openOfflinePatches(
+  context: Context,
+  { settings, compiled }: Pick<GoodConfiguration, 'settings' | 'compiled'>,
+  trace?: Trace,
+): OpenedPatcher | undefined {
+  if (compiled.set.patches.length === 0) return undefined;
+  return openPatcher({
+    settings,
+    set: compiled.set,
+    sourceOf: compiled.sourceOf,
+    mappings: mappingsOf(settings),
+    openSandbox: sandboxOpener(context),
+    clock: context.clock,
+    ...(trace && { trace, isOneByOne: true }),
+  });
+}
+
+export function sandboxOpener(context: Context): (setup: SandboxSetup) => ChildSandbox {
+  const { clock, nodePath } = context;
+  return (setup) => new ChildSandbox({ setup, clock, log: silentLog, nodePath });
+}
+
+/** Where no process can be started, it is the machine's fault. */
+export async function startSandbox(start: () => Promise<void>): Promise<void> {
+  try {
+    await start();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFault(exitCodes.environment, `the sandbox for expressions cannot be started: ${why}`, { cause });
+  }
+}

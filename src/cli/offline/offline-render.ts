@@ -1,0 +1,166 @@
+// Renders objects with their patches, forward and back, by rehearsing what the daemon would do between two clusters that
+// are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
+
+import { rulesOf } from '../../daemon/rules-of.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { keyOf } from '../../object/meta/object.ts';
+import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import type { PatchFailure } from '../../sync/plan/step.ts';
+import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
+import { withoutBookkeeping } from '../../sync/report/render.ts';
+import type { Context } from '../line/context.ts';
+import { CommandFault, exitCodes } from '../line/context.ts';
+import type { GoodConfiguration } from '../line/load-settings.ts';
+import { Explanation } from './explanation.ts';
+import { openOfflinePatches, startSandbox } from './offline-patches.ts';
+import { type NamedObject, withoutServerFields } from './print-objects.ts';
+
+export interface OfflineRenderInput {
+  configuration: Pick<GoodConfiguration, 'settings' | 'compiled'>;
+  /** Endpoints of the virtual side, and Services where they matter. */
+  objects: readonly KubeObject[];
+  hostObjects: readonly KubeObject[];
+  direction: 'forward' | 'back';
+  ownerUid?: string | undefined;
+  withBookkeeping: boolean;
+  isExplained: boolean;
+  /** Started and stopped by whoever renders several times. */
+  opened?: OpenedPatcher | undefined;
+}
+
+export interface OfflineRender {
+  /** For each object: what it was and what it becomes. */
+  objects: { before: NamedObject; after: NamedObject }[];
+  notices: { message: string; isFailure: boolean }[];
+  explanation: Explanation | undefined;
+}
+
+export async function renderOffline(context: Context, input: OfflineRenderInput): Promise<OfflineRender> {
+  const { configuration, opened } = input;
+  const explanation = input.isExplained ? new Explanation(context.clock) : undefined;
+  if (opened !== undefined) return renderWith(opened, input, undefined);
+  const own = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
+  try {
+    if (own !== undefined) await startSandbox(() => own.start());
+    return await renderWith(own, input, explanation);
+  } finally {
+    await own?.stop();
+  }
+}
+
+async function renderWith(
+  opened: OpenedPatcher | undefined,
+  input: OfflineRenderInput,
+  explanation: Explanation | undefined,
+): Promise<OfflineRender> {
+  const { settings, compiled } = input.configuration;
+  const rules = rulesOf(settings, opened?.patcher);
+  const { kind, placement } = rules.translation;
+  const host = input.hostObjects.map((object) => withNamespace(object, settings.hostNamespace));
+  const virtual = input.objects
+    .filter((object) => object.kind === kind.kind)
+    .map((object) => withNamespace(object, 'default'));
+  refuseStrangers(host, virtual, (key) => {
+    const place = placement.placeOf(key);
+    return place && keyOf(place.namespace, place.name);
+  });
+  const isOwned = settings.setOwner && placement.mode === 'single';
+  const rehearsed = await rehearse({
+    virtual,
+    services: input.objects
+      .filter((object) => object.kind === 'Service')
+      .map((object) => withNamespace(object, 'default')),
+    host,
+    rules,
+    ownerUid: isOwned ? input.ownerUid : undefined,
+    assumesAgreement: input.direction === 'back',
+    ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
+  });
+  const result: OfflineRender = { objects: [], notices: [], explanation };
+  for (const one of rehearsed) {
+    const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
+    if (notice !== undefined) result.notices.push(notice);
+    else result.objects.push(pairOf(one, { virtual, host, input }));
+  }
+  return result;
+}
+
+function pairOf(
+  one: Rehearsed,
+  { virtual, host, input }: { virtual: readonly KubeObject[]; host: readonly KubeObject[]; input: OfflineRenderInput },
+): OfflineRender['objects'][number] {
+  const wasVirtual = virtual.find((object) => keyOfObject(object) === one.key) as KubeObject;
+  const isHost = one.host as KubeObject;
+  const hostName = `host ${keyOfObject(isHost)}`;
+  if (input.direction === 'back') {
+    const before = { name: `virtual ${one.key}`, object: wasVirtual };
+    return { before, after: { name: `virtual ${one.key}`, object: withoutServerFields(one.virtual) } };
+  }
+  const tidy = (object: KubeObject) => (input.withBookkeeping ? object : withoutBookkeeping(object));
+  const wasHost = host.find((object) => keyOfObject(object) === keyOfObject(isHost));
+  return {
+    before: wasHost ? { name: hostName, object: tidy(wasHost) } : { name: `virtual ${one.key}`, object: wasVirtual },
+    after: { name: hostName, object: tidy(withoutServerFields(isHost)) },
+  };
+}
+
+/** Why there is nothing to print; undefined when there is. */
+function noticeOf(
+  { key, outcome, host }: Rehearsed,
+  placeOfFailure: (failure: PatchFailure) => string,
+): OfflineRender['notices'][number] | undefined {
+  switch (outcome.kind) {
+    case 'inSync':
+      return undefined;
+    case 'ineligible':
+    case 'waiting':
+    case 'left':
+    case 'retry': {
+      const what = host === undefined ? 'has no copy on the host' : 'is left as it is on the host';
+      return { message: `Endpoints "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
+    }
+    case 'refused': {
+      const { failure, message, detail } = outcome;
+      if (failure === undefined) {
+        const why = detail === undefined ? message : `${message}: ${detail}`;
+        return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
+      }
+      const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
+      return {
+        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
+        isFailure: true,
+      };
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
+  const { source, patch } = failure;
+  if (source !== undefined || patch === undefined) return source ?? 'configuration';
+  return sourceOf(patch, 'expression') ?? sourceOf(patch, 'path') ?? 'configuration';
+}
+
+function refuseStrangers(
+  host: readonly KubeObject[],
+  virtual: readonly KubeObject[],
+  hostKeyOf: (key: string) => string | undefined,
+): void {
+  const places = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((place) => place !== undefined);
+  const stranger = host.find((object) => !places.includes(keyOfObject(object)));
+  if (stranger === undefined) return;
+  throw new CommandFault(
+    exitCodes.input,
+    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(stranger)}"`,
+    { hint: places.length === 0 ? 'no virtual object has a place on the host' : `expected: ${places.join(', ')}` },
+  );
+}
+
+function withNamespace(object: KubeObject, namespace: string): KubeObject {
+  return object.metadata.namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+function keyOfObject({ metadata }: KubeObject): string {
+  return keyOf(metadata.namespace ?? '', metadata.name ?? '');
+}

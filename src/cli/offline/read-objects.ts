@@ -1,0 +1,72 @@
+// Kubernetes objects from files and standard input: YAML or JSON, several documents, Lists in any depth that kubectl prints.
+import { resolve } from 'node:path';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { CommandFault, type Context, exitCodes } from '../line/context.ts';
+import { asDecoded } from './as-decoded.ts';
+import { parseDocuments } from './yaml-text.ts';
+
+export interface ReadObject {
+  object: KubeObject;
+  /** For sentences: the file as the user named it. */
+  origin: string;
+}
+
+export async function readObjects(context: Context, paths: readonly string[]): Promise<ReadObject[]> {
+  const found: ReadObject[] = [];
+  for (const path of paths) {
+    const origin = path === '-' ? 'standard input' : path;
+    const text = path === '-' ? await context.readStdin() : await context.files.read(resolve(context.cwd, path));
+    const parsed = parseDocuments(text);
+    if (parsed.kind === 'fault') {
+      const place = `${origin}:${parsed.line}:${parsed.column}`;
+      throw new CommandFault(exitCodes.input, `${place}: cannot read objects, expected YAML or JSON: ${parsed.reason}`);
+    }
+    for (const document of parsed.documents) gather(document, origin, found);
+  }
+  refuseTwins(found);
+  return found;
+}
+
+/** No cluster holds two objects of one name, and which of them was meant nobody can tell. */
+function refuseTwins(found: readonly ReadObject[]): void {
+  const origins = new Map<string, string>();
+  for (const { object, origin } of found) {
+    const { namespace = '', name } = object.metadata;
+    const shown = `${object.kind} "${namespace === '' ? name : `${namespace}/${name}`}"`;
+    const first = origins.get(shown);
+    if (first !== undefined) {
+      const where = first === origin ? '' : ` (the first in ${first})`;
+      throw new CommandFault(exitCodes.input, `${origin}: expected each object once, found ${shown} twice${where}`);
+    }
+    origins.set(shown, origin);
+  }
+}
+
+function gather(value: unknown, origin: string, found: ReadObject[]): void {
+  if (!isRecord(value)) {
+    const what = Array.isArray(value) ? 'a list' : JSON.stringify(value)?.slice(0, 80);
+    throw new CommandFault(exitCodes.input, `${origin}: expected a Kubernetes object, found ${what}`);
+  }
+  const kind = value['kind'];
+  if (typeof kind !== 'string' || kind === '') {
+    throw new CommandFault(exitCodes.input, `${origin}: expected a Kubernetes object, found one without a kind`);
+  }
+  const items = value['items'];
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    // The items of a typed list carry no kind of their own.
+    const itemKind = kind.slice(0, -'List'.length);
+    for (const item of items) {
+      const isBare = isRecord(item) && item['kind'] === undefined && itemKind !== '';
+      gather(isBare ? { apiVersion: value['apiVersion'], kind: itemKind, ...item } : item, origin, found);
+    }
+    return;
+  }
+  const metadata = value['metadata'];
+  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  if (typeof name !== 'string' || name === '') {
+    const what = name ? `${JSON.stringify(name)} in ${kind}; put it in quotes` : `${kind} without it`;
+    throw new CommandFault(exitCodes.input, `${origin}: expected metadata.name in every object, found ${what}`);
+  }
+  found.push({ object: asDecoded(value as KubeObject), origin });
+}

@@ -1,0 +1,169 @@
+// One case of `hostward test`: loads its configuration, renders its objects forward and back, and compares. In: a folder.
+// Out: what differed. A case that cannot be run has failed; nothing here ends the others.
+import { join, resolve } from 'node:path';
+import { formatFault } from '../../config/fault.ts';
+import { loadConfiguration } from '../../config/load/load.ts';
+import { withPatches } from '../../daemon/load-patches.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { unifiedDiff } from '../../object/text/line-diff.ts';
+import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
+import type { EndpointSubset } from '../../sync/endpoints/items.ts';
+import { normalizeSubsets } from '../../sync/endpoints/subsets.ts';
+import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import { withoutBookkeeping } from '../../sync/report/render.ts';
+import { CommandFault, type Context } from '../line/context.ts';
+import { exampleNames, type GoodConfiguration, loadWithNames } from '../line/load-settings.ts';
+import { systemFault } from '../line/system-fault.ts';
+import { shapeFaults } from './check-shape.ts';
+import { openOfflinePatches, startSandbox } from './offline-patches.ts';
+import { type OfflineRender, renderOffline } from './offline-render.ts';
+import { sorted, withoutServerFields } from './print-objects.ts';
+import { readObjects } from './read-objects.ts';
+import { toYaml } from './yaml-text.ts';
+
+export interface CaseResult {
+  name: string;
+  tookMs: number;
+  /** Empty when all is as expected. */
+  problems: { what: string; text: string }[];
+  /** Files that --update wrote. */
+  updated: string[];
+}
+
+interface Run {
+  context: Context;
+  folder: string;
+  isUpdate: boolean;
+  /** Names in the folder and in its back/. */
+  names: ReadonlySet<string>;
+  result: CaseResult;
+}
+
+export async function runCase(context: Context, folder: string, how: { isUpdate: boolean }): Promise<CaseResult> {
+  const result: CaseResult = { name: folder, tookMs: 0, problems: [], updated: [] };
+  const startMs = context.clock.now();
+  try {
+    const names = await namesIn(context, folder);
+    await compareCase({ context, folder, isUpdate: how.isUpdate, names, result });
+  } catch (thrown) {
+    const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
+    if (fault === undefined) throw thrown;
+    result.problems.push({ what: 'the case cannot be run', text: fault.message });
+  }
+  result.tookMs = context.clock.now() - startMs;
+  return result;
+}
+
+async function namesIn(context: Context, folder: string): Promise<Set<string>> {
+  const names = await context.files.list(resolve(context.cwd, folder));
+  const back = names.includes('back/') ? await context.files.list(resolve(context.cwd, folder, 'back')) : [];
+  return new Set([...names, ...back.map((name) => `back/${name}`)]);
+}
+
+async function compareCase(run: Run): Promise<void> {
+  const configuration = await configurationOf(run);
+  if (configuration === undefined) return;
+  const objects = await objectsIn(run, 'virtual.yaml');
+  const opened = openOfflinePatches(run.context, configuration);
+  try {
+    if (opened !== undefined) await startSandbox(() => opened.start());
+    const render = renderer(run, { configuration, objects, opened });
+    const hostObjects = run.names.has('host-before.yaml') ? await objectsIn(run, 'host-before.yaml') : [];
+    const forward = await render('forward', hostObjects);
+    await compareObjects(run, 'host.yaml', forward);
+    await compareSaid(run, 'says.txt', forward);
+    if (!run.names.has('back/host.yaml')) return;
+    const back = await render('back', await objectsIn(run, 'back/host.yaml'));
+    await compareObjects(run, 'back/virtual.yaml', back);
+    await compareSaid(run, 'back/says.txt', back);
+  } finally {
+    await opened?.stop();
+  }
+}
+
+function renderer(
+  { context }: Run,
+  what: { configuration: GoodConfiguration; objects: KubeObject[]; opened: OpenedPatcher | undefined },
+): (direction: 'forward' | 'back', hostObjects: readonly KubeObject[]) => Promise<OfflineRender> {
+  return (direction, hostObjects) =>
+    renderOffline(context, { ...what, hostObjects, direction, withBookkeeping: false, isExplained: false });
+}
+
+async function configurationOf({ context, folder, result }: Run): Promise<GoodConfiguration | undefined> {
+  const file = await context.files.readConfiguration(resolve(context.cwd, folder, 'config.yaml'));
+  // By its own name: what is said must not depend on where the folder stands.
+  const files = [{ ...file, name: 'config.yaml' }];
+  const { loaded } = await loadWithNames(
+    async (flags) => withPatches(loadConfiguration({ files, flags, environment: {} })),
+    exampleNames,
+  );
+  if (loaded.kind === 'ok') return loaded;
+  for (const fault of loaded.faults)
+    result.problems.push({ what: 'config.yaml', text: formatFault(fault, loaded.texts) });
+  return undefined;
+}
+
+async function objectsIn({ context, folder }: Run, name: string): Promise<KubeObject[]> {
+  const read = await readObjects(context, [join(folder, name)]);
+  for (const { object } of read) {
+    const [fault] = object.kind === 'Endpoints' ? shapeFaults(object) : [];
+    if (fault !== undefined) throw new CommandFault(1, `${name}: ${object.kind} "${object.metadata.name}": ${fault}`);
+  }
+  return read.map(({ object }) => object);
+}
+
+async function compareObjects(run: Run, name: string, { objects }: OfflineRender): Promise<void> {
+  const results = objects.map(({ after }) => after.object);
+  const found = textOf(results.map(withDefaults));
+  const expected = run.names.has(name) ? textOf((await objectsIn(run, name)).map(withDefaults)) : '';
+  if (found === expected) return;
+  if (run.isUpdate) return update(run, name, textOf(results));
+  const what = run.names.has(name) ? `${name} differs` : `${name} is missing; --update writes it`;
+  const diff = unifiedDiff({ name: `${name}, expected`, text: expected }, { name: 'found', text: found });
+  run.result.problems.push({ what, text: `${what}\n${diff}` });
+}
+
+/** What is said of objects that are not written; failures, and an edit that reaches nobody, have to be expected. */
+async function compareSaid(run: Run, name: string, { notices }: OfflineRender): Promise<void> {
+  const said = notices.map(({ message }) => `${message}\n`).join('');
+  const isExpected = run.names.has(name);
+  const isFailed = notices.some(({ isFailure }) => isFailure);
+  if (!isExpected && !isFailed && (notices.length === 0 || !name.startsWith('back/'))) return;
+  const expected = isExpected ? await run.context.files.read(resolve(run.context.cwd, run.folder, name)) : '';
+  const missing = expected.split('\n').filter((line) => line.trim() !== '' && !said.includes(line.trim()));
+  if (missing.length === 0 && isExpected) return;
+  if (run.isUpdate) return update(run, name, said);
+  const text = isExpected
+    ? `${name}: expected to be said: ${missing.join('\n')}\nfound: ${said || 'nothing'}`
+    : `${isFailed ? 'a patch failed' : 'nothing is written'}, and there is no ${name} that expects it: ${said}`;
+  run.result.problems.push({ what: `${name} differs`, text });
+}
+
+/** Comments at the head of a file are its documentation and stay. */
+async function update(run: Run, name: string, text: string): Promise<void> {
+  const path = resolve(run.context.cwd, run.folder, name);
+  const before = run.names.has(name) ? await run.context.files.read(path) : '';
+  const head = name.endsWith('.yaml') ? (/^(#.*\n)*/.exec(before)?.[0] ?? '') : '';
+  await run.context.files.write(path, head + text);
+  run.result.updated.push(name);
+}
+
+/** What an API server adds on its own need not be spelled out in what is expected. */
+function withDefaults(object: KubeObject): KubeObject {
+  if (object.kind !== endpointsKind.kind) return object;
+  const { subsets, ...rest } = object;
+  const stored = normalizeSubsets(subsets as EndpointSubset[] | undefined);
+  return {
+    ...rest,
+    apiVersion: object.apiVersion ?? endpointsKind.apiVersion,
+    ...(stored.length > 0 && { subsets: stored }),
+  };
+}
+
+function textOf(objects: readonly KubeObject[]): string {
+  const placeOf = ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+  return objects
+    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+    .map((object) => toYaml(sorted(withoutServerFields(withoutBookkeeping(object)))))
+    .join('---\n');
+}

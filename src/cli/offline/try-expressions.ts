@@ -1,0 +1,80 @@
+// `check` tries every expression on samples, in the sandbox process: one that comes to no end fails every object, and a reverse
+// expression that does not undo its expression changes the tenant's object at the first edit on the host.
+import type { Fault } from '../../config/fault.ts';
+import { mappingsOf } from '../../config/settings/host-namespaces.ts';
+import { placedWarning } from '../../daemon/load-patches.ts';
+import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
+import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
+import type { PatchWarning } from '../../sync/patch/lint/lint-patches.ts';
+import { type CounterExample, findCounterExamples } from '../../sync/patch/lint/round-trip.ts';
+import { sandboxFunctions } from '../../sync/patch/run/open-patcher.ts';
+import type { Context } from '../line/context.ts';
+import type { GoodConfiguration } from '../line/load-settings.ts';
+import { sandboxOpener, startSandbox } from './offline-patches.ts';
+
+export async function tryExpressions(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
+  const { settings, compiled } = configuration;
+  const { patches } = compiled.set;
+  const { virtualClusterName, hostNamespace, vcluster } = settings;
+  const evaluator = createEvaluator({
+    expressions: compiled.set.expressions,
+    vcluster: { name: virtualClusterName, namespace: hostNamespace, config: vcluster },
+    functions: sandboxFunctions(settings, mappingsOf(settings)),
+    openSandbox: sandboxOpener(context),
+    clock: context.clock,
+  });
+  try {
+    await startSandbox(() => evaluator.start());
+    const endless = await findEndless(patches, evaluator);
+    // They would only be waited for once more.
+    const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
+    const examples = await findCounterExamples(others, evaluator);
+    const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
+    return warnings.map((found) => placedWarning(found, configuration));
+  } finally {
+    await evaluator.stop();
+  }
+}
+
+const limitWords: Record<Endless['limit'], string> = {
+  timeout: 'runs out of its time',
+  memory: 'runs out of its memory',
+  size: 'makes more than a result may hold',
+};
+
+function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning {
+  return {
+    index: patch.index,
+    field,
+    line: 1,
+    column: 1,
+    rule: 'endless',
+    found: `one that ${limitWords[limit]} on every sample, ${short(value)} among them`,
+    wanted: 'an expression that comes to a result',
+    fix: 'bound its loops and what it makes; objects that it is asked about fail',
+  };
+}
+
+function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarning {
+  const end =
+    returned === undefined
+      ? 'fails on the way back, as every other sample does'
+      : `comes back as ${returned === null ? 'nothing' : short(returned)}`;
+  return {
+    index: back.index,
+    field: 'reverseExpression',
+    line: 1,
+    column: 1,
+    rule: 'round-trip',
+    found: `${short(value)}, which is ${short(onHost)} on the host and ${end}`,
+    wanted: 'a reverse expression that undoes the expression',
+    fix: 'make each undo exactly what the other does',
+  };
+}
+
+const shownCharacters = 60;
+
+function short(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}…`;
+}

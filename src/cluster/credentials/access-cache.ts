@@ -1,0 +1,101 @@
+// Keeps the last reading of the credentials and knows when to read again: once a minute for files, shortly before a
+// plugin's credential expires, and after a 401. One reading at a time; a reading that fails keeps the old one.
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { messageOf } from '../errors.ts';
+import type { Access, Credentials } from './access.ts';
+
+/** The interval of client-go: projected tokens rotate long before they expire. */
+const rereadFilesMs = 60_000;
+/** A 401 from a server that is itself confused must not run a plugin for each request. */
+const renewFloorMs = 5_000;
+/** A plugin's credential is renewed this long before its end, or in its last fifth if it is a short one. */
+const renewAheadMs = 60_000;
+
+export class AccessCache {
+  #credentials: Credentials;
+  #clock: Clock;
+  #log: Log;
+  #access: Access | undefined;
+  #readAtMs = 0;
+  #rereadAtMs = 0;
+  #reading: Promise<Access> | undefined;
+
+  constructor(credentials: Credentials, clock: Clock, log: Log) {
+    this.#credentials = credentials;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** A value, not a promise, in all but the first call: this is on the path of every request. */
+  current(): Access | Promise<Access> {
+    if (this.#access === undefined) return this.#read();
+    if (this.#clock.now() >= this.#rereadAtMs) {
+      const reading = this.#read();
+      if (this.#isExpired(this.#access)) return reading.catch(() => this.#access as Access);
+      reading.catch(() => undefined);
+    }
+    return this.#access;
+  }
+
+  /** After a 401 with `used`: something else to try, or undefined when there is nothing newer. */
+  async renew(used: Access): Promise<Access | undefined> {
+    if (this.#access !== used) return this.#access;
+    if (this.#reading === undefined && this.#clock.now() - this.#readAtMs < renewFloorMs) {
+      // Files are always worth a look: this is how a rotated token is found at once.
+      if (used.from === 'plugin') return undefined;
+    }
+    const renewed = await this.#read().catch(() => undefined);
+    return renewed === undefined || sameAccess(renewed, used) ? undefined : renewed;
+  }
+
+  #read(): Promise<Access> {
+    this.#reading ??= this.#readNow().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readNow(): Promise<Access> {
+    try {
+      const fresh = await this.#credentials.read();
+      // The same value stays the same object, so that whoever compares notices only real changes.
+      if (this.#access === undefined || !sameAccess(this.#access, fresh)) this.#access = fresh;
+      else if (fresh.expiresAtMs !== undefined) this.#access.expiresAtMs = fresh.expiresAtMs;
+      this.#readAtMs = this.#clock.now();
+      this.#rereadAtMs = this.#readAtMs + this.#keepMs(fresh);
+      return this.#access;
+    } catch (error) {
+      this.#rereadAtMs = this.#clock.now() + renewFloorMs;
+      this.#log.warn(
+        { source: this.#credentials.source, reason: messageOf(error) },
+        'credentials cannot be read again',
+      );
+      throw error;
+    }
+  }
+
+  #keepMs(access: Access): number {
+    if (access.expiresAtMs === undefined) return access.from === 'files' ? rereadFilesMs : Number.POSITIVE_INFINITY;
+    const lifeMs = Math.max(0, access.expiresAtMs - this.#clock.wallTime().getTime());
+    return Math.max(renewFloorMs, lifeMs - Math.min(renewAheadMs, lifeMs / 5));
+  }
+
+  #isExpired(access: Access): boolean {
+    return access.expiresAtMs !== undefined && this.#clock.wallTime().getTime() >= access.expiresAtMs;
+  }
+}
+
+function sameAccess(a: Access, b: Access): boolean {
+  return sameTls(a, b) && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+}
+
+export function sameTls(a: Access, b: Access): boolean {
+  return (
+    a.tls.ca === b.tls.ca &&
+    a.tls.cert === b.tls.cert &&
+    a.tls.key === b.tls.key &&
+    a.tls.servername === b.tls.servername &&
+    a.tls.rejectUnauthorized === b.tls.rejectUnauthorized
+  );
+}

@@ -1,0 +1,69 @@
+// Credentials for one cluster: where its server is and how to prove who we are. In come a kubeconfig file or the files
+// that Kubernetes mounts into a pod; out comes a source that can be read again and again, because tokens and
+// certificates rotate. Everything wrong is told as a list of faults with what to do. Never logs a secret.
+import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import type { ClusterFault } from '../errors.ts';
+import { CredentialsError } from '../errors.ts';
+import type { Access, Credentials, CredentialsResult } from './access.ts';
+import { openKubeconfig } from './kubeconfig.ts';
+import { readSecretFile } from './secret-file.ts';
+
+export interface CredentialsOptions {
+  /** A kubeconfig file; undefined = the pod's own service account. */
+  kubeconfig: string | undefined;
+  /** KUBERNETES_SERVICE_HOST and _PORT are looked for in here, and exec plugins get it. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Before /var/run/secrets/…; tests only. */
+  rootFolder?: string;
+}
+
+/** Reads once, so that every fault shows at start. */
+export async function openCredentials(options: CredentialsOptions): Promise<CredentialsResult> {
+  const opened =
+    options.kubeconfig === undefined
+      ? await openInCluster(options)
+      : await openKubeconfig({ ...options, path: options.kubeconfig });
+  if (opened.kind === 'faults') return opened;
+  try {
+    await opened.credentials.read();
+  } catch (error) {
+    if (error instanceof CredentialsError) return { kind: 'faults', faults: error.faults };
+    throw error;
+  }
+  return opened;
+}
+
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+async function openInCluster(options: CredentialsOptions): Promise<CredentialsResult> {
+  const host = options.environment['KUBERNETES_SERVICE_HOST'];
+  const port = options.environment['KUBERNETES_SERVICE_PORT'];
+  if (host === undefined || host === '' || port === undefined || port === '') {
+    const fault: ClusterFault = {
+      code: 'CLUSTER_NOT_IN_CLUSTER',
+      message:
+        'looking for in-cluster credentials: wanted KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in the environment, as in every pod, found none',
+      fix: 'run in a pod, or name a kubeconfig file',
+    };
+    return { kind: 'faults', faults: [fault] };
+  }
+  const folder = `${options.rootFolder ?? ''}${serviceAccountFolder}`;
+  const namespace = await readFile(`${folder}/namespace`, 'utf8').catch(() => undefined);
+  const read = async (): Promise<Access> => {
+    const faults: ClusterFault[] = [];
+    const token = await readSecretFile(`${folder}/token`, 'service account token', faults);
+    const ca = await readSecretFile(`${folder}/ca.crt`, 'CA certificate', faults);
+    if (faults.length > 0) throw new CredentialsError(faults);
+    const tls = { ca, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
+    return { headers: { authorization: `Bearer ${token}` }, tls, from: 'files' };
+  };
+  const credentials: Credentials = {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    source: `the service account in "${folder}"`,
+    namespace: namespace?.trim(),
+    proxy: undefined,
+    read,
+  };
+  return { kind: 'ok', credentials };
+}

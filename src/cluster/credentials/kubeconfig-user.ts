@@ -1,0 +1,106 @@
+// The user of a kubeconfig turned into headers and TLS material: tokens, token files, client certificates, basic
+// authentication, exec plugins, the old auth providers, impersonation. Everything is read anew at each call.
+import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
+import type { ClusterFault } from '../errors.ts';
+import { CredentialsError, messageOf } from '../errors.ts';
+import type { Access, TlsMaterial } from './access.ts';
+import { runPlugin } from './exec-plugin.ts';
+import { readSecretFile } from './secret-file.ts';
+
+/** What the current context of a file names. */
+export interface Selected {
+  cluster: Cluster;
+  user: User;
+  /** The user's entry as written: client-node knows neither `tokenFile` nor impersonated groups. */
+  rawUser: Readonly<Record<string, unknown>>;
+  context: string;
+  namespace: string | undefined;
+}
+
+export type UserEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** Throws CredentialsError with everything that is wrong. */
+export async function readUser(selected: Selected, environment: UserEnvironment): Promise<Access> {
+  const { cluster, user, rawUser } = selected;
+  const faults: ClusterFault[] = [];
+  const tls: TlsMaterial = {
+    ca: await material(cluster.caData, cluster.caFile, 'CA certificate', faults),
+    cert: await material(user.certData, user.certFile, 'client certificate', faults),
+    key: await material(user.keyData, user.keyFile, 'client key', faults),
+    servername: cluster.tlsServerName,
+    rejectUnauthorized: !cluster.skipTLSVerify,
+  };
+  const headers = impersonation(rawUser);
+  const tokenFile = rawUser['tokenFile'];
+  const token =
+    typeof tokenFile === 'string' ? await readSecretFile(tokenFile, 'token file', faults) : user.token?.trim();
+  if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
+  else if (user.username !== undefined) headers['authorization'] = basic(user.username, user.password ?? '');
+  if (faults.length > 0) throw new CredentialsError(faults);
+
+  if (user.exec !== undefined && user.exec !== null)
+    return withPlugin(selected, { headers, tls, from: 'plugin' }, environment);
+  if (user.authProvider !== undefined && user.authProvider !== null)
+    return withAuthProvider(selected, { headers, tls, from: 'files' });
+  return { headers, tls, from: 'files' };
+}
+
+async function withPlugin(selected: Selected, access: Access, environment: UserEnvironment): Promise<Access> {
+  const credential = await runPlugin(selected, environment);
+  const tls = {
+    ...access.tls,
+    cert: credential.clientCertificateData ?? access.tls.cert,
+    key: credential.clientKeyData ?? access.tls.key,
+  };
+  const headers =
+    credential.token === undefined
+      ? access.headers
+      : { ...access.headers, authorization: `Bearer ${credential.token}` };
+  const renewed: Access = { headers, tls, from: 'plugin' };
+  return credential.expiresAtMs === undefined ? renewed : { ...renewed, expiresAtMs: credential.expiresAtMs };
+}
+
+/** The whole of client-node is loaded here and only here: nobody else has to carry it. */
+async function withAuthProvider(selected: Selected, access: Access): Promise<Access> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const kubeconfig = new KubeConfig();
+  kubeconfig.loadFromClusterAndUser(selected.cluster, selected.user);
+  const options: { headers?: Record<string, unknown> } = {};
+  try {
+    await kubeconfig.applyToHTTPSOptions(options);
+  } catch (error) {
+    const name = String(selected.user.authProvider?.name);
+    throw new CredentialsError([
+      {
+        code: 'CLUSTER_CREDENTIALS_UNREADABLE',
+        message: `asking the auth provider "${name}" of user "${selected.user.name}": ${messageOf(error)}`,
+        fix: 'log in again with the tool that wrote the kubeconfig',
+      },
+    ]);
+  }
+  const headers = { ...access.headers };
+  for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = String(value);
+  return { headers, tls: access.tls, from: 'files' };
+}
+
+async function material(
+  data: string | undefined,
+  path: string | undefined,
+  what: string,
+  faults: ClusterFault[],
+): Promise<string | undefined> {
+  if (data !== undefined && data !== null && data !== '') return Buffer.from(data, 'base64').toString('utf8');
+  return path === undefined ? undefined : await readSecretFile(path, what, faults);
+}
+
+function impersonation(rawUser: Readonly<Record<string, unknown>>): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  if (typeof rawUser['as'] === 'string') headers['impersonate-user'] = rawUser['as'];
+  if (typeof rawUser['as-uid'] === 'string') headers['impersonate-uid'] = rawUser['as-uid'];
+  if (Array.isArray(rawUser['as-groups'])) headers['impersonate-group'] = rawUser['as-groups'].map(String);
+  return headers;
+}
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}

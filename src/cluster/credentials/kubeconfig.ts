@@ -1,0 +1,199 @@
+// One kubeconfig file: which cluster and which user its current context names, checked with every fault told at once,
+// and read again whenever credentials are read, so that a rewritten file is noticed. The shapes are client-node's; only
+// the narrow modules of it are loaded, since the whole of it would double the memory of the daemon.
+import { readFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
+import { isRecord } from '../../object/text/json.ts';
+import type { ClusterFault } from '../errors.ts';
+import { CredentialsError, excerpt, messageOf } from '../errors.ts';
+import type { Access, Credentials, CredentialsResult } from './access.ts';
+import { readUser, type Selected } from './kubeconfig-user.ts';
+import { isMissing, reasonOf } from './secret-file.ts';
+
+export interface KubeconfigOptions {
+  path: string;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export async function openKubeconfig(options: KubeconfigOptions): Promise<CredentialsResult> {
+  const first = await select(options.path);
+  if (first.kind === 'faults') return first;
+  const { cluster, context, namespace } = first.selected;
+  const read = async (): Promise<Access> => {
+    const again = await select(options.path);
+    if (again.kind === 'faults') throw new CredentialsError(again.faults);
+    return readUser(again.selected, options.environment);
+  };
+  const credentials = {
+    server: cluster.server.replace(/\/+$/, ''),
+    source: `kubeconfig "${options.path}", context "${context}"`,
+    namespace,
+    proxy: cluster.proxyUrl === undefined ? undefined : await loadProxy(cluster.proxyUrl),
+    read,
+  };
+  return { kind: 'ok', credentials };
+}
+
+async function loadProxy(url: string): Promise<Credentials['proxy']> {
+  // All of undici: its proxy agent does not work without the methods that the rest adds to it.
+  const { ProxyAgent } = await import('undici');
+  return { url, Agent: ProxyAgent };
+}
+
+type Selection = { kind: 'ok'; selected: Selected } | { kind: 'faults'; faults: readonly ClusterFault[] };
+
+async function select(path: string): Promise<Selection> {
+  const loaded = await load(path);
+  if (loaded.kind === 'faults') return loaded;
+  const faults: ClusterFault[] = [];
+  const fault = (code: ClusterFault['code'], message: string, fix: string) =>
+    faults.push({ code, message: `reading kubeconfig "${path}": ${message}`, fix });
+
+  const current = loaded.document['current-context'];
+  if (typeof current !== 'string' || current === '') {
+    const names = namesIn(loaded.document['contexts']);
+    fault('CLUSTER_CONTEXT_MISSING', 'it has no current-context', contextFix(names));
+    return { kind: 'faults', faults };
+  }
+  const context = entryOf(loaded.document['contexts'], current)?.['context'];
+  if (!isRecord(context)) {
+    const names = namesIn(loaded.document['contexts']);
+    fault(
+      'CLUSTER_CONTEXT_MISSING',
+      `its current-context "${excerpt(current)}" is not among its contexts`,
+      contextFix(names),
+    );
+    return { kind: 'faults', faults };
+  }
+  const clusterEntry = entryOf(loaded.document['clusters'], context['cluster']);
+  const userEntry = entryOf(loaded.document['users'], context['user']);
+  if (clusterEntry === undefined)
+    fault(
+      'CLUSTER_CONTEXT_MISSING',
+      `its context "${excerpt(current)}" names the cluster "${excerpt(String(context['cluster']))}", which is not in the file`,
+      `name one of its clusters: ${oneOf(namesIn(loaded.document['clusters']))}`,
+    );
+  if (userEntry === undefined)
+    fault(
+      'CLUSTER_CONTEXT_MISSING',
+      `its context "${excerpt(current)}" names the user "${excerpt(String(context['user']))}", which is not in the file`,
+      `name one of its users: ${oneOf(namesIn(loaded.document['users']))}`,
+    );
+  const server = isRecord(clusterEntry?.['cluster']) ? clusterEntry['cluster']['server'] : undefined;
+  if (clusterEntry !== undefined && !isServerUrl(server))
+    fault(
+      'CLUSTER_KUBECONFIG_INVALID',
+      `the server of cluster "${excerpt(String(context['cluster']))}" is "${excerpt(String(server))}", not an http or https address`,
+      'write it like https://host:6443',
+    );
+  if (faults.length > 0 || clusterEntry === undefined || userEntry === undefined) return { kind: 'faults', faults };
+  return { kind: 'ok', selected: await toSelected(path, current, context, clusterEntry, userEntry) };
+}
+
+async function toSelected(
+  path: string,
+  name: string,
+  context: Record<string, unknown>,
+  clusterEntry: Record<string, unknown>,
+  userEntry: Record<string, unknown>,
+): Promise<Selected> {
+  const { newClusters, newUsers } = await import('@kubernetes/client-node/dist/config_types.js');
+  const rawUser = isRecord(userEntry['user']) ? userEntry['user'] : {};
+  const [cluster] = newClusters([clusterEntry]);
+  // The deprecated `token-file` would be read at once and without a word about what failed; it is read by us instead.
+  const { 'token-file': _, ...withoutTokenFile } = rawUser;
+  const [user] = newUsers([{ ...userEntry, user: withoutTokenFile }]);
+  if (cluster === undefined || user === undefined) throw new Error('client-node dropped a valid kubeconfig entry');
+  const folder = dirname(path);
+  return {
+    cluster: { ...cluster, caFile: absolute(folder, cluster.caFile) },
+    user: { ...user, certFile: absolute(folder, user.certFile), keyFile: absolute(folder, user.keyFile) },
+    rawUser: { ...rawUser, tokenFile: absolute(folder, rawUser['tokenFile'] ?? rawUser['token-file']) },
+    context: name,
+    namespace: typeof context['namespace'] === 'string' ? context['namespace'] : undefined,
+  };
+}
+
+type Loaded = { kind: 'ok'; document: Record<string, unknown> } | { kind: 'faults'; faults: readonly ClusterFault[] };
+
+async function load(path: string): Promise<Loaded> {
+  const faults = (code: ClusterFault['code'], message: string, fix: string, mayPass = false): Loaded => ({
+    kind: 'faults',
+    faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix, ...(mayPass && { mayPass }) }],
+  });
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    return faults(
+      'CLUSTER_KUBECONFIG_UNREADABLE',
+      reasonOf(error),
+      'name a kubeconfig file that exists and can be read',
+      isMissing(error),
+    );
+  }
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(text);
+  const problem = document.errors[0];
+  if (problem !== undefined)
+    return faults(
+      'CLUSTER_KUBECONFIG_INVALID',
+      `it is not YAML: ${firstLine(problem.message)}`,
+      'mend the file at that line',
+    );
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    return faults(
+      'CLUSTER_KUBECONFIG_INVALID',
+      `it is not usable YAML: ${messageOf(error)}`,
+      'write it without aliases',
+    );
+  }
+  if (!isRecord(value))
+    return faults(
+      'CLUSTER_KUBECONFIG_INVALID',
+      'wanted a map with clusters, users and contexts, found something else',
+      'name a kubeconfig file',
+    );
+  return { kind: 'ok', document: value };
+}
+
+function entryOf(list: unknown, name: unknown): Record<string, unknown> | undefined {
+  return entriesOf(list).find((entry) => entry['name'] === name);
+}
+
+function entriesOf(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+function namesIn(list: unknown): string[] {
+  return entriesOf(list).map((entry) => excerpt(String(entry['name'])));
+}
+
+function contextFix(names: readonly string[]): string {
+  return names.length === 0
+    ? 'add a context, and name it as current-context'
+    : `set current-context to ${oneOf(names)}`;
+}
+
+function oneOf(names: readonly string[]): string {
+  return names.length === 0 ? '(the file has none)' : names.map((name) => `"${name}"`).join(', ');
+}
+
+/** Without the excerpt of the file that follows: there are secrets in it. */
+function firstLine(message: string): string {
+  return excerpt(message.split('\n', 1)[0] ?? '').replace(/:$/, '');
+}
+
+function isServerUrl(text: unknown): boolean {
+  if (typeof text !== 'string' || !URL.canParse(text)) return false;
+  const { protocol } = new URL(text);
+  return protocol === 'https:' || protocol === 'http:';
+}
+
+function absolute(folder: string, path: unknown): string | undefined {
+  if (typeof path !== 'string' || path === '') return undefined;
+  return isAbsolute(path) ? path : join(folder, path);
+}

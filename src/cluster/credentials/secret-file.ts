@@ -1,0 +1,36 @@
+// Reads one small file that credentials name, and says in words why it could not.
+import { readFile } from 'node:fs/promises';
+import type { ClusterFault } from '../errors.ts';
+import { messageOf } from '../errors.ts';
+
+/** The trimmed text of a file that credentials name, or undefined and one fault more. */
+export async function readSecretFile(path: string, what: string, faults: ClusterFault[]): Promise<string | undefined> {
+  const fault = (message: string, fix: string): undefined => {
+    faults.push({ code: 'CLUSTER_CREDENTIALS_UNREADABLE', message, fix });
+  };
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    if (text !== '') return text;
+    return fault(`reading the ${what} "${path}": the file is empty`, 'write the file anew; while it rotates, wait');
+  } catch (error) {
+    return fault(`reading the ${what} "${path}": ${reasonOf(error)}`, 'check the path and the permissions of the file');
+  }
+}
+
+/** The reason in words for the file errors that people meet. */
+export function reasonOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EISDIR') return 'it is a directory, not a file';
+  if (code === 'EACCES' || code === 'EPERM') return 'no permission to read it';
+  if (code === 'ENOTDIR') return 'a part of the path is not a directory';
+  return messageOf(error);
+}
+
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

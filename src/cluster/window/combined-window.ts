@@ -1,0 +1,206 @@
+// Several windows on one resource seen as one: one watch for each namespace that is mapped exactly, or a single wide one
+// narrowed to the namespaces that are ours.
+import type { Key, KubeObject } from '../../object/meta/object.ts';
+import { splitKey } from '../../object/meta/object.ts';
+import type { Item, Window, WindowListener, WindowState } from './window.ts';
+
+/** `byNamespace` has one window for each namespace, each of which shows that namespace only. */
+export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): Window<T> {
+  return new CombinedWindow(byNamespace);
+}
+
+/** Hides every namespace that does not match: what is hidden does not exist. */
+export function narrowWindow<T extends Item>(wide: Window<T>, matches: (namespace: string) => boolean): Window<T> {
+  return new NarrowedWindow(wide, matches);
+}
+
+/** The state of many is that of the one that is least well. */
+const worstFirst: readonly WindowState[] = ['stopped', 'idle', 'retrying', 'listing', 'watching'];
+
+class CombinedWindow<T extends Item> implements Window<T> {
+  #parts: ReadonlyMap<string, Window<T>>;
+
+  constructor(parts: ReadonlyMap<string, Window<T>>) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    for (const part of this.#parts.values()) part.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => part.stop()));
+  }
+
+  get state(): WindowState {
+    const states = new Set([...this.#parts.values()].map((part) => part.state));
+    return worstFirst.find((state) => states.has(state)) ?? 'watching';
+  }
+
+  get hasSynced(): boolean {
+    return [...this.#parts.values()].every((part) => part.hasSynced);
+  }
+
+  async whenSynced(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => part.whenSynced()));
+  }
+
+  get(key: Key): T | undefined {
+    return this.#partOf(key)?.get(key);
+  }
+
+  markOf(key: Key): string | undefined {
+    return this.#partOf(key)?.markOf(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#partOf(key)?.has(key) ?? false;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const part of this.#parts.values()) size += part.size;
+    return size;
+  }
+
+  *keys(): IterableIterator<Key> {
+    for (const part of this.#parts.values()) yield* part.keys();
+  }
+
+  async relist(reason: string): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => part.relist(reason)));
+  }
+
+  remember(object: KubeObject): void {
+    this.#parts.get(object.metadata.namespace ?? '')?.remember(object);
+  }
+
+  forget(key: Key, resourceVersion?: string): void {
+    this.#partOf(key)?.forget(key, resourceVersion);
+  }
+
+  /** `listed` is told for each namespace; the first time only when all of them are in. */
+  subscribe(listener: WindowListener): () => void {
+    const counts = new Map<string, number>();
+    const removed: Key[] = [];
+    const waiting = new Set([...this.#parts].filter(([, part]) => !part.hasSynced).map(([namespace]) => namespace));
+    const ends = [...this.#parts].map(([namespace, part]) =>
+      part.subscribe({
+        changed: (change) => listener.changed?.(change),
+        listed: (list) => {
+          if (waiting.size === 0) return listener.listed?.(list);
+          waiting.delete(namespace);
+          counts.set(namespace, list.count);
+          removed.push(...list.removed);
+          const count = [...counts.values()].reduce((sum, each) => sum + each, 0);
+          if (waiting.size === 0) listener.listed?.({ isFirst: true, count, removed });
+        },
+      }),
+    );
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  get trouble(): { message: string; sinceMs: number } | undefined {
+    let oldest: { message: string; sinceMs: number } | undefined;
+    for (const { trouble } of this.#parts.values()) {
+      if (trouble !== undefined && (oldest === undefined || trouble.sinceMs < oldest.sinceMs)) oldest = trouble;
+    }
+    return oldest;
+  }
+
+  /** Of the one that has been silent longest. */
+  get lastHeardMs(): number {
+    return Math.min(...[...this.#parts.values()].map((part) => part.lastHeardMs));
+  }
+
+  #partOf(key: Key): Window<T> | undefined {
+    return this.#parts.get(splitKey(key).namespace);
+  }
+}
+
+class NarrowedWindow<T extends Item> implements Window<T> {
+  #wide: Window<T>;
+  #matches: (namespace: string) => boolean;
+
+  constructor(wide: Window<T>, matches: (namespace: string) => boolean) {
+    this.#wide = wide;
+    this.#matches = matches;
+  }
+
+  start(): void {
+    this.#wide.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#wide.stop();
+  }
+
+  get state(): WindowState {
+    return this.#wide.state;
+  }
+
+  get hasSynced(): boolean {
+    return this.#wide.hasSynced;
+  }
+
+  whenSynced(): Promise<void> {
+    return this.#wide.whenSynced();
+  }
+
+  get(key: Key): T | undefined {
+    return this.#shows(key) ? this.#wide.get(key) : undefined;
+  }
+
+  markOf(key: Key): string | undefined {
+    return this.#shows(key) ? this.#wide.markOf(key) : undefined;
+  }
+
+  has(key: Key): boolean {
+    return this.#shows(key) && this.#wide.has(key);
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const _ of this.keys()) size++;
+    return size;
+  }
+
+  *keys(): IterableIterator<Key> {
+    for (const key of this.#wide.keys()) if (this.#shows(key)) yield key;
+  }
+
+  relist(reason: string): Promise<void> {
+    return this.#wide.relist(reason);
+  }
+
+  remember(object: KubeObject): void {
+    if (this.#matches(object.metadata.namespace ?? '')) this.#wide.remember(object);
+  }
+
+  forget(key: Key, resourceVersion?: string): void {
+    if (this.#shows(key)) this.#wide.forget(key, resourceVersion);
+  }
+
+  subscribe(listener: WindowListener): () => void {
+    return this.#wide.subscribe({
+      changed: (change) => {
+        if (this.#shows(change.key)) listener.changed?.(change);
+      },
+      listed: (list) => listener.listed?.({ ...list, removed: list.removed.filter((key) => this.#shows(key)) }),
+    });
+  }
+
+  get trouble(): { message: string; sinceMs: number } | undefined {
+    return this.#wide.trouble;
+  }
+
+  get lastHeardMs(): number {
+    return this.#wide.lastHeardMs;
+  }
+
+  #shows(key: Key): boolean {
+    return this.#matches(splitKey(key).namespace);
+  }
+}

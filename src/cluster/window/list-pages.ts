@@ -1,0 +1,141 @@
+// Reads one complete, consistent list page by page and hands each object on as it comes, so that a list of any length
+// costs the memory of one page. Believes nothing that is not a list of the right kind with a resource version.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { excerpt } from '../errors.ts';
+import type { Answer } from '../wire/answer.ts';
+import { answerTooLong, type Connection } from '../wire/connection.ts';
+import { listPath, type Scope } from '../wire/scope.ts';
+import { isVersion } from './resource-version.ts';
+
+/** The page size of client-go. */
+export const pageLimit = 500;
+/** Larger pages stall the loop while they are parsed: the next one asks for half as many objects. */
+const pageBytesAim = 2 * 1024 * 1024;
+/** 500 objects of 1.5 MiB would be worse, but then the first page fails and a smaller one is asked for. */
+const pageBytesMax = 64 * 1024 * 1024;
+/** Budgets of a whole list, far beyond any real one: a server that never ends must not fill our memory. */
+const listItemsMax = 1_000_000;
+const listPagesMax = 20_000;
+const listBytesMax = 8 * 1024 * 1024 * 1024;
+const pageTimeoutMs = 60_000;
+/** Objects projected between two looks at the other work of the process. */
+const sliceItems = 250;
+
+export type ListResult =
+  | { kind: 'listed'; resourceVersion: string; itemKind: string; count: number }
+  /** 410 on a continue token: begin again. */
+  | { kind: 'expired'; message: string }
+  | { kind: 'failed'; answer: Exclude<Answer, { kind: 'ok' | 'gone' }> }
+  | { kind: 'fault'; message: string }
+  | { kind: 'aborted' };
+
+export interface ListOptions {
+  connection: Connection;
+  scope: Scope;
+  signal: AbortSignal;
+  page(number: number): void;
+  accept(object: KubeObject): void;
+}
+
+export async function listPages(options: ListOptions): Promise<ListResult> {
+  const { connection, scope, signal } = options;
+  let limit = pageLimit;
+  let continueToken: string | undefined;
+  let first: { resourceVersion: string; itemKind: string } | undefined;
+  let count = 0;
+  let bytes = 0;
+  for (let page = 1; ; page++) {
+    if (page > listPagesMax || count > listItemsMax || bytes > listBytesMax)
+      return {
+        kind: 'fault',
+        message: `${what(scope)}: gave up after ${page - 1} pages, ${count} objects and ${bytes} bytes`,
+      };
+    options.page(page);
+    const path = listPath(scope, { limit, continueToken });
+    const answer = await connection.request({
+      method: 'GET',
+      path,
+      signal,
+      timeoutMs: pageTimeoutMs,
+      maxBytes: pageBytesMax,
+    });
+    if (signal.aborted) return { kind: 'aborted' };
+    if (answer.kind === 'gone') return { kind: 'expired', message: answer.message };
+    if (answer.kind !== 'ok') {
+      if (answer.kind === 'refused' && answer.reason === answerTooLong && limit > 1) {
+        limit = Math.max(1, Math.floor(limit / 8));
+        continue;
+      }
+      return { kind: 'failed', answer };
+    }
+    const list = readList(answer.object);
+    if (list.kind === 'fault') return { kind: 'fault', message: `${what(scope)}: ${list.message}` };
+    if (first !== undefined && list.itemKind !== first.itemKind)
+      return { kind: 'fault', message: `${what(scope)}: page ${page} is a list of another kind` };
+    first ??= { resourceVersion: list.resourceVersion, itemKind: list.itemKind };
+    const problem = await acceptItems(list.items, options);
+    if (signal.aborted) return { kind: 'aborted' };
+    if (problem !== undefined) return { kind: 'fault', message: `${what(scope)}: ${problem}` };
+    count += list.items.length;
+    bytes += answer.bytes ?? 0;
+    if ((answer.bytes ?? 0) > pageBytesAim) limit = Math.max(1, Math.floor(limit / 2));
+    if (list.continueToken === undefined) return { kind: 'listed', ...first, count };
+    if (list.continueToken === continueToken)
+      return { kind: 'fault', message: `${what(scope)}: page ${page} continues with itself` };
+    continueToken = list.continueToken;
+  }
+}
+
+async function acceptItems(items: readonly unknown[], options: ListOptions): Promise<string | undefined> {
+  for (let index = 0; index < items.length; index++) {
+    if (index > 0 && index % sliceItems === 0) await nextTurn();
+    const item = items[index] as KubeObject;
+    const problem = objectProblem(item, options.scope);
+    if (problem !== undefined) return `item ${index} ${problem}`;
+    options.accept(item);
+  }
+  return undefined;
+}
+
+type ListRead =
+  | {
+      kind: 'list';
+      resourceVersion: string;
+      itemKind: string;
+      items: readonly unknown[];
+      continueToken: string | undefined;
+    }
+  | { kind: 'fault'; message: string };
+
+function readList(object: KubeObject): ListRead {
+  const kind = String(object.kind ?? '');
+  if (!kind.endsWith('List') || kind === 'List')
+    return { kind: 'fault', message: `wanted a list, got "${excerpt(kind, 60)}"` };
+  const metadata: { resourceVersion?: unknown; continue?: unknown } = object.metadata ?? {};
+  if (!isVersion(metadata.resourceVersion))
+    return { kind: 'fault', message: 'the list has no usable metadata.resourceVersion' };
+  const items = object['items'] ?? [];
+  if (!Array.isArray(items)) return { kind: 'fault', message: 'the items of the list are not an array' };
+  const continueToken =
+    typeof metadata.continue === 'string' && metadata.continue !== '' ? metadata.continue : undefined;
+  return { kind: 'list', resourceVersion: metadata.resourceVersion, itemKind: kind.slice(0, -4), items, continueToken };
+}
+
+/** Why this cannot be an object of the scope, if it cannot. */
+export function objectProblem(object: unknown, scope: Scope): string | undefined {
+  if (typeof object !== 'object' || object === null || !('metadata' in object)) return 'is not an object with metadata';
+  const metadata = object.metadata as KubeObject['metadata'] | null;
+  if (typeof metadata !== 'object' || metadata === null) return 'has no metadata';
+  if (typeof metadata.name !== 'string' || metadata.name === '') return 'has no name';
+  if (typeof metadata.uid !== 'string' || metadata.uid === '') return 'has no uid';
+  if (!isVersion(metadata.resourceVersion)) return 'has no usable resourceVersion';
+  if (scope.namespace !== undefined && metadata.namespace !== scope.namespace)
+    return `is not in the namespace "${scope.namespace}" that was asked for`;
+  return undefined;
+}
+
+function what(scope: Scope): string {
+  const where = scope.namespace === undefined ? 'all namespaces' : `namespace "${scope.namespace}"`;
+  return `listing ${scope.ref.resource} in ${where}`;
+}

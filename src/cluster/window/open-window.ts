@@ -1,0 +1,197 @@
+// Opens a window: a reflector and a cache behind the Window interface, with listeners that cannot hurt each other and
+// promises for whoever waits for a list.
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Key, KubeObject } from '../../object/meta/object.ts';
+import { matchesLabels, parseLabelSelector } from '../../object/select/label-selector.ts';
+import { WindowStoppedError } from '../errors.ts';
+import { type WindowMetrics, windowMetrics } from '../metrics.ts';
+import type { Connection } from '../wire/connection.ts';
+import type { ResourceRef } from '../write/writer.ts';
+import { Cache, keyOfObject } from './cache.ts';
+import { Reflector } from './reflector.ts';
+import type { Item, Window, WindowListener, WindowState } from './window.ts';
+
+export interface WindowOptions<T extends Item> {
+  connection: Connection;
+  ref: ResourceRef;
+  /** Undefined = all namespaces. */
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  /** What to keep of an object; undefined = nothing, as if it were not there. A fresh value at each call. */
+  project(object: KubeObject): T | undefined;
+  /** Fields of an item that are no metadata: what most changes change. */
+  payloadFields?: readonly string[];
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  /** For messages; default: cluster, resource and namespace. */
+  name?: string;
+}
+
+export function openWindow<T extends Item>(options: WindowOptions<T>): Window<T> {
+  return new ReflectedWindow(options);
+}
+
+function selectedBy({
+  labelSelector = '',
+  fieldSelector,
+}: Pick<WindowOptions<Item>, 'labelSelector' | 'fieldSelector'>): (object: KubeObject) => boolean {
+  const parsed = parseLabelSelector(labelSelector);
+  if (fieldSelector !== undefined || !parsed.ok) return () => false;
+  return ({ metadata }) => matchesLabels(parsed.selector, metadata.labels);
+}
+
+interface Waiter {
+  upTo: number;
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+class ReflectedWindow<T extends Item> implements Window<T> {
+  #name: string;
+  #log: Log;
+  #cache: Cache<T>;
+  /** Whether the watch would show the object if it were there; a get may find one that the selectors leave out. */
+  #isWatched: (object: KubeObject) => boolean;
+  #reflector: Reflector<T>;
+  #metrics: WindowMetrics;
+  #listeners = new Set<WindowListener>();
+  #hasSynced = false;
+  #waiters: Waiter[] = [];
+
+  constructor(options: WindowOptions<T>) {
+    const { connection, ref, namespace, labelSelector, fieldSelector } = options;
+    this.#name =
+      options.name ?? `${connection.name} ${ref.resource}${namespace === undefined ? '' : ` in ${namespace}`}`;
+    this.#log = options.log.child({ window: this.#name });
+    this.#metrics = windowMetrics(options.metrics, { cluster: connection.name, resource: ref.resource });
+    this.#cache = new Cache((object) => options.project(object), options.payloadFields);
+    this.#isWatched = selectedBy(options);
+    this.#reflector = new Reflector({
+      connection,
+      scope: { ref, namespace, labelSelector, fieldSelector },
+      cache: this.#cache,
+      clock: options.clock,
+      random: options.random,
+      log: this.#log,
+      metrics: this.#metrics,
+      sink: {
+        changed: (change) => this.#tell((listener) => listener.changed?.(change)),
+        listed: (list) => this.#listed(list),
+      },
+    });
+  }
+
+  start(): void {
+    this.#reflector.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#reflector.stop();
+    this.#metrics.size(0);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.reject(new WindowStoppedError(this.#name));
+  }
+
+  get state(): WindowState {
+    return this.#reflector.state.kind;
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  whenSynced(): Promise<void> {
+    return this.#hasSynced ? Promise.resolve() : this.#waitFor(0);
+  }
+
+  get(key: Key): T | undefined {
+    return this.#cache.get(key);
+  }
+
+  markOf(key: Key): string | undefined {
+    return this.#cache.markOf(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#cache.has(key);
+  }
+
+  get size(): number {
+    return this.#cache.size;
+  }
+
+  keys(): IterableIterator<Key> {
+    return this.#cache.keys();
+  }
+
+  /** The list begins at once, so within any time that may be asked for; after a failure its backoff is kept to. */
+  relist(reason: string): Promise<void> {
+    this.#log.info({ reason }, 'list asked for');
+    return this.#waitFor(this.#reflector.requestList());
+  }
+
+  remember(object: KubeObject): void {
+    const { resourceVersion } = object.metadata;
+    this.#reflector.noteOwnVersion(resourceVersion);
+    // The answer is late: what the watch has passed and does not know any more was deleted since.
+    const isMissing = !this.#cache.has(keyOfObject(object)) && this.#reflector.hasPassed(resourceVersion);
+    if (isMissing && this.#isWatched(object)) return;
+    this.#cache.remember(object);
+  }
+
+  forget(key: Key, resourceVersion?: string): void {
+    this.#cache.forget(key, resourceVersion);
+  }
+
+  subscribe(listener: WindowListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get trouble(): { message: string; sinceMs: number } | undefined {
+    return this.#reflector.trouble;
+  }
+
+  get lastHeardMs(): number {
+    return this.#reflector.lastHeardMs;
+  }
+
+  #waitFor(upTo: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.state === 'stopped') return reject(new WindowStoppedError(this.#name));
+      this.#waiters.push({ upTo, resolve, reject });
+    });
+  }
+
+  #listed(list: { isFirst: boolean; count: number; removed: readonly Key[]; upTo: number }): void {
+    this.#hasSynced = true;
+    this.#tell((listener) => listener.listed?.({ isFirst: list.isFirst, count: list.count, removed: list.removed }));
+    const served = this.#waiters.filter((waiter) => waiter.upTo <= list.upTo);
+    this.#waiters = this.#waiters.filter((waiter) => waiter.upTo > list.upTo);
+    for (const waiter of served) waiter.resolve();
+  }
+
+  /** What a listener throws is its own bug: logged here, kept away from the stream and from the other listeners. */
+  #tell(say: (listener: WindowListener) => unknown): void {
+    for (const listener of this.#listeners) {
+      try {
+        const said = say(listener);
+        // Nobody asked for a promise, but one that is rejected unheard would end the process.
+        if (said instanceof Promise) said.catch((error: unknown) => this.#listenerFailed(error));
+      } catch (error) {
+        this.#listenerFailed(error);
+      }
+    }
+  }
+
+  #listenerFailed(error: unknown): void {
+    this.#metrics.listenerFailed();
+    this.#log.error({ err: error }, 'a listener of the window failed');
+  }
+}

@@ -1,0 +1,353 @@
+// Keeps a cache true to one scope of one cluster, whatever happens on the way: idle, listing page n, watching, retrying,
+// stopped. Objects come in, the cache and the sink hear of changes. It must never know what the objects are for, and no
+// listener's mistake reaches its stream.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, pause } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { excerpt } from '../errors.ts';
+import type { WindowMetrics } from '../metrics.ts';
+import type { Connection } from '../wire/connection.ts';
+import { headOfEvent } from '../wire/object-head.ts';
+import { listPath, type Scope, watchPath } from '../wire/scope.ts';
+import { type Cache, type Gathering, keyOfObject } from './cache.ts';
+import { listPages, objectProblem } from './list-pages.ts';
+import { isSameContent } from './packed-item.ts';
+import {
+  afterList,
+  afterWatch,
+  type Failures,
+  type History,
+  type ReflectorState,
+  type Step,
+  type WatchEnd,
+} from './reflector-steps.ts';
+import { compareVersions, isVersion, newest } from './resource-version.ts';
+import type { Decoded } from './watch-lines.ts';
+import { watchOnce } from './watch-session.ts';
+import type { Item, WindowChange } from './window.ts';
+
+/** Who hears what the reflector has learnt. */
+export interface ReflectorSink {
+  changed(change: WindowChange): void;
+  /** `upTo` is the highest number given by `requestList` that this list answers. */
+  listed(list: { isFirst: boolean; count: number; removed: readonly Key[]; upTo: number }): void;
+}
+
+export interface ReflectorOptions<T extends Item> {
+  connection: Connection;
+  scope: Scope;
+  cache: Cache<T>;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: WindowMetrics;
+  sink: ReflectorSink;
+}
+
+/** A watch that lived so long was a good one: failures before it no longer count. */
+const healthyMs = 10_000;
+/** Keys told to listeners between two looks at the rest of the process. */
+const sliceKeys = 1_000;
+/** One object at most: a server that takes longer for it is in no state to be believed. */
+const versionCheckTimeoutMs = 15_000;
+/** The numbers of client-go: a watch that hangs and nobody notices ends by itself. */
+const shortestWatchSeconds = 300;
+/** Without it all watches of all daemons would end together for ever after a restart of the server. */
+const watchSpreadSeconds = 300;
+
+export class Reflector<T extends Item> {
+  #options: ReflectorOptions<T>;
+  #state: ReflectorState = { kind: 'idle' };
+  #running: Promise<void> | undefined;
+  #interrupt = new AbortController();
+  #trouble: { message: string; sinceMs: number } | undefined;
+  #lastHeardMs: number;
+  #failures: Failures = { unserved: 0, spoilt: 0 };
+  #listedAtMs = 0;
+  #hasListed = false;
+  /** Where the watch stands; it resumes from here. */
+  #streamVersion = '0';
+  /** The newest version among our own writes; the watch may not have come to it. */
+  #ownVersion = '0';
+  #itemKind = '';
+  #suspectsRollback = false;
+  /** Lists asked for so far, and how many of them were asked for before the running list began. */
+  #requested = 0;
+  #served = 0;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#lastHeardMs = options.clock.now();
+  }
+
+  get state(): ReflectorState {
+    return this.#state;
+  }
+
+  get trouble(): { message: string; sinceMs: number } | undefined {
+    return this.#trouble;
+  }
+
+  get lastHeardMs(): number {
+    return this.#lastHeardMs;
+  }
+
+  start(): void {
+    if (this.#state.kind === 'idle') this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#enter({ kind: 'stopped' });
+    this.#interrupt.abort();
+    await this.#running;
+  }
+
+  /** The number that `listed({upTo})` will reach when a list begun after this call is in. */
+  requestList(): number {
+    this.#requested++;
+    if (this.#state.kind === 'watching') this.#interrupt.abort();
+    return this.#requested;
+  }
+
+  /** Versions of own writes count as seen: a later list that is older shows that the server has gone back. */
+  noteOwnVersion(resourceVersion: string | undefined): void {
+    if (isVersion(resourceVersion)) this.#ownVersion = newest(this.#ownVersion, resourceVersion);
+  }
+
+  /** Whether the news of that version, if there were any, have come in. */
+  hasPassed(resourceVersion: string | undefined): boolean {
+    return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#streamVersion) <= 0;
+  }
+
+  get #isStopped(): boolean {
+    return this.#state.kind === 'stopped';
+  }
+
+  #enter(state: ReflectorState): void {
+    if (this.#state.kind !== 'stopped') this.#state = state;
+  }
+
+  async #run(): Promise<void> {
+    let step: Step = { next: 'list', delayMs: 0, reason: 'first' };
+    while (!this.#isStopped) {
+      this.#interrupt = new AbortController();
+      await this.#wait(step);
+      if (this.#isStopped) break;
+      if (this.#requested > this.#served) step = { ...step, next: 'list', reason: 'requested' };
+      step = step.next === 'list' ? await this.#list(step) : await this.#watch(step);
+      this.#note(step);
+    }
+  }
+
+  async #wait(step: Step): Promise<void> {
+    if (step.reason !== 'first') this.#options.metrics.restart(step.reason);
+    if (step.delayMs <= 0 || step.reason === 'first') return;
+    this.#enter({ kind: 'retrying', next: step.next, delayMs: step.delayMs, reason: step.reason });
+    await pause(this.#options.clock, step.delayMs, this.#interrupt.signal);
+  }
+
+  #note(step: Step): void {
+    if (step.trouble === undefined || this.#isStopped) return;
+    const failed = step.failed ?? 'unserved';
+    // Whatever a server serves us, it serves us.
+    if (failed === 'spoilt') this.#failures.unserved = 0;
+    this.#failures[failed]++;
+    this.#trouble = { message: step.trouble, sinceMs: this.#trouble?.sinceMs ?? this.#options.clock.now() };
+    const { connection, scope, log } = this.#options;
+    const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
+    log.warn(
+      { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble: step.trouble },
+      'watch interrupted',
+    );
+  }
+
+  #hear(): void {
+    this.#lastHeardMs = this.#options.clock.now();
+  }
+
+  async #list(step: Step): Promise<Step> {
+    const { cache, clock, metrics, connection, scope, random } = this.#options;
+    const { signal } = this.#interrupt;
+    const upTo = this.#requested;
+    const seenBefore = newest(this.#streamVersion, this.#ownVersion);
+    this.#enter({ kind: 'listing', page: 1, reason: step.reason });
+    const gathered = cache.gather();
+    const result = await listPages({
+      connection,
+      scope,
+      signal,
+      page: (page) => {
+        if (page > 1) this.#hear();
+        this.#enter({ kind: 'listing', page, reason: step.reason });
+      },
+      accept: (object) => gathered.add(object),
+    });
+    if (result.kind !== 'listed') {
+      cache.giveUpGathering();
+      metrics.list(result.kind);
+      return afterList(result, { failures: this.#failures }, random);
+    }
+    this.#hear();
+    const isOlder = compareVersions(result.resourceVersion, seenBefore) < 0;
+    if (isOlder && !this.#suspectsRollback) {
+      // One such list may come from a server that lags; two are the truth, and older than what we knew.
+      cache.giveUpGathering();
+      this.#suspectsRollback = true;
+      metrics.list('rollback');
+      const trouble = `the list has resource version ${result.resourceVersion}, older than ${seenBefore} that was seen before`;
+      return afterWatch({ kind: 'rollback', message: trouble }, this.#history(clock.now()), random);
+    }
+    this.#suspectsRollback = false;
+    this.#failures.unserved = 0;
+    this.#itemKind = result.itemKind;
+    if (isOlder) this.#ownVersion = '0';
+    this.#streamVersion = result.resourceVersion;
+    this.#listedAtMs = clock.now();
+    gathered.rv = result.resourceVersion;
+    await this.#swapIn(gathered, { isAuthoritative: isOlder, upTo, count: result.count });
+    metrics.list('ok');
+    return { next: 'watch', delayMs: 0, reason: 'first' };
+  }
+
+  async #swapIn(
+    gathered: Gathering<T>,
+    list: { isAuthoritative: boolean; upTo: number; count: number },
+  ): Promise<void> {
+    const { cache, metrics, sink } = this.#options;
+    const before = cache.swap(gathered, list);
+    metrics.size(cache.size);
+    const removed: Key[] = [];
+    let count = 0;
+    const inSlices = async (): Promise<boolean> => {
+      if (++count % sliceKeys === 0) await nextTurn();
+      return !this.#isStopped;
+    };
+    for (const key of before.keys()) {
+      if (!cache.has(key)) {
+        removed.push(key);
+        sink.changed({ key, kind: 'removed', origin: 'list' });
+      }
+      if (!(await inSlices())) return;
+    }
+    for (const key of cache.keys()) {
+      const known = before.get(key);
+      const now = cache.packed(key);
+      if (now !== undefined && (known === undefined || !isSameContent(known, now)))
+        sink.changed({ key, kind: 'set', origin: 'list' });
+      if (!(await inSlices())) return;
+    }
+    const isFirst = !this.#hasListed;
+    this.#hasListed = true;
+    this.#served = list.upTo;
+    this.#trouble = undefined;
+    sink.listed({ isFirst, count: list.count, removed, upTo: list.upTo });
+  }
+
+  #history(sinceMs: number, wasOpened = false): History {
+    const nowMs = this.#options.clock.now();
+    const watchedMs = nowMs - sinceMs;
+    return { failures: this.#failures, wasOpened, watchedMs, sinceListMs: nowMs - this.#listedAtMs };
+  }
+
+  async #watch(step: Step): Promise<Step> {
+    const { clock, random, connection, scope, metrics, cache } = this.#options;
+    const startMs = clock.now();
+    if (step.checkVersion === true) {
+      const problem = await this.#checkVersion();
+      if (problem !== undefined) return afterWatch(problem, this.#history(startMs), random);
+    }
+    this.#enter({ kind: 'watching', resourceVersion: this.#streamVersion });
+    const timeoutSeconds = shortestWatchSeconds + Math.floor(random() * watchSpreadSeconds);
+    let wasOpened = false;
+    const end = await watchOnce({
+      connection,
+      path: watchPath(scope, { resourceVersion: this.#streamVersion, timeoutSeconds }),
+      clock,
+      signal: this.#interrupt.signal,
+      opened: () => {
+        this.#hear();
+        this.#trouble = undefined;
+        this.#failures.unserved = 0;
+        wasOpened = true;
+      },
+      heard: () => this.#hear(),
+      skip: (line) => this.#isEcho(line),
+      event: (event) => this.#apply(event),
+      slice: () => metrics.size(cache.size),
+    });
+    const history = this.#history(startMs, wasOpened);
+    if (wasOpened && history.watchedMs >= healthyMs) this.#failures.spoilt = 0;
+    return afterWatch(end, history, random);
+  }
+
+  /** What an own write was answered comes again, and is known then: half of all events are such. */
+  #isEcho(line: Buffer): boolean {
+    const { cache, metrics } = this.#options;
+    if (compareVersions(this.#ownVersion, this.#streamVersion) <= 0) return false;
+    const event = headOfEvent(line);
+    if (event === undefined || event.head.kind !== this.#itemKind) return false;
+    const { namespace, name, resourceVersion } = event.head;
+    if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#streamVersion) <= 0) return false;
+    const known = cache.versionOf(keyOf(namespace, name));
+    if (known === undefined || compareVersions(resourceVersion, known) > 0) return false;
+    this.#streamVersion = resourceVersion;
+    metrics.event(event.type);
+    return true;
+  }
+
+  #apply(event: Extract<Decoded, { kind: 'event' }>): WatchEnd | undefined {
+    const { scope, cache, metrics } = this.#options;
+    const { type, object } = event;
+    const rv = object.metadata.resourceVersion;
+    if (object.kind !== undefined && object.kind !== this.#itemKind)
+      return {
+        kind: 'fault',
+        message: `wanted events about ${this.#itemKind}, got one about "${excerpt(String(object.kind), 60)}"`,
+      };
+    if (type === 'BOOKMARK') {
+      if (!isVersion(rv)) return { kind: 'fault', message: 'a bookmark has no usable resourceVersion' };
+      if (compareVersions(rv, this.#streamVersion) < 0) return wentBack(rv, this.#streamVersion);
+      metrics.event('BOOKMARK');
+      this.#streamVersion = rv;
+      return undefined;
+    }
+    const problem = objectProblem(object, scope);
+    if (problem !== undefined || !isVersion(rv)) return { kind: 'fault', message: `an object of the watch ${problem}` };
+    if (compareVersions(rv, this.#streamVersion) <= 0) return this.#outOfOrder(type, object, rv);
+    this.#streamVersion = rv;
+    metrics.event(type);
+    const effect = type === 'DELETED' ? cache.remove(object) : cache.set(object);
+    if (effect !== 'none') this.#options.sink.changed({ key: keyOfObject(object), kind: effect, origin: 'watch' });
+    return undefined;
+  }
+
+  /** Events of one watch come in the order of their versions. A repeated one is harmless; any other tells of a loss. */
+  #outOfOrder(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject, rv: string): WatchEnd | undefined {
+    this.#options.metrics.event('stale');
+    const known = this.#options.cache.versionOf(keyOfObject(object));
+    const isRepeated = type === 'DELETED' ? known === undefined : known === rv;
+    return isRepeated ? undefined : { kind: 'disorder', message: wentBack(rv, this.#streamVersion).message };
+  }
+
+  /** After a silence or an outage: a server restored from a backup accepts a watch from the future and says nothing. */
+  async #checkVersion(): Promise<WatchEnd | undefined> {
+    const { connection, scope } = this.#options;
+    const path = listPath(scope, { limit: 1, continueToken: undefined });
+    const { signal } = this.#interrupt;
+    const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
+    if (signal.aborted) return { kind: 'aborted' };
+    if (answer.kind === 'throttled' || answer.kind === 'failed')
+      return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
+    // A server that has just started refuses everybody: without an answer nothing has been found out.
+    if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
+      return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
+    const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
+    if (isVersion(rv) && compareVersions(rv, this.#streamVersion) < 0) return wentBack(rv, this.#streamVersion);
+    return undefined;
+  }
+}
+
+function wentBack(rv: string, known: string): { kind: 'rollback'; message: string } {
+  return { kind: 'rollback', message: `the watch came to resource version ${rv} after ${known}` };
+}

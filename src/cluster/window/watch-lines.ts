@@ -1,0 +1,109 @@
+// Cuts a byte stream into lines of text, whatever the sizes of its chunks, and decodes one line into a watch event. A line
+// that is not a well-formed event is a fault of the stream and is told as one, never skipped: something has been lost.
+import { isUtf8 } from 'node:buffer';
+import type { KubeObject, WatchEventType } from '../../object/meta/object.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { excerpt } from '../errors.ts';
+import { retryAfterSecondsMs } from '../wire/retry-after.ts';
+
+/** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
+export const lineLimitBytes = 4 * 1024 * 1024;
+
+const newline = 0x0a;
+
+export class LineSplitter {
+  #chunks: Buffer[] = [];
+  #offset = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
+  #limit: number;
+
+  constructor(limit = lineLimitBytes) {
+    this.#limit = limit;
+  }
+
+  feed(chunk: Buffer): void {
+    if (chunk.length > 0) this.#chunks.push(chunk);
+  }
+
+  /** The next whole line without its end; undefined when more bytes are needed. */
+  next(): { kind: 'line'; bytes: Buffer } | { kind: 'tooLong' } | undefined {
+    for (;;) {
+      const chunk = this.#chunks[0];
+      if (chunk === undefined) return undefined;
+      const end = chunk.indexOf(newline, this.#offset);
+      const piece = chunk.subarray(this.#offset, end < 0 ? chunk.length : end);
+      if (this.#partialBytes + piece.length > this.#limit) return { kind: 'tooLong' };
+      if (end < 0) {
+        this.#partial.push(piece);
+        this.#partialBytes += piece.length;
+        this.#chunks.shift();
+        this.#offset = 0;
+        continue;
+      }
+      this.#offset = end + 1;
+      if (this.#offset === chunk.length) {
+        this.#chunks.shift();
+        this.#offset = 0;
+      }
+      if (this.#partialBytes === 0) return { kind: 'line', bytes: piece };
+      const bytes = Buffer.concat([...this.#partial, piece]);
+      this.#partial = [];
+      this.#partialBytes = 0;
+      return { kind: 'line', bytes };
+    }
+  }
+
+  /** Bytes of a line whose end has not come. */
+  get unfinished(): boolean {
+    return this.#partialBytes > 0 || this.#chunks.length > 0;
+  }
+}
+
+export type Decoded =
+  | { kind: 'event'; type: Exclude<WatchEventType, 'ERROR'>; object: KubeObject }
+  | { kind: 'error'; code: number; retryAfterMs: number | undefined; message: string }
+  | { kind: 'fault'; message: string }
+  /** Nothing in it; some proxies keep a connection alive like this. */
+  | { kind: 'blank' };
+
+export function decodeEvent(bytes: Buffer): Decoded {
+  if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return { kind: 'blank' };
+  // Decoding would put U+FFFD in place of broken bytes and call them a label.
+  if (!isUtf8(bytes)) return { kind: 'fault', message: 'a line of the watch is not UTF-8' };
+  const text = bytes.toString('utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: 'fault', message: `a line of the watch is not JSON, beginning "${excerpt(text, 60)}"` };
+  }
+  if (!isRecord(value) || !isRecord(value['object']))
+    return { kind: 'fault', message: `a line of the watch is not an event, beginning "${excerpt(text, 60)}"` };
+  const object = value['object'];
+  switch (value['type']) {
+    case 'ERROR':
+      return errorOf(object);
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      if (!isRecord(object['metadata'])) return { kind: 'fault', message: 'an event of the watch has no metadata' };
+      return { kind: 'event', type: value['type'], object: object as KubeObject };
+    default:
+      return {
+        kind: 'fault',
+        message: `an event of the watch has the unknown type "${excerpt(String(value['type']), 40)}"`,
+      };
+  }
+}
+
+function errorOf(status: Record<string, unknown>): Decoded {
+  const details = isRecord(status['details']) ? status['details'] : {};
+  return {
+    kind: 'error',
+    code: typeof status['code'] === 'number' ? status['code'] : 0,
+    retryAfterMs: retryAfterSecondsMs(details['retryAfterSeconds']),
+    message: `the watch says: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
+  };
+}

@@ -1,0 +1,98 @@
+// One request on the wire and its answer: collects the body, keeps the deadline, settles exactly once.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Clock, Timer } from '../../clock.ts';
+import type { RequestHandle } from './connection.ts';
+
+export type Exchanged =
+  | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: Buffer }
+  | { kind: 'error'; error: unknown }
+  | { kind: 'tooLong' }
+  | { kind: 'notPermitted' };
+
+export interface ExchangeLimits {
+  timeoutMs: number;
+  maxBytes: number;
+  permit: (() => boolean) | undefined;
+  signal: AbortSignal | undefined;
+  handle: RequestHandle | undefined;
+}
+
+class NotPermitted extends Error {}
+
+export class Exchange implements Dispatcher.DispatchHandler {
+  #settle: (result: Exchanged) => void;
+  #limits: ExchangeLimits;
+  #timer: Timer;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: IncomingHttpHeaders = {};
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #isSettled = false;
+  #abort = () => this.fail(new Error('the request was given up'));
+
+  constructor(clock: Clock, limits: ExchangeLimits, settle: (result: Exchanged) => void) {
+    this.#settle = settle;
+    this.#limits = limits;
+    this.#timer = clock.after(limits.timeoutMs, () =>
+      this.fail(new Error(`no complete answer within ${limits.timeoutMs / 1000} s`)),
+    );
+    if (limits.handle !== undefined) limits.handle.abort = this.#abort;
+    if (limits.signal?.aborted) this.#abort();
+    else limits.signal?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // A request may have waited here for its connection; whoever allowed it then may not allow it now.
+    if (!this.#isSettled && this.#limits.permit?.() === false) this.#finish({ kind: 'notPermitted' });
+    if (this.#isSettled) controller.abort(new NotPermitted());
+    else this.#controller = controller;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#limits.maxBytes) {
+      this.#finish({ kind: 'tooLong' });
+      this.#controller?.abort(new Error('the answer is too long'));
+    } else {
+      this.#chunks.push(chunk);
+    }
+  }
+
+  onResponseEnd(): void {
+    const [first] = this.#chunks;
+    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#bytes);
+    this.#finish({
+      kind: 'response',
+      status: this.#status,
+      headers: this.#headers,
+      body,
+    });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#finish({ kind: 'error', error });
+  }
+
+  fail(error: unknown): void {
+    this.#finish({ kind: 'error', error });
+    this.#controller?.abort(error instanceof Error ? error : new Error('the request failed'));
+  }
+
+  #finish(result: Exchanged): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#timer.cancel();
+    if (this.#limits.handle !== undefined) this.#limits.handle.abort = undefined;
+    this.#limits.signal?.removeEventListener('abort', this.#abort);
+    this.#chunks = result.kind === 'response' ? this.#chunks : [];
+    this.#settle(result);
+  }
+}

@@ -1,0 +1,174 @@
+// Says in words what a network error means for the person who has to mend it: refused, no such name, wrong CA, expired
+// certificate, silence. Codes come from Node's sockets, TLS and undici.
+import { messageOf } from '../errors.ts';
+
+export interface Explained {
+  message: string;
+  fix: string;
+  /** A server that is not up yet, or a way to it that is not there yet, and nothing that somebody has to mend. */
+  mayPass: boolean;
+}
+
+interface Meaning {
+  codes: readonly string[];
+  /** What was being done to the server, whose address follows. */
+  action: string;
+  state: string;
+  /** The code or the library's own words are worth showing. */
+  shows?: 'code' | 'words';
+  fix: string;
+  mayPass?: true;
+}
+
+const meanings: readonly Meaning[] = [
+  {
+    codes: ['ECONNREFUSED'],
+    action: 'connecting to',
+    state: 'connection refused, nothing listens there',
+    fix: 'check the server address and that the API server runs',
+    mayPass: true,
+  },
+  {
+    codes: ['ENOTFOUND', 'EAI_AGAIN'],
+    action: 'connecting to',
+    state: 'the name cannot be resolved',
+    shows: 'code',
+    fix: 'check the host name and the DNS of this machine',
+    mayPass: true,
+  },
+  {
+    codes: ['EHOSTUNREACH', 'ENETUNREACH'],
+    action: 'connecting to',
+    state: 'no route to it',
+    shows: 'code',
+    fix: 'check the address, routes and network policies',
+    mayPass: true,
+  },
+  {
+    codes: ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'],
+    action: 'connecting to',
+    state: 'no answer in time',
+    fix: 'check the address, firewalls and network policies',
+    mayPass: true,
+  },
+  {
+    codes: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
+    action: 'talking to',
+    state: 'the connection was cut',
+    shows: 'words',
+    fix: 'look at the API server and at proxies between',
+    mayPass: true,
+  },
+  {
+    codes: ['CERT_HAS_EXPIRED'],
+    action: 'verifying the certificate of',
+    state: 'it, or its CA, has expired',
+    fix: 'renew the certificate, and check the clock of this machine',
+  },
+  {
+    codes: ['CERT_NOT_YET_VALID'],
+    action: 'verifying the certificate of',
+    state: 'it is not valid yet',
+    fix: 'check the clock of this machine',
+    mayPass: true,
+  },
+  {
+    codes: ['ERR_TLS_CERT_ALTNAME_INVALID'],
+    action: 'verifying the certificate of',
+    state: 'it is made out to other names',
+    shows: 'words',
+    fix: 'use a server address that the certificate names, or set tls-server-name',
+  },
+  {
+    codes: ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME'],
+    action: 'speaking TLS with',
+    state: 'the server has no certificate for us, or not yet',
+    shows: 'words',
+    fix: 'look at the logs of the API server and at proxies between',
+    mayPass: true,
+  },
+  {
+    codes: ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO'],
+    action: 'speaking TLS with',
+    state: 'the other side does not',
+    shows: 'words',
+    fix: 'check the port and the scheme, http or https',
+  },
+];
+
+const wrongCaCodes: readonly string[] = [
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_SIGNATURE_FAILURE',
+];
+
+/** `caSource` says where the CA comes from that the server was checked against. */
+export function explain(error: unknown, server: string, caSource: string): Explained {
+  const code = codeOf(error);
+  const meaning = meanings.find(({ codes }) => codes.includes(code)) ?? byFamily(code, caSource);
+  const shown = meaning.shows === 'code' ? ` (${code})` : meaning.shows === 'words' ? ` (${messageOf(error)})` : '';
+  return {
+    message: `${meaning.action} "${server}": ${meaning.state}${shown}`,
+    fix: meaning.fix,
+    mayPass: meaning.mayPass === true,
+  };
+}
+
+function byFamily(code: string, caSource: string): Omit<Meaning, 'codes'> {
+  if (wrongCaCodes.includes(code))
+    return {
+      action: 'verifying the certificate of',
+      state: `it is not signed by the CA of ${caSource}`,
+      shows: 'code',
+      fix: 'put the CA certificate of this very server into the kubeconfig',
+    };
+  if (code.startsWith('ERR_SSL_TLSV') || code.includes('ALERT'))
+    return {
+      action: 'speaking TLS with',
+      state: 'the server refused our client certificate or our way of TLS',
+      shows: 'words',
+      fix: 'check that the client certificate is signed by the CA the server trusts and has not expired',
+    };
+  if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_SSL'))
+    return {
+      action: 'preparing TLS for',
+      state: 'a certificate or key cannot be used',
+      shows: 'words',
+      fix: 'check the CA, client certificate and key of the credentials',
+    };
+  if (code.startsWith('HPE_'))
+    return {
+      action: 'talking to',
+      state: 'the answer is not HTTP',
+      fix: 'check that address and port are those of a Kubernetes API server',
+    };
+  return {
+    action: 'talking to',
+    state: 'the request failed',
+    shows: 'words',
+    fix: 'look at the API server and at proxies between',
+    mayPass: true,
+  };
+}
+
+function codeOf(error: unknown): string {
+  // Deeper than any library wraps; a chain of causes may be a ring.
+  const depthLimit = 5;
+  for (
+    let current = error, depth = 0;
+    current instanceof Error && depth < depthLimit;
+    current = current.cause, depth++
+  ) {
+    if (current.name === 'HTTPParserError') return 'HPE_INVALID';
+    // A name with several addresses fails with one error for each.
+    const first: unknown = current instanceof AggregateError ? current.errors[0] : undefined;
+    for (const candidate of [current, first]) {
+      if (candidate instanceof Error && 'code' in candidate && typeof candidate.code === 'string')
+        return candidate.code;
+    }
+  }
+  return '';
+}

@@ -1,0 +1,153 @@
+// Finds out, before any work begins, whether a cluster can be worked with: is there an API server, does it know us, is
+// the namespace there, may we do what we shall have to do. Everything missing is told at once, as faults with a fix.
+
+import { type ClusterFault, excerpt } from '../errors.ts';
+import type { Answer } from './answer.ts';
+import type { Connection } from './connection.ts';
+
+export interface Permission {
+  verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
+  /** API group, '' for the core. */
+  group: string;
+  resource: string;
+  /** Undefined = in all namespaces. */
+  namespace: string | undefined;
+}
+
+export type ProbeResult = { kind: 'ok'; version: string } | { kind: 'faults'; faults: readonly ClusterFault[] };
+
+/** Asks who is there. */
+export async function probe(connection: Connection): Promise<ProbeResult> {
+  const answer = await connection.request({ method: 'GET', path: '/version', timeoutMs: probeTimeoutMs });
+  if (answer.kind !== 'ok') return { kind: 'faults', faults: [unusable(connection, answer)] };
+  const version = answer.object['gitVersion'];
+  if (typeof version !== 'string') return { kind: 'faults', faults: [notKubernetes(connection)] };
+  return { kind: 'ok', version };
+}
+
+/** A start that waits longer looks like one that hangs. */
+const probeTimeoutMs = 10_000;
+/** Reviews are small and independent, but a list of mappings can ask for hundreds. */
+const reviewsAtOnce = 8;
+
+/** One fault for each right that is missing; none when the server does not answer such questions. */
+export async function checkPermissions(
+  connection: Connection,
+  permissions: readonly Permission[],
+): Promise<ClusterFault[]> {
+  const faults: ClusterFault[] = [];
+  const queue = [...permissions.entries()];
+  const found = new Map<number, ClusterFault>();
+  const ask = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [index, permission] = next;
+      const fault = await review(connection, permission);
+      if (fault !== undefined) found.set(index, fault);
+    }
+  };
+  await Promise.all(Array.from({ length: reviewsAtOnce }, ask));
+  for (const index of permissions.keys()) {
+    const fault = found.get(index);
+    if (fault !== undefined) faults.push(fault);
+  }
+  return faults;
+}
+
+async function review(connection: Connection, permission: Permission): Promise<ClusterFault | undefined> {
+  const { verb, group, resource, namespace } = permission;
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb, group, resource, ...(namespace === undefined ? {} : { namespace }) } },
+  };
+  const answer = await connection.request({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: JSON.stringify(body),
+    contentType: 'application/json',
+    timeoutMs: probeTimeoutMs,
+  });
+  // Only a clear no is a no: a server without reviews, or one that stumbles, will show at the first real request.
+  const status = answer.kind === 'ok' ? (answer.object['status'] as { allowed?: unknown } | undefined) : undefined;
+  if (status?.allowed !== false) return undefined;
+  return missing(connection.name, permission);
+}
+
+export function missing(cluster: string, permission: Permission): ClusterFault {
+  const { verb, group, resource, namespace } = permission;
+  const full = group === '' ? resource : `${resource}.${group}`;
+  const where = namespace === undefined ? 'in all namespaces' : `in namespace "${namespace}"`;
+  const role = namespace === undefined ? 'ClusterRole' : `Role in namespace "${namespace}"`;
+  return {
+    code: 'CLUSTER_PERMISSION_MISSING',
+    message: `checking rights on the ${cluster} cluster: not allowed to ${verb} ${full} ${where}`,
+    fix: `add to the ${role}: apiGroups ["${group}"], resources ["${resource}"], verbs ["${verb}"]`,
+  };
+}
+
+/** `unknown` when we have no right to look, which is no fault: a Role seldom lets one read namespaces. */
+export async function checkNamespace(
+  connection: Connection,
+  namespace: string,
+): Promise<{ kind: 'found' | 'terminating' | 'unknown' } | { kind: 'missing'; fault: ClusterFault }> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const answer = await connection.request({ method: 'GET', path, timeoutMs: probeTimeoutMs });
+  if (answer.kind === 'ok') {
+    const status = answer.object['status'] as { phase?: unknown } | undefined;
+    return { kind: status?.phase === 'Terminating' ? 'terminating' : 'found' };
+  }
+  if (answer.kind !== 'notFound') return { kind: 'unknown' };
+  const fault: ClusterFault = {
+    code: 'CLUSTER_NAMESPACE_MISSING',
+    message: `looking for namespace "${namespace}" on the ${connection.name} cluster: there is none of that name`,
+    fix: 'create it, or name the namespace that the virtual cluster runs in',
+  };
+  return { kind: 'missing', fault };
+}
+
+function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }>): ClusterFault {
+  const message = answer.kind === 'notSent' ? 'the request was not sent' : answer.message;
+  switch (answer.kind) {
+    case 'unauthorized':
+      return {
+        code: 'CLUSTER_UNAUTHORIZED',
+        message: `${message} (the credentials are wrong or have expired)`,
+        fix: 'renew the token or the client certificate',
+      };
+    case 'failed':
+      // A status means that something has answered, only not as an API server does.
+      return answer.status === undefined || answer.status >= 500
+        ? {
+            code: 'CLUSTER_UNREACHABLE',
+            message,
+            fix: answer.fix ?? 'look at the logs of the API server',
+            mayPass: answer.status !== undefined || answer.mayPass === true,
+          }
+        : { code: 'CLUSTER_NOT_KUBERNETES', message, fix: notKubernetesFix };
+    case 'throttled':
+      return {
+        code: 'CLUSTER_UNREACHABLE',
+        message,
+        fix: 'the API server is overloaded: try again later',
+        mayPass: true,
+      };
+    case 'forbidden':
+      return {
+        code: 'CLUSTER_PERMISSION_MISSING',
+        message,
+        fix: 'let the user read /version, as system:discovery does',
+      };
+    default:
+      return { ...notKubernetes(connection), message };
+  }
+}
+
+const notKubernetesFix = 'check that address and port are those of a Kubernetes API server';
+
+function notKubernetes(connection: Connection): ClusterFault {
+  return {
+    code: 'CLUSTER_NOT_KUBERNETES',
+    message: `asking "${excerpt(connection.server)}" for its version: wanted an answer of a Kubernetes API server, got another one`,
+    fix: notKubernetesFix,
+  };
+}

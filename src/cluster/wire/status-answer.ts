@@ -1,0 +1,103 @@
+// Turns one HTTP response into an Answer: which outcome it is, and in which words. Knows Status objects, no sockets.
+import type { KubeObject } from '../../object/meta/object.ts';
+import { excerpt } from '../errors.ts';
+import type { Answer } from './answer.ts';
+import { retryAfterSecondsMs } from './retry-after.ts';
+
+export interface HttpResponse {
+  status: number;
+  /** What the request was, for the wording: `PATCH /api/v1/…`. */
+  what: string;
+  method: string;
+  server: string;
+  location: string | undefined;
+  retryAfterMs: number | undefined;
+  body: Buffer;
+}
+
+interface StatusBody {
+  reason?: string;
+  message?: string;
+  details?: { retryAfterSeconds?: number; causes?: { reason?: string; message?: string }[] };
+}
+
+export function toAnswer(response: HttpResponse): Answer {
+  const { status: code } = response;
+  const isOk = code >= 200 && code < 300;
+  const text = response.body.toString('utf8');
+  const body = parse(text);
+  if (isOk) {
+    if (body === undefined) return failed(response, notKubernetes(response, text));
+    return { kind: 'ok', status: code, object: body, bytes: response.body.length };
+  }
+  if (response.status >= 300 && response.status < 400) return failed(response, redirected(response));
+  const status: StatusBody = body?.kind === 'Status' ? (body as StatusBody) : {};
+  if (body?.kind !== 'Status' && !isPlainRefusal(response.status))
+    return failed(response, notKubernetes(response, text));
+  return refusal(response, status, text);
+}
+
+function refusal(response: HttpResponse, status: StatusBody, text: string): Answer {
+  const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? text)}`;
+  const waitMs = response.retryAfterMs ?? retryAfterSecondsMs(status.details?.retryAfterSeconds);
+  switch (response.status) {
+    case 401:
+      return { kind: 'unauthorized', message };
+    case 403:
+      return { kind: 'forbidden', message, namespaceTerminating: isNamespaceTerminating(status) };
+    case 404:
+      return { kind: 'notFound', message };
+    case 409:
+      return response.method === 'POST' || status.reason === 'AlreadyExists'
+        ? { kind: 'alreadyExists', message }
+        : { kind: 'conflict', message };
+    case 410:
+      return { kind: 'gone', message };
+    case 429:
+      return { kind: 'throttled', retryAfterMs: waitMs, message };
+    default:
+      if (response.status >= 500 && !isTooLarge(status))
+        return { kind: 'failed', status: response.status, retryAfterMs: waitMs, message };
+      return { kind: 'refused', status: response.status, reason: status.reason ?? '', message };
+  }
+}
+
+function failed(response: HttpResponse, message: string): Answer {
+  return { kind: 'failed', status: response.status, retryAfterMs: response.retryAfterMs, message };
+}
+
+/**
+ * These also come as plain text, from the server's own filters and from proxies before it. A 404 or 410 that is not a
+ * Status is somebody else's and says nothing about the object.
+ */
+function isPlainRefusal(status: number): boolean {
+  return status === 401 || status === 403 || status === 429 || status >= 500;
+}
+
+function isNamespaceTerminating(status: StatusBody): boolean {
+  return status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false;
+}
+
+/** Said with 500 by kube-apiserver, in the words of etcd or of gRPC; the same object will never be smaller. */
+function isTooLarge(status: StatusBody): boolean {
+  return /request is too large|message larger than max/.test(status.message ?? '');
+}
+
+function redirected(response: HttpResponse): string {
+  const target = excerpt(response.location ?? 'nowhere');
+  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got a redirect (${response.status}) to "${target}"`;
+}
+
+function notKubernetes(response: HttpResponse, text: string): string {
+  const start = excerpt(text, 60);
+  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got status ${response.status} with a body of another make, beginning "${start}"`;
+}
+
+function parse(text: string): KubeObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as KubeObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}

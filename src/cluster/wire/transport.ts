@@ -1,0 +1,315 @@
+// Carries requests to one API server and brings back answers: connections that are kept, credentials that are renewed,
+// deadlines, and network errors in words. In comes a Request, out goes an Answer; it must never know what is in either.
+import type { Dispatcher } from 'undici';
+import Pool from 'undici/lib/dispatcher/pool.js';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Access, Credentials } from '../credentials/access.ts';
+import { AccessCache, sameTls } from '../credentials/access-cache.ts';
+import { CredentialsError, excerpt, messageOf } from '../errors.ts';
+import type { Answer } from './answer.ts';
+import {
+  answerTooLong,
+  type Connection,
+  type Request,
+  type Stream,
+  type StreamEnd,
+  type StreamRequest,
+  type StreamSink,
+} from './connection.ts';
+import { Exchange, type Exchanged } from './exchange.ts';
+import { explain } from './explain.ts';
+import { retryAfterMs } from './retry-after.ts';
+import { toAnswer } from './status-answer.ts';
+import { type Streamed, Streaming } from './streaming.ts';
+
+export interface ConnectionOptions {
+  name: string;
+  credentials: Credentials;
+  clock: Clock;
+  log: Log;
+  /** Shared between connections, one line per warning and process is enough. */
+  seenWarnings?: Set<string>;
+  version?: string;
+}
+
+/** The writer has at most this many in flight; reads queue for a moment behind them. */
+const requestConnections = 32;
+/** One per watch; a mapping of several hundred namespaces is beyond what one daemon is for. */
+const streamConnections = 512;
+const defaultTimeoutMs = 30_000;
+const defaultMaxBytes = 8 * 1024 * 1024;
+const connectTimeoutMs = 10_000;
+/** Below the 90 s after which kube-apiserver closes an idle connection. */
+const keepAliveMs = 60_000;
+/** Distinct warnings that are worth remembering. */
+const warningLimit = 200;
+
+export function openConnection(options: ConnectionOptions): Connection {
+  return new Transport(options);
+}
+
+type Response = Extract<Exchanged, { kind: 'response' }>;
+
+interface Wires {
+  access: Access;
+  requests: Dispatcher;
+  streams: Dispatcher;
+}
+
+class Transport implements Connection {
+  readonly name: string;
+  readonly server: string;
+  #origin: string;
+  #basePath: string;
+  #options: ConnectionOptions;
+  #clock: Clock;
+  #log: Log;
+  #access: AccessCache;
+  #wires: Wires | undefined;
+  /** Replaced by newer certificates, still finishing what they carry. */
+  #retired = new Set<Dispatcher>();
+  #seenWarnings: Set<string>;
+  #isClosed = false;
+
+  constructor(options: ConnectionOptions) {
+    const url = new URL(options.credentials.server);
+    this.name = options.name;
+    this.server = options.credentials.server;
+    this.#origin = url.origin;
+    this.#basePath = url.pathname.replace(/\/+$/, '');
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#access = new AccessCache(options.credentials, options.clock, options.log);
+    this.#seenWarnings = options.seenWarnings ?? new Set();
+  }
+
+  async request(request: Request): Promise<Answer> {
+    let access: Access;
+    try {
+      const current = this.#access.current();
+      access = current instanceof Promise ? await current : current;
+    } catch (error) {
+      return this.#credentialsFailed(error);
+    }
+    const answer = this.#read(request, await this.#exchange(request, access));
+    if (answer.kind !== 'unauthorized') return answer;
+    const renewed = await this.#access.renew(access);
+    return renewed === undefined ? answer : this.#read(request, await this.#exchange(request, renewed));
+  }
+
+  stream(request: StreamRequest, sink: StreamSink): Stream {
+    let live: Streaming | undefined;
+    let isAborted = false;
+    const run = async (): Promise<StreamEnd> => {
+      let access: Access | undefined;
+      try {
+        access = await this.#access.current();
+      } catch (error) {
+        return { kind: 'broken', message: this.#credentialsFailed(error).message };
+      }
+      for (let attempt = 0; ; attempt++) {
+        if (isAborted || access === undefined) return { kind: 'aborted' };
+        const used: Access = access;
+        const result = await new Promise<Streamed>((settle) => {
+          live = new Streaming(this.#clock, request, sink, settle);
+          this.#dispatch('streams', used, { method: 'GET', path: request.path }, live);
+        });
+        const end = this.#readStream(request, result);
+        if (end.kind !== 'answered' || end.answer.kind !== 'unauthorized' || attempt > 0) return end;
+        access = await this.#access.renew(used);
+        if (access === undefined) return end;
+      }
+    };
+    return {
+      ended: run(),
+      pause: () => live?.pause(),
+      resume: () => live?.resume(),
+      abort: () => {
+        isAborted = true;
+        live?.abort();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const all = [...this.#retired, ...(this.#wires === undefined ? [] : [this.#wires.requests, this.#wires.streams])];
+    this.#retired.clear();
+    this.#wires = undefined;
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  #exchange(request: Request, access: Access): Promise<Exchanged> {
+    return new Promise((settle) => {
+      const limits = {
+        timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
+        maxBytes: request.maxBytes ?? defaultMaxBytes,
+        permit: request.permit,
+        signal: request.signal,
+        handle: request.handle,
+      };
+      this.#dispatch('requests', access, request, new Exchange(this.#clock, limits, settle));
+    });
+  }
+
+  #dispatch(
+    lane: 'requests' | 'streams',
+    access: Access,
+    request: Pick<Request, 'method' | 'path' | 'body' | 'contentType'>,
+    handler: Exchange | Streaming,
+  ): void {
+    try {
+      if (this.#isClosed) throw new Error('the connection is closed');
+      this.#wiresFor(access)[lane].dispatch(
+        {
+          origin: this.#origin,
+          path: this.#basePath + request.path,
+          method: request.method,
+          headers: this.#headers(access, request.contentType),
+          body: request.body ?? null,
+          headersTimeout: 0,
+          bodyTimeout: 0,
+        },
+        handler,
+      );
+    } catch (error) {
+      // Bad certificates and keys throw here, out of the first attempt to use them.
+      handler.fail(error);
+    }
+  }
+
+  #headers(access: Access, contentType: string | undefined): Record<string, string | string[]> {
+    const headers: Record<string, string | string[]> = {
+      ...access.headers,
+      accept: 'application/json',
+      'user-agent': `hostward/${this.#options.version ?? '0'} (${this.name})`,
+    };
+    if (contentType !== undefined) headers['content-type'] = contentType;
+    return headers;
+  }
+
+  #wiresFor(access: Access): Wires {
+    const wires = this.#wires;
+    if (wires !== undefined && (wires.access === access || sameTls(wires.access, access))) return wires;
+    if (wires !== undefined) {
+      this.#log.info({ cluster: this.name }, 'certificates changed, connecting anew');
+      this.#retire(wires.requests);
+      this.#retire(wires.streams);
+    }
+    const made = {
+      access,
+      requests: this.#dispatcher(access, requestConnections),
+      streams: this.#dispatcher(access, streamConnections),
+    };
+    this.#wires = made;
+    return made;
+  }
+
+  #dispatcher(access: Access, connections: number): Dispatcher {
+    const { ca, cert, key, servername, rejectUnauthorized } = access.tls;
+    const tls = {
+      rejectUnauthorized,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(servername === undefined ? {} : { servername }),
+    };
+    const { proxy } = this.#options.credentials;
+    if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
+    return new Pool(this.#origin, {
+      connections,
+      pipelining: 1,
+      // HTTP/1.1: the pings of HTTP/2 do not find a dead peer, and one connection carries one parser's work.
+      allowH2: false,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      connect: { ...tls, timeout: connectTimeoutMs },
+    });
+  }
+
+  #retire(dispatcher: Dispatcher): void {
+    this.#retired.add(dispatcher);
+    dispatcher.close().then(
+      () => this.#retired.delete(dispatcher),
+      () => this.#retired.delete(dispatcher),
+    );
+  }
+
+  #read(request: Request, result: Exchanged): Answer {
+    switch (result.kind) {
+      case 'response':
+        return this.#toAnswer(request, result);
+      case 'notPermitted':
+        return { kind: 'notSent', reason: 'noLease' };
+      case 'tooLong': {
+        const message = `${request.method} ${pathOnly(request.path)} at ${this.server}: the answer is longer than ${request.maxBytes ?? defaultMaxBytes} bytes`;
+        return { kind: 'refused', status: 0, reason: answerTooLong, message };
+      }
+      case 'error':
+        return this.#unreached(request.method, request.path, result.error);
+      default:
+        return result satisfies never;
+    }
+  }
+
+  #readStream(request: StreamRequest, result: Streamed): StreamEnd {
+    switch (result.kind) {
+      case 'ended':
+      case 'aborted':
+        return result;
+      case 'silent':
+        return { kind: 'silent', message: `watching ${this.server}: not a byte for ${request.silenceMs / 1000} s` };
+      case 'error':
+        return { kind: 'broken', message: this.#unreached('GET', request.path, result.error).message };
+      case 'response': {
+        const answer = this.#toAnswer({ method: 'GET', path: request.path }, result);
+        if (answer.kind !== 'ok' && answer.kind !== 'notSent') return { kind: 'answered', answer };
+        return { kind: 'broken', message: `watching ${this.server}: wanted status 200, got ${result.status}` };
+      }
+      default:
+        return result satisfies never;
+    }
+  }
+
+  #toAnswer({ method, path }: Request, { status, headers, body }: Response): Answer {
+    if (headers['warning'] !== undefined) this.#warn(headers['warning']);
+    const retryAfter = headers['retry-after'];
+    return toAnswer({
+      status,
+      what: `${method} ${pathOnly(path)}`,
+      method,
+      server: this.server,
+      location: headers.location,
+      retryAfterMs: retryAfter === undefined ? undefined : retryAfterMs(retryAfter, this.#clock.wallTime()),
+      body,
+    });
+  }
+
+  #unreached(method: string, path: string, error: unknown): Extract<Answer, { kind: 'failed' }> {
+    const { message, fix, mayPass } = explain(error, this.server, this.#options.credentials.source);
+    const full = `${method} ${pathOnly(path)}: ${message}`;
+    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix, mayPass };
+  }
+
+  #credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {
+    const fix = error instanceof CredentialsError ? (error.faults[0]?.fix ?? '') : '';
+    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: messageOf(error), fix };
+  }
+
+  #warn(header: string | string[]): void {
+    for (const warning of typeof header === 'string' ? [header] : header) {
+      const text = excerpt(warning.replace(/^299 \S+ /, ''));
+      if (this.#seenWarnings.has(text) || this.#seenWarnings.size >= warningLimit) continue;
+      this.#seenWarnings.add(text);
+      this.#log.warn({ cluster: this.name, warning: text }, 'the api server warns');
+    }
+  }
+}
+
+/** Selectors and continue tokens are long and say nothing in a message. */
+function pathOnly(path: string): string {
+  const query = path.indexOf('?');
+  return query < 0 ? path : path.slice(0, query);
+}

@@ -1,0 +1,79 @@
+// The Lease as the API server keeps it: read, made and replaced, and what its spec says. Who holds it, and until when, is
+// decided by lease.ts.
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../wire/answer.ts';
+import type { Connection } from '../wire/connection.ts';
+import { collectionPath, objectPath } from '../wire/scope.ts';
+import { leasesResource } from './writer.ts';
+
+export interface LeaseRecord {
+  holderIdentity: string;
+  acquireTime: string | undefined;
+  leaseTransitions: number;
+  leaseDurationSeconds: number;
+}
+
+interface Limits {
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
+
+export class LeaseObject {
+  readonly #connection: Connection;
+  readonly #namespace: string;
+  readonly #name: string;
+
+  constructor({ connection, namespace, name }: { connection: Connection; namespace: string; name: string }) {
+    this.#connection = connection;
+    this.#namespace = namespace;
+    this.#name = name;
+  }
+
+  read(limits: Limits): Promise<Answer> {
+    return this.#connection.request({ method: 'GET', path: this.#path(), ...limits });
+  }
+
+  create(spec: object, limits: Limits): Promise<Answer> {
+    const metadata = { name: this.#name, namespace: this.#namespace };
+    return this.#connection.request({
+      method: 'POST',
+      path: collectionPath(leasesResource, this.#namespace),
+      body: JSON.stringify({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }),
+      contentType: 'application/json',
+      ...limits,
+    });
+  }
+
+  /**
+   * A PUT, because Roles for leader election give get, create and update. With the uid: a Lease may be created by an
+   * update, and one that was deleted must not come back under an old holder.
+   */
+  replace(known: KubeObject, spec: object, limits: Limits): Promise<Answer> {
+    return this.#connection.request({
+      method: 'PUT',
+      path: this.#path(),
+      body: JSON.stringify({ ...known, spec: { ...(known['spec'] as object), ...spec } }),
+      contentType: 'application/json',
+      ...limits,
+    });
+  }
+
+  #path(): string {
+    return objectPath(leasesResource, { namespace: this.#namespace, name: this.#name });
+  }
+}
+
+export function recordOf(lease: KubeObject): LeaseRecord {
+  const spec = (lease['spec'] ?? {}) as Partial<{ [field in keyof LeaseRecord]: unknown }>;
+  return {
+    holderIdentity: typeof spec.holderIdentity === 'string' ? spec.holderIdentity : '',
+    acquireTime: typeof spec.acquireTime === 'string' ? spec.acquireTime : undefined,
+    leaseTransitions: typeof spec.leaseTransitions === 'number' ? spec.leaseTransitions : 0,
+    leaseDurationSeconds: typeof spec.leaseDurationSeconds === 'number' ? spec.leaseDurationSeconds : 0,
+  };
+}
+
+/** Kubernetes' MicroTime. */
+export function microTime(time: Date): string {
+  return time.toISOString().replace('Z', '000Z');
+}

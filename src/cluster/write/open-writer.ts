@@ -1,0 +1,232 @@
+// Opens the writer on one cluster: sends what it is given in the order it was given, as many at a time as the server
+// bears, never faster than the operator allows, never without the permit. One request, one answer, no retries: what an
+// answer means for an object is not known here.
+import type { Clock, Timer } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
+import type { Answer } from '../wire/answer.ts';
+import type { Connection, Request, RequestHandle } from '../wire/connection.ts';
+import { collectionPath, objectPath } from '../wire/scope.ts';
+import { InFlightLimit } from './in-flight-limit.ts';
+import type { Preconditions, ResourceRef, Writer } from './writer.ts';
+
+export interface WriterOptions {
+  connection: Connection;
+  clock: Clock;
+  /** Spreads the first request after a pause that many clients were told to keep. */
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  /** Asked when a write is about to leave. */
+  permit: () => boolean;
+  maxWritesPerSecond?: number;
+  fieldManager: string;
+  maxInFlight?: number;
+}
+
+export function openWriter(options: WriterOptions): Writer {
+  return new PacedWriter(options);
+}
+
+interface Waiting {
+  verb: WriteVerb;
+  request: Request;
+  resolve(answer: Answer): void;
+}
+
+/** How long everyone waits after a 429 that does not say. */
+const pushbackMs = 1_000;
+/** A tenth of a second's worth may go at once, so that a rate limit does not turn a single change into a late one. */
+const burstSeconds = 0.1;
+
+/** Sent entries at the front of the queue that are dropped in one go. */
+const compactAt = 1_000;
+
+class PacedWriter implements Writer {
+  #connection: Connection;
+  #clock: Clock;
+  #random: () => number;
+  #log: Log;
+  #metrics: WriterMetrics;
+  #permit: () => boolean;
+  #fieldManager: string;
+  #limit: InFlightLimit;
+  #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
+  #queue: (Waiting | undefined)[] = [];
+  /** Index of the first one not sent: shifting a long array is not free. */
+  #head = 0;
+  #inFlight = 0;
+  #holdUntilMs = 0;
+  #timer: Timer | undefined;
+  #state: 'open' | 'stopping' = 'open';
+  /** One for each request that was ever in flight at a time, and those of them that are free. */
+  #handles: RequestHandle[] = [];
+  #freeHandles: RequestHandle[] = [];
+  #idle: (() => void) | undefined;
+
+  constructor(options: WriterOptions) {
+    this.#connection = options.connection;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#log = options.log;
+    this.#metrics = writerMetrics(options.metrics, options.connection.name, () => ({
+      inFlight: this.#inFlight,
+      limit: this.#limit.value,
+      waiting: this.#queue.length - this.#head,
+    }));
+    this.#permit = options.permit;
+    this.#fieldManager = encodeURIComponent(options.fieldManager);
+    this.#limit = new InFlightLimit(options.maxInFlight);
+    const perSecond = options.maxWritesPerSecond;
+    this.#bucket = perSecond === undefined ? undefined : { perSecond, tokens: 1, atMs: options.clock.now() };
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get(ref: ResourceRef, place: { namespace: string; name: string }): Promise<Answer> {
+    return this.#enqueue('get', { method: 'GET', path: objectPath(ref, place) });
+  }
+
+  create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
+    const path = `${collectionPath(ref, object.metadata.namespace)}?fieldManager=${this.#fieldManager}`;
+    return this.#enqueue('create', {
+      method: 'POST',
+      path,
+      body: JSON.stringify(object),
+      contentType: 'application/json',
+      permit: this.#permit,
+    });
+  }
+
+  patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer> {
+    return this.#enqueue('patch', {
+      method: 'PATCH',
+      path: `${objectPath(ref, place)}?fieldManager=${this.#fieldManager}`,
+      body: JSON.stringify(mergePatch),
+      contentType: 'application/merge-patch+json',
+      permit: this.#permit,
+    });
+  }
+
+  remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer> {
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions };
+    return this.#enqueue('delete', {
+      method: 'DELETE',
+      path: objectPath(ref, place),
+      body: JSON.stringify(body),
+      contentType: 'application/json',
+      permit: this.#permit,
+    });
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.#state = 'stopping';
+    this.#timer?.cancel();
+    const waiting = this.#queue.slice(this.#head).filter((each) => each !== undefined);
+    this.#queue = [];
+    this.#head = 0;
+    for (const each of waiting) this.#settle(each, { kind: 'notSent', reason: 'stopped' }, 0);
+    if (this.#inFlight > 0) {
+      const timer = this.#clock.after(withinMs, () => {
+        for (const handle of this.#handles) handle.abort?.();
+      });
+      await new Promise<void>((resolve) => (this.#idle = resolve));
+      timer.cancel();
+    }
+  }
+
+  #enqueue(verb: WriteVerb, request: Request): Promise<Answer> {
+    return new Promise((resolve) => {
+      const waiting = { verb, request, resolve };
+      if (this.#state !== 'open') return this.#settle(waiting, { kind: 'notSent', reason: 'stopped' }, 0);
+      this.#queue.push(waiting);
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#head < this.#queue.length && this.#inFlight < this.#limit.value) {
+      const next = this.#queue[this.#head] as Waiting;
+      const waitMs = this.#waitMs(next.verb);
+      if (waitMs > 0) {
+        this.#timer?.cancel();
+        this.#timer = this.#clock.after(waitMs, () => this.#pump());
+        break;
+      }
+      // A taken entry would keep its answer alive until the queue is compacted.
+      this.#queue[this.#head] = undefined;
+      this.#head++;
+      if (this.#head === this.#queue.length || (this.#head >= compactAt && this.#head * 2 >= this.#queue.length)) {
+        this.#queue = this.#queue.slice(this.#head);
+        this.#head = 0;
+      }
+      void this.#send(next);
+    }
+  }
+
+  /** Takes a token when it gives 0. */
+  #waitMs(verb: WriteVerb): number {
+    const nowMs = this.#clock.now();
+    if (nowMs < this.#holdUntilMs) return this.#holdUntilMs - nowMs;
+    const bucket = this.#bucket;
+    if (bucket === undefined || verb === 'get') return 0;
+    const burst = Math.max(1, bucket.perSecond * burstSeconds);
+    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * bucket.perSecond);
+    bucket.atMs = nowMs;
+    if (bucket.tokens < 1) return Math.max(1, Math.ceil(((1 - bucket.tokens) / bucket.perSecond) * 1000));
+    bucket.tokens -= 1;
+    return 0;
+  }
+
+  async #send(sending: Waiting): Promise<void> {
+    if (sending.request.permit?.() === false) return this.#settle(sending, { kind: 'notSent', reason: 'noLease' }, 0);
+    const startMs = this.#clock.now();
+    this.#inFlight++;
+    const handle = this.#freeHandles.pop() ?? this.#newHandle();
+    sending.request.handle = handle;
+    const answer = await this.#connection.request(sending.request);
+    this.#freeHandles.push(handle);
+    const tookMs = this.#clock.now() - startMs;
+    this.#learn(answer, tookMs);
+    this.#inFlight--;
+    this.#settle(sending, answer, tookMs);
+    if (this.#state === 'open') this.#pump();
+    else if (this.#inFlight === 0) this.#idle?.();
+  }
+
+  #newHandle(): RequestHandle {
+    const handle: RequestHandle = { abort: undefined };
+    this.#handles.push(handle);
+    return handle;
+  }
+
+  #learn(answer: Answer, tookMs: number): void {
+    const nowMs = this.#clock.now();
+    if (answer.kind === 'throttled' || answer.kind === 'failed') {
+      this.#limit.pushedBack(nowMs);
+      const askedMs = answer.retryAfterMs ?? (answer.kind === 'throttled' ? pushbackMs : 0);
+      if (askedMs > 0) this.#hold(nowMs + askedMs + this.#random() * Math.min(askedMs / 4, pushbackMs));
+    } else if (answer.kind !== 'notSent') {
+      this.#limit.answered(tookMs, this.#inFlight);
+    }
+  }
+
+  #hold(untilMs: number): void {
+    if (untilMs <= this.#holdUntilMs) return;
+    if (this.#clock.now() >= this.#holdUntilMs)
+      this.#log.warn(
+        { cluster: this.#connection.name, waitMs: Math.round(untilMs - this.#clock.now()) },
+        'the api server asks to wait',
+      );
+    this.#holdUntilMs = untilMs;
+  }
+
+  #settle(waiting: Waiting, answer: Answer, tookMs: number): void {
+    this.#metrics.wrote(waiting.verb, answer.kind, tookMs / 1000);
+    waiting.resolve(answer);
+  }
+}

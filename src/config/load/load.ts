@@ -1,0 +1,240 @@
+// The room of the configuration. In come the texts of its files, the environment and the flags; out goes one frozen value,
+// complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
+// order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
+
+import { type Fault, fault, sortFaults, warning } from '../fault.ts';
+import { withoutRetired } from '../retired-settings.ts';
+import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
+import { clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { mappingProblems } from '../settings/namespace-mappings.ts';
+import {
+  isVclusterFile,
+  joinOwn,
+  strictParserWarnings,
+  topLevel,
+  underGlobal,
+  unreadWarnings,
+} from '../settings/own-settings.ts';
+import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
+import type { Settings } from '../settings/settings.ts';
+import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
+import { parseYaml } from '../yaml/parse-yaml.ts';
+import { Positions } from '../yaml/positions.ts';
+import { showPath } from '../yaml/settings-path.ts';
+import { decode, type SourceFile } from '../yaml/source-text.ts';
+import { find, type MapNode, overlay, type TreeNode, toPlainOver } from '../yaml/tree.ts';
+import { lint } from './lint.ts';
+
+export interface LoadOptions extends NameSources {
+  /** In the order of the command line; later ones win. None at all means every default. */
+  files: readonly SourceFile[];
+}
+
+interface LoadedParts {
+  warnings: readonly Fault[];
+  /** The entries whose form is right, faults elsewhere or not, so that their expressions can be judged in the same run. */
+  patches: readonly CheckedPatch[];
+  /** The entries with a fault in their form, as far as they could be read: what is wrong inside their texts is told with it. */
+  mistaken: readonly CheckedPatch[];
+  positions: Positions;
+  /** Texts by file name, for the line under a fault. */
+  texts: ReadonlyMap<string, string>;
+}
+
+export type Loaded =
+  | ({ kind: 'ok'; settings: Settings } & LoadedParts)
+  | ({ kind: 'faults'; faults: readonly Fault[] } & LoadedParts);
+
+/** Beyond this many a report helps nobody; a generated file can have one in every line. */
+const maxFaults = 100;
+
+export function loadConfiguration(options: LoadOptions): Loaded {
+  const files = readFiles(options.files);
+  const faults = [...files.faults];
+  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
+  const current = files.roots.map(withoutRetired);
+  warnings.push(...current.flatMap((of) => of.warnings));
+  const root = current.reduce<TreeNode | undefined>(
+    (lower, { root: upper }) => (lower ? overlay(lower, upper) : upper),
+    undefined,
+  );
+  const { own, values } = checkTree(root, faults);
+  const names = clusterNames(options, values.hostward, own);
+  // A name may stand in the very file that could not be read.
+  faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
+  warnings.push(...names.warnings);
+  const list = find(root, patchesPath);
+  const entries = values.sync.toHost.endpoints.patches;
+  const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
+  faults.push(...checked.faults);
+  mappingFaults(root, values, names, { faults, warnings });
+  const positions = new Positions(root);
+  const order = options.files.map((file) => file.name);
+  const parts = (): LoadedParts => {
+    const { patches, mistaken } = checked;
+    return { warnings: cut(sortFaults(warnings, order)), patches, mistaken, positions, texts: files.texts };
+  };
+  if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
+  const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
+  warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  return { kind: 'ok', settings, ...parts() };
+}
+
+const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
+const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
+
+function cut(faults: Fault[]): Fault[] {
+  const rest = faults.slice(maxFaults);
+  if (rest[0] === undefined) return faults;
+  const kind = rest[0].severity;
+  const parts = { code: 'CONFIG_MORE', found: `${rest.length} more ${kind}s`, wanted: 'none' };
+  return [...faults.slice(0, maxFaults), kind === 'fault' ? fault(parts) : warning(parts)];
+}
+
+function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fault[]; texts: Map<string, string> } {
+  const roots: MapNode[] = [];
+  const faults: Fault[] = [];
+  const texts = new Map<string, string>();
+  for (const file of files) {
+    const decoded = decode(file);
+    if (decoded.kind === 'fault') {
+      faults.push(decoded.fault);
+      continue;
+    }
+    texts.set(file.name, decoded.source.text);
+    const parsed = parseYaml(decoded.source);
+    if (parsed.root !== undefined) roots.push(parsed.root);
+    if (parsed.kind === 'faults') faults.push(...parsed.faults);
+  }
+  return { roots, faults, texts };
+}
+
+/** What the checker makes of the table's rows; table.ts is the proof of these types. */
+interface Values {
+  sync: {
+    toHost: {
+      endpoints: { enabled: boolean; patches: unknown[] };
+      namespaces: { enabled: boolean; mappings: { byName: Record<string, string> }; mappingsOnly: boolean };
+    };
+  };
+  experimental: { syncSettings: { setOwner: boolean } };
+  controlPlane: { statefulSet: { highAvailability: { replicas: number } } };
+  hostward: {
+    virtualClusterName?: string;
+    hostNamespace?: string;
+    virtualKubeconfig: string;
+    hostKubeconfig?: string;
+    endpoints: { enabled?: boolean };
+    maxWritesPerSecond?: number;
+  } & Pick<
+    Settings,
+    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
+  >;
+}
+
+function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode | undefined; values: Values } {
+  const slots = slotTree();
+  const ownSlot = slots.children.get('hostward') as Slot;
+  const shared = new Checker();
+  // `global` is an open slot, so that a wrong letter case below it is found as everywhere else.
+  const global: Slot = { setting: undefined, closed: false, children: new Map([['hostward', ownSlot]]) };
+  const withGlobal: Slot = { ...slots, children: new Map([...slots.children, ['global', global]]) };
+  const values = shared.check(root, withGlobal, []) as Values & { hostward: Values['hostward'] };
+  faults.push(...shared.faults);
+  const joined = joinOwn(root);
+  faults.push(...joined.faults);
+  // Both places have been judged where they stand; together they only give the values.
+  const isGlobal = find(root, underGlobal) !== undefined;
+  const place = isGlobal ? underGlobal : topLevel;
+  const hostward = new Checker().check(joined.own, ownSlot, place) as Values['hostward'];
+  return { own: joined.own, values: { ...values, hostward } };
+}
+
+function mappingFaults(
+  root: TreeNode | undefined,
+  values: Values,
+  names: { virtualClusterName: string; hostNamespace: string },
+  into: { faults: Fault[]; warnings: Fault[] },
+): void {
+  const { enabled, mappings } = values.sync.toHost.namespaces;
+  if (!enabled) return;
+  const place = (path: string[]) => {
+    const node = find(root, path);
+    return node === undefined ? undefined : positionOfNode(node);
+  };
+  const map = find(root, byNamePath);
+  const isJudged = into.faults.some(({ path }) => path === showPath(byNamePath));
+  for (const { pair, side, found, wanted, fix, isWarning } of mappingProblems(mappings.byName, names)) {
+    // What is no map at all has no pairs either.
+    if (pair === undefined && isJudged) continue;
+    const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
+    const span = side === 'virtual' ? entry?.key : entry?.node.span;
+    const at = span?.source.positionAt(span.start) ?? place(byNamePath) ?? place(['sync', 'toHost', 'namespaces']);
+    const path = showPath(pair === undefined ? byNamePath : [...byNamePath, pair]);
+    const parts = { code: 'CONFIG_MAPPING', at, path, found, wanted, fix };
+    if (isWarning) into.warnings.push(warning(parts));
+    else into.faults.push(fault(parts));
+  }
+  const privateNodes = find(root, ['privateNodes', 'enabled']);
+  if (privateNodes?.kind !== 'scalar' || privateNodes.value !== true) return;
+  const wanted = 'no private nodes together with sync.toHost.namespaces';
+  const at = positionOfNode(privateNodes);
+  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', found: 'true', wanted }));
+}
+
+function settingsOf(from: {
+  options: LoadOptions;
+  values: Values;
+  names: { virtualClusterName: string; hostNamespace: string };
+  patches: readonly CheckedPatch[];
+  root: TreeNode | undefined;
+  own: TreeNode | undefined;
+}): Settings {
+  const { options, values, names, patches, root, own } = from;
+  const { hostward, sync } = values;
+  const theirs = find(root, ['experimental', 'virtualClusterKubeConfig', 'kubeConfig']);
+  const theirKubeconfig = theirs?.kind === 'scalar' && typeof theirs.value === 'string' ? theirs.value : '';
+  const isGiven = find(own, ['virtualKubeconfig']) !== undefined;
+  return deepFreeze({
+    virtualClusterName: names.virtualClusterName,
+    hostNamespace: names.hostNamespace,
+    virtualKubeconfig:
+      options.flags?.virtualKubeconfig || (isGiven ? '' : theirKubeconfig) || hostward.virtualKubeconfig,
+    hostKubeconfig: options.flags?.hostKubeconfig || hostward.hostKubeconfig,
+    endpointsEnabled: hostward.endpoints.enabled ?? sync.toHost.endpoints.enabled,
+    patches: patches.map(({ entry }) => entry),
+    namespaces: {
+      enabled: sync.toHost.namespaces.enabled,
+      byName: sync.toHost.namespaces.mappings.byName,
+      mappingsOnly: sync.toHost.namespaces.mappingsOnly,
+    },
+    setOwner: values.experimental.syncSettings.setOwner,
+    replicas: values.controlPlane.statefulSet.highAvailability.replicas,
+    backSync: hostward.backSync,
+    exclude: hostward.exclude,
+    addressPolicy: hostward.addressPolicy,
+    leaderElection: hostward.leaderElection,
+    maxWritesPerSecond: hostward.maxWritesPerSecond,
+    references: hostward.references,
+    listen: hostward.listen,
+    logLevel: hostward.logLevel,
+    vcluster: vclusterView(root),
+  });
+}
+
+/** Top-level `hostward` is no setting of vCluster; what stands under its `global` is as much there as for vCluster. */
+function vclusterView(root: TreeNode | undefined): Record<string, unknown> {
+  if (root?.kind !== 'map') return vclusterDefaults;
+  const entries = new Map(root.entries);
+  entries.delete('hostward');
+  return toPlainOver(vclusterDefaults, { ...root, entries }) as Record<string, unknown>;
+}
+
+/** A copy: defaults come from tables that must not freeze with it, or change through it. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map(deepFreeze)) as T;
+  const copy = Object.create(Object.getPrototypeOf(value)) as Record<string, unknown>;
+  for (const [key, member] of Object.entries(value)) copy[key] = deepFreeze(member);
+  return Object.freeze(copy) as T;
+}

@@ -1,0 +1,141 @@
+// The configuration files as they change: looked at every few seconds, because neither ConfigMap mounts (a symbolic link
+// that is swapped) nor network file systems can be relied on to tell. A new configuration that is at fault changes nothing.
+import type { Clock, Timer } from '../../clock.ts';
+import type { Fault } from '../fault.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { SourceFile } from '../yaml/source-text.ts';
+import { type SettingChange, settingChanges } from './difference.ts';
+import type { Loaded } from './load.ts';
+import { type ReadFile, readConfigurationFiles } from './read-files.ts';
+
+/** The kubelet needs about a minute for a ConfigMap; two seconds more are nothing, and reading is some microseconds. */
+export const pollIntervalMs = 2000;
+/** An editor that writes in place is seen half-way; what is still the same after this long is whole. */
+export const settleMs = 300;
+
+export type ConfigurationChange =
+  | { kind: 'changed'; loaded: Loaded & { kind: 'ok' }; changes: readonly SettingChange[] }
+  /** Asked for, or mended after a fault: what runs is what the files say. */
+  | { kind: 'unchanged' }
+  | { kind: 'invalid'; faults: readonly Fault[]; texts: ReadonlyMap<string, string> };
+
+export interface WatchOptions {
+  paths: readonly string[];
+  /** What runs: the files as they were read, and the settings they gave. */
+  initial: { files: readonly SourceFile[]; settings: Settings };
+  clock: Clock;
+  read: ReadFile;
+  load(files: readonly SourceFile[]): Loaded;
+  onChange(change: ConfigurationChange): void;
+}
+
+export interface ConfigurationWatch {
+  start(): void;
+  stop(): Promise<void>;
+  /** At once and without waiting for the file to settle, for SIGHUP. */
+  reload(): Promise<void>;
+}
+
+export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
+  return new FilesWatch(options);
+}
+
+class FilesWatch implements ConfigurationWatch {
+  readonly #options: WatchOptions;
+  #settings: Settings;
+  #running: string;
+  #refused: string | undefined;
+  #seen: string | undefined;
+  #timer: Timer | undefined;
+  #isStarted = false;
+  /** Looks happen one after the other: a reload in the middle of a poll must not read an older state later. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#settings = options.initial.settings;
+    this.#running = contentOf(options.initial.files);
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#schedule(pollIntervalMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStarted = false;
+    this.#timer?.cancel();
+    await this.#last;
+  }
+
+  async reload(): Promise<void> {
+    await this.#queue(() => this.#look({ isAsked: true }));
+  }
+
+  #schedule(delayMs: number): void {
+    if (!this.#isStarted) return;
+    this.#timer = this.#options.clock.after(delayMs, () => {
+      void this.#queue(async () => {
+        try {
+          await this.#look({ isAsked: false });
+        } finally {
+          this.#schedule(this.#seen === undefined ? pollIntervalMs : settleMs);
+        }
+      });
+    });
+  }
+
+  #queue(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  async #look({ isAsked }: { isAsked: boolean }): Promise<void> {
+    const files = await this.#readAll();
+    const content = contentOf(files);
+    const seenBefore = this.#seen;
+    this.#seen = undefined;
+    if (content === this.#running) {
+      const wasRefused = this.#refused !== undefined;
+      this.#refused = undefined;
+      if (isAsked || wasRefused) this.#options.onChange({ kind: 'unchanged' });
+    } else if (isAsked || content === seenBefore) {
+      this.#take(files, content, isAsked);
+    } else if (content !== this.#refused) {
+      this.#seen = content;
+    }
+  }
+
+  #take(files: readonly SourceFile[], content: string, isAsked: boolean): void {
+    const loaded = this.#options.load(files);
+    if (loaded.kind === 'faults') {
+      this.#refused = content;
+      this.#options.onChange({ kind: 'invalid', faults: loaded.faults, texts: loaded.texts });
+      return;
+    }
+    const changes = settingChanges(this.#settings, loaded.settings);
+    const wasRefused = this.#refused !== undefined;
+    this.#refused = undefined;
+    this.#running = content;
+    this.#settings = loaded.settings;
+    if (changes.length > 0) this.#options.onChange({ kind: 'changed', loaded, changes });
+    else if (isAsked || wasRefused) this.#options.onChange({ kind: 'unchanged' });
+  }
+
+  /** Pipes were read at the start and stay what they were. */
+  async #readAll(): Promise<SourceFile[]> {
+    const { paths, initial, read } = this.#options;
+    const streams = new Map(initial.files.filter((file) => 'isStream' in file).map((file) => [file.name, file]));
+    return await readConfigurationFiles(paths, async (path) => streams.get(path) ?? (await read(path)));
+  }
+}
+
+function contentOf(files: readonly SourceFile[]): string {
+  return JSON.stringify(
+    files.map((file) => {
+      if ('problem' in file) return { name: file.name, problem: file.problem };
+      return { name: file.name, text: typeof file.text === 'string' ? file.text : Buffer.from(file.text).toString() };
+    }),
+  );
+}

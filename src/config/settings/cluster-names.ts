@@ -1,0 +1,95 @@
+// Which virtual cluster this is and where it lives on the host: flag, then environment, then file; the namespace at last
+// from the service account of the pod. Nothing is written under a wrong name, so a missing one is a fault.
+
+import { type Fault, fault, quoted, warning } from '../fault.ts';
+import { showPath } from '../yaml/settings-path.ts';
+import { find, type TreeNode } from '../yaml/tree.ts';
+import { positionOfNode } from './check.ts';
+import { dnsLabelWords, isDnsLabel } from './text-rules.ts';
+
+export interface Environment {
+  readonly VCLUSTER_NAME?: string | undefined;
+  readonly NAMESPACE?: string | undefined;
+}
+
+export interface Flags {
+  virtualClusterName?: string | undefined;
+  hostNamespace?: string | undefined;
+  virtualKubeconfig?: string | undefined;
+  hostKubeconfig?: string | undefined;
+}
+
+export interface NameSources {
+  flags?: Flags | undefined;
+  environment?: Environment | undefined;
+  /** Text of the file in which Kubernetes tells a pod its namespace. */
+  serviceAccountNamespace?: string | undefined;
+}
+
+export interface ClusterNames {
+  virtualClusterName: string;
+  hostNamespace: string;
+  faults: Fault[];
+  warnings: Fault[];
+}
+
+interface Wanted {
+  key: 'virtualClusterName' | 'hostNamespace';
+  what: string;
+  flag: string;
+  variable: 'VCLUSTER_NAME' | 'NAMESPACE';
+}
+
+const wantedNames: readonly Wanted[] = [
+  {
+    key: 'virtualClusterName',
+    what: 'the name of the virtual cluster',
+    flag: '--vcluster-name',
+    variable: 'VCLUSTER_NAME',
+  },
+  { key: 'hostNamespace', what: 'its namespace on the host', flag: '--host-namespace', variable: 'NAMESPACE' },
+];
+
+/** `inFile` are checked already; `own` is where they stand. */
+export function clusterNames(
+  sources: NameSources,
+  inFile: { virtualClusterName?: string | undefined; hostNamespace?: string | undefined },
+  own: TreeNode | undefined,
+): ClusterNames {
+  const names: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
+  for (const wanted of wantedNames) {
+    const flag = sources.flags?.[wanted.key] || undefined;
+    const variable = sources.environment?.[wanted.variable] || undefined;
+    const outside = flag ?? variable;
+    const inPod = wanted.key === 'hostNamespace' ? sources.serviceAccountNamespace?.trim() || undefined : undefined;
+    const name = outside ?? inFile[wanted.key] ?? inPod;
+    if (outside !== undefined && inFile[wanted.key] !== undefined && inFile[wanted.key] !== outside)
+      names.warnings.push(overruled(wanted, outside, flag !== undefined, own));
+    if (name === undefined) names.faults.push(missing(wanted));
+    else if (!isDnsLabel(name)) names.faults.push(notALabel(wanted, name, flag, variable));
+    else names[wanted.key] = name;
+  }
+  return names;
+}
+
+function missing({ key, what, flag, variable }: Wanted): Fault {
+  const fix = `give ${flag}, set ${variable}, or set hostward.${key}`;
+  return fault({ code: 'CONFIG_NAME_MISSING', found: 'none', wanted: what, fix });
+}
+
+function notALabel({ key, flag, variable }: Wanted, name: string, byFlag?: string, byVariable?: string): Fault {
+  const path = byFlag !== undefined ? flag : byVariable !== undefined ? variable : key;
+  return fault({ code: 'CONFIG_NAME_WRONG', path, found: quoted(name), wanted: dnsLabelWords });
+}
+
+function overruled({ key, flag, variable }: Wanted, name: string, isFlag: boolean, own: TreeNode | undefined): Fault {
+  const node = find(own, [key]);
+  return warning({
+    code: 'CONFIG_NAME_OVERRULED',
+    at: node === undefined ? undefined : positionOfNode(node),
+    path: showPath(['hostward', key]),
+    found: `${quoted(name)} in ${isFlag ? flag : variable}, which wins`,
+    wanted: 'the same name everywhere',
+    fix: 'remove one of the two',
+  });
+}

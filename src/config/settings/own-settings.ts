@@ -1,0 +1,187 @@
+// Our own settings may stand in two places: top-level `hostward` in a file of our own, `global.hostward` in a vcluster.yaml
+// that vCluster reads too. Here the two become one, and what vCluster's strict parser would refuse is said.
+
+import { editDistance } from '../../object/meta/nearest-key.ts';
+import { type Fault, fault, warning } from '../fault.ts';
+import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
+import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPlain } from '../yaml/tree.ts';
+
+export const topLevel: SettingsPath = ['hostward'];
+export const underGlobal: SettingsPath = ['global', 'hostward'];
+
+/** Keys that a file of our own may have at its top; any other makes it a file that vCluster reads too. */
+const ownSections = new Set(['hostward', 'global', 'sync']);
+
+export function isVclusterFile(root: MapNode): boolean {
+  return [...root.entries.keys()].some((key) => !ownSections.has(key));
+}
+
+/** Where both places have it; values that differ are a fault, because no file order says which of the two was meant. */
+export function joinOwn(root: TreeNode | undefined): { own: TreeNode | undefined; faults: Fault[] } {
+  const top = find(root, topLevel);
+  const global = find(root, underGlobal);
+  if (top === undefined || global === undefined) return { own: top ?? global, faults: [] };
+  const faults: Fault[] = [];
+  compare(top, global, [], faults);
+  return { own: overlay(global, top), faults };
+}
+
+function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fault[]): void {
+  if (top.kind === 'map' && global.kind === 'map') {
+    for (const [key, entry] of top.entries) {
+      const other = child(global, key);
+      if (other !== undefined) compare(entry.node, other, [...path, key], faults);
+    }
+    return;
+  }
+  if (JSON.stringify(toPlain(top)) === JSON.stringify(toPlain(global))) return;
+  const other = global.span.source.positionAt(global.span.start);
+  faults.push(
+    fault({
+      code: 'CONFIG_CONFLICT',
+      at: top.span.source.positionAt(top.span.start),
+      path: showPath([...topLevel, ...path]),
+      found: `another value at ${showPath([...underGlobal, ...path])} (${other.file}:${other.line}:${other.column})`,
+      wanted: 'one value',
+      fix: 'remove one of the two',
+    }),
+  );
+}
+
+/** vCluster refuses every key it does not know, but for what stands under global. */
+export function strictParserWarnings(root: MapNode): Fault[] {
+  if (!isVclusterFile(root)) return [];
+  const refused = (entry: MapEntry, path: SettingsPath, fix: string): Fault => {
+    const at = entry.key.source.positionAt(entry.key.start);
+    const found = 'a key that vCluster refuses to start with';
+    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), found, wanted: onlyKnown, fix });
+  };
+  const warnings: Fault[] = [];
+  const own = root.entries.get('hostward');
+  if (own !== undefined) warnings.push(refused(own, topLevel, 'move it under global, or into a file of its own'));
+  const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
+  const list = find(root, listPath);
+  for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
+    for (const key of ['onMissing', 'onError']) {
+      const entry = item.kind === 'map' ? item.entries.get(key) : undefined;
+      const fix = 'put the patches into a file of their own and give --config twice';
+      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, key], fix));
+    }
+  }
+  return warnings;
+}
+
+const onlyKnown = "vCluster's own keys in a file that vCluster reads";
+
+/** Of the values that vCluster had before 0.20, and near one that we read. */
+const formerSections = new Set(['syncer']);
+
+/** Where people put what is read below sync.toHost; right under sync it stood before vCluster 0.20. */
+const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
+  ...['endpoints', 'namespaces'].flatMap((key) => [
+    { path: ['sync', key], wanted: `sync.toHost.${key}`, where: 'right under sync', fix: 'move it below toHost' },
+    {
+      path: ['sync', 'fromHost', key],
+      wanted: `sync.toHost.${key}`,
+      where: 'under fromHost',
+      fix: 'move it below toHost',
+    },
+  ]),
+  { path: ['toHost'], wanted: 'sync.toHost', where: 'at the top', fix: 'move it below sync' },
+  { path: ['endpoints'], wanted: 'sync.toHost.endpoints', where: 'at the top', fix: 'move it below sync and toHost' },
+  ...[
+    { path: ['patches'], where: 'at the top' },
+    { path: ['sync', 'patches'], where: 'right under sync' },
+    { path: ['sync', 'toHost', 'patches'], where: 'right under toHost' },
+  ].map((place) => ({
+    ...place,
+    wanted: 'sync.toHost.endpoints.patches',
+    fix: 'move it below sync, toHost and endpoints',
+  })),
+];
+
+/** Keys that go on with a dot are one key to YAML; below these maps a level was meant. */
+const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
+  [[], /^(?:sync|hostward|global)\./],
+  [['global'], /^hostward\./],
+  [['sync'], /^toHost\./],
+  [['sync', 'toHost'], /^(?:endpoints|namespaces)\./],
+];
+
+function misplacedWarnings(root: MapNode): Fault[] {
+  const warnings: Fault[] = [];
+  const warn = (entry: MapEntry, path: SettingsPath, parts: { found: string; wanted: string; fix: string }) => {
+    const at = entry.key.source.positionAt(entry.key.start);
+    warnings.push(warning({ code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path), ...parts }));
+  };
+  for (const { path, wanted, where, fix } of misplaced) {
+    const parent = find(root, path.slice(0, -1));
+    const entry = parent?.kind === 'map' ? parent.entries.get(path.at(-1) as string) : undefined;
+    if (entry !== undefined) warn(entry, path, { found: `it ${where}, where nothing reads it`, wanted, fix });
+  }
+  for (const [path, begins] of oneKeyForMany) {
+    const parent = find(root, path);
+    for (const [key, entry] of parent?.kind === 'map' ? parent.entries : []) {
+      if (!begins.test(key)) continue;
+      const fix = `write ${key.split('.').join(': {')}: …${'}'.repeat(key.split('.').length - 1)}`;
+      const found = `${JSON.stringify(key)}, which is one key`;
+      warn(entry, [...path, key], { found, wanted: 'maps inside each other', fix });
+    }
+  }
+  for (const [key, entry] of root.entries) {
+    // The values of a chart that has vCluster's in it.
+    const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
+    if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
+    const found = `them below ${JSON.stringify(key)}, where nothing reads them`;
+    warn(entry, [key], {
+      found,
+      wanted: 'settings at the top',
+      fix: `give what stands below ${key} as a file of its own`,
+    });
+  }
+  return warnings;
+}
+
+/** A manifest around the settings would be taken for settings of others, and leave every one of ours at its default. */
+function manifestWarnings(root: MapNode): Fault[] {
+  const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
+  if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
+  const at = kind.key.source.positionAt(kind.key.start);
+  const found = `a Kubernetes object, ${JSON.stringify(kind.node.text)}, with settings inside it at best`;
+  const fix = 'give the text that stands inside it';
+  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', found, wanted: 'the settings themselves', fix })];
+}
+
+/** Keys and files that would pass unread, though something was meant by them. */
+export function unreadWarnings(root: MapNode): Fault[] {
+  const ofManifest = manifestWarnings(root);
+  return ofManifest.length > 0 ? ofManifest : [...misspeltWarnings(root), ...misplacedWarnings(root)];
+}
+
+/** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
+function misspeltWarnings(root: MapNode): Fault[] {
+  const places: { path: string[]; names: string[] }[] = [
+    { path: [], names: ['hostward', 'sync', 'global'] },
+    { path: ['global'], names: ['hostward'] },
+    { path: ['sync'], names: ['toHost'] },
+    { path: ['sync', 'toHost'], names: ['endpoints', 'namespaces'] },
+  ];
+  const warnings: Fault[] = [];
+  for (const { path, names } of places) {
+    const map = find(root, path);
+    if (map?.kind !== 'map') continue;
+    for (const [key, entry] of map.entries) {
+      // Letter case alone is a fault, and found with the unknown keys.
+      const isNear = (name: string) => key.toLowerCase() !== name.toLowerCase() && editDistance(key, name, 3) < 3;
+      const isKnown = names.includes(key) || formerSections.has(key);
+      const near = isKnown ? undefined : names.find(isNear);
+      if (near === undefined) continue;
+      const at = entry.key.source.positionAt(entry.key.start);
+      const found = `${JSON.stringify(key)}, which nothing reads`;
+      const wanted = `the key ${near}`;
+      const code = 'CONFIG_MISSPELT_KEY';
+      warnings.push(warning({ code, at, path: showPath([...path, key]), found, wanted, fix: `did you mean ${near}?` }));
+    }
+  }
+  return warnings;
+}

@@ -1,0 +1,168 @@
+// What makes a patch entry whole beyond its types: one mode, a direction for each path only once, references to kinds
+// whose names we can translate. Paths and expressions are compiled elsewhere.
+
+import { nearestKey } from '../../object/meta/nearest-key.ts';
+import { type Fault, fault, quoted } from '../fault.ts';
+import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
+import { find, type ListNode, type TreeNode } from '../yaml/tree.ts';
+import { positionOfNode } from './check.ts';
+import type { PatchEntry } from './settings.ts';
+
+export const referenceKinds: readonly string[] = [
+  'Service',
+  'Pod',
+  'Secret',
+  'ConfigMap',
+  'ServiceAccount',
+  'PersistentVolumeClaim',
+  'Endpoints',
+];
+
+/** An entry whose form is right, with its place in the list. */
+export interface CheckedPatch {
+  index: number;
+  entry: PatchEntry;
+}
+
+interface RawPatch {
+  path?: string;
+  expression?: string;
+  reverseExpression?: string;
+  reference?: Partial<NonNullable<PatchEntry['reference']>>;
+  labels?: object;
+  onMissing: PatchEntry['onMissing'];
+  onError: PatchEntry['onError'];
+}
+
+/** Values are what the checker made of the list, undefined where a node is no map; `found` is what it found wrong. */
+export function checkPatches(
+  list: TreeNode | undefined,
+  values: readonly unknown[],
+  options: { listPath: SettingsPath; found: readonly Fault[] },
+): { patches: CheckedPatch[]; mistaken: CheckedPatch[]; faults: Fault[] } {
+  const { listPath } = options;
+  const nodes = list?.kind === 'list' ? list : undefined;
+  const faults: Fault[] = [];
+  const patches: CheckedPatch[] = [];
+  const mistaken: CheckedPatch[] = [];
+  for (const [index, value] of values.entries()) {
+    const node = nodes?.items[index];
+    if (value === undefined || node === undefined) continue;
+    const raw = value as RawPatch;
+    const path = [...listPath, index];
+    const shown = showPath(path);
+    const isFoundBelow = (place: string) =>
+      options.found.some((of) => of.path === place || of.path.startsWith(`${place}.`));
+    const isFound = isFoundBelow(shown);
+    const broken = [
+      ...modeFaults(raw, { node, path, isFound }),
+      ...referenceFaults(raw, { node, path, isFound: isFoundBelow(`${shown}.reference`) }),
+    ];
+    faults.push(...broken);
+    const isMistaken = isFound || broken.length > 0 || raw.path === undefined;
+    // Without a path there is an expression to judge all the same; the empty one is never at fault.
+    (isMistaken ? mistaken : patches).push({ index, entry: entryOf(raw, raw.path ?? '') });
+  }
+  if (nodes !== undefined) faults.push(...duplicateFaults(patches, nodes, listPath));
+  return { patches, mistaken, faults };
+}
+
+/** YAML takes the quotes of "" for its own, and null for a key without a value: whoever writes one means something. */
+const blankFix = `write one; the expression "null", in quotes, takes the field away, and '""' empties it`;
+
+function modesOf(raw: RawPatch): string[] {
+  const modes: string[] = [];
+  if (raw.expression || raw.reverseExpression) modes.push(raw.expression ? 'expression' : 'reverseExpression');
+  if (raw.reference !== undefined) modes.push('reference');
+  if (raw.labels !== undefined) modes.push('labels');
+  return modes;
+}
+
+/** isFound: something in it is wrong already. What a misspelt key seems to lack is no second fault. */
+interface EntryPlace {
+  node: TreeNode;
+  path: SettingsPath;
+  isFound: boolean;
+}
+
+function modeFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fault[] {
+  const modes = modesOf(raw);
+  if (modes.length === 1 || (modes.length === 0 && isFound)) return [];
+  const wanted = 'one of expression (with or without reverseExpression), reference, labels';
+  const found = modes.length === 0 ? 'none' : modes.join(' and ');
+  const fix = modes.length === 0 ? blankFix : 'keep one of them; a second entry on this path would be refused too';
+  return [fault({ code: 'CONFIG_PATCH_MODE', at: positionOfNode(node), path: showPath(path), found, wanted, fix })];
+}
+
+function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fault[] {
+  const { reference } = raw;
+  if (reference === undefined) return [];
+  const faults: Fault[] = [];
+  const refuse = (key: string, wanted: string, found: string, fix = ''): void => {
+    const at = positionOfNode(find(node, ['reference', key]) ?? find(node, ['reference']) ?? node);
+    const shown = showPath([...path, 'reference', key]);
+    faults.push(fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: shown, found, wanted, fix }));
+  };
+  if (reference.kind !== undefined && !referenceKinds.includes(reference.kind))
+    refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind), didYouMean(reference.kind));
+  if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
+    refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
+  const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
+  if (needing.length > 0 && !reference.namePath && !isFound)
+    refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
+  return faults;
+}
+
+function didYouMean(kind: string): string {
+  const near = nearestKey(kind, referenceKinds);
+  return near === undefined ? '' : `did you mean ${near}?`;
+}
+
+function isOfExpressions({ reference, labels }: PatchEntry): boolean {
+  return reference === undefined && labels === undefined;
+}
+
+function directionsOf(entry: PatchEntry): string[] {
+  if (!isOfExpressions(entry)) return ['forward', 'back'];
+  const forward = entry.expression === undefined ? [] : ['forward'];
+  return entry.reverseExpression === undefined ? forward : [...forward, 'back'];
+}
+
+/** Two entries may share a path when one goes forward and the other back; paths are compared as written. */
+function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, listPath: SettingsPath): Fault[] {
+  const taken = new Map<string, CheckedPatch>();
+  const faults: Fault[] = [];
+  for (const patch of patches) {
+    const { index, entry } = patch;
+    const clash = directionsOf(entry).map((direction) => taken.get(`${direction} ${entry.path}`));
+    const first = clash.find((other) => other !== undefined);
+    if (first === undefined) {
+      for (const direction of directionsOf(entry)) taken.set(`${direction} ${entry.path}`, patch);
+      continue;
+    }
+    const node = nodes.items[index] as TreeNode;
+    const at = positionOfNode(find(node, ['path']) ?? node);
+    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first.index])} patches already`;
+    const wanted = 'a path once in each direction';
+    const canJoin = isOfExpressions(entry) && isOfExpressions(first.entry);
+    const fix = canJoin ? 'join the two entries into one' : 'keep one of them';
+    faults.push(
+      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), found, wanted, fix }),
+    );
+  }
+  return faults;
+}
+
+function entryOf(raw: RawPatch, path: string): PatchEntry {
+  const entry: PatchEntry = { path, onMissing: raw.onMissing, onError: raw.onError };
+  if (raw.expression) entry.expression = raw.expression;
+  if (raw.reverseExpression) entry.reverseExpression = raw.reverseExpression;
+  if (raw.labels !== undefined) entry.labels = {};
+  if (raw.reference?.apiVersion !== undefined && raw.reference.kind !== undefined) {
+    const { apiVersion, kind, ...paths } = raw.reference;
+    // An empty path is one that was left out, as vCluster has it.
+    const given = Object.entries(paths).filter(([, path]) => path !== '');
+    entry.reference = { apiVersion, kind, ...Object.fromEntries(given) };
+  }
+  return entry;
+}

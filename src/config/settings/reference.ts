@@ -1,0 +1,95 @@
+// The reference page of the configuration, made from the table so that it cannot tell anything else.
+import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
+
+const chapters: { title: string; text: string; holds(path: string): boolean }[] = [
+  {
+    title: 'Endpoints sync',
+    text: 'The block that vCluster reads too.',
+    holds: (path) => path.startsWith('sync.toHost.endpoints'),
+  },
+  {
+    title: 'Namespace mapping',
+    text: 'The block that vCluster reads too.',
+    holds: (path) => path.startsWith('sync.toHost.namespaces'),
+  },
+  {
+    title: 'Hostward',
+    text: 'Under top-level `hostward` in a file of its own, or under `global.hostward` in a `vcluster.yaml`: vCluster refuses keys that it does not know everywhere else. Given in both places, the two must agree.',
+    holds: (path) => path.startsWith('hostward.'),
+  },
+  {
+    title: 'Read from vCluster',
+    text: 'Settings of vCluster that decide how Hostward behaves.',
+    holds: (path) => path.startsWith('experimental.') || path.startsWith('controlPlane.'),
+  },
+];
+
+export function configurationReference(): string {
+  const lines = [
+    '# Configuration',
+    '',
+    '<!-- Made from src/config/settings/table.ts; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '',
+    '`hostward run --config FILE` may be given several times. Files are laid over each other in that order as Helm does it: maps deeply, lists replaced, and null takes a setting away. Any real `vcluster.yaml` is accepted whole.',
+    '',
+    `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they are vCluster's and pass unread. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted.`,
+    '',
+    'A changed file is taken over while running, and so is a change after SIGHUP. Settings marked *start* need a new start. A file with a fault changes nothing: the old configuration stays and the faults are said.',
+  ];
+  for (const { title, text, holds } of chapters) {
+    lines.push(
+      '',
+      `## ${title}`,
+      '',
+      text,
+      '',
+      '| setting | value | default | change | meaning |',
+      '|---|---|---|---|---|',
+    );
+    for (const row of settingsTable.filter(({ path }) => holds(path))) lines.push(line(row));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function line(row: Setting): string {
+  const cells = [code(row.path), shapeWords(row.shape), defaultWords(row), row.change === 'live' ? 'live' : 'start'];
+  return `| ${[...cells, row.about].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+function defaultWords(row: Setting): string {
+  if (row.required) return 'needed';
+  if (row.defaultWords !== undefined) return row.defaultWords;
+  if (row.default === undefined) return 'none';
+  return code(typeof row.default === 'string' ? row.default : JSON.stringify(row.default));
+}
+
+function shapeWords(shape: Shape): string {
+  switch (shape.kind) {
+    case 'boolean':
+      return 'true or false';
+    case 'text':
+      return shape.rule === 'any' ? 'text' : ruleWords[shape.rule];
+    case 'choice':
+      return shape.of.map(code).join(', ');
+    case 'number':
+      return `number above ${shape.above}`;
+    case 'integer':
+      return `whole number from ${shape.from} to ${shape.to}`;
+    case 'texts':
+      return `list of ${shape.rule === 'any' ? 'texts' : `${ruleWords[shape.rule]}s`}`;
+    case 'pairs':
+      return 'map of texts';
+    case 'list':
+      return 'list';
+    case 'map':
+      return 'map';
+    default:
+      return shape satisfies never;
+  }
+}
+
+const ruleWords = { name: 'DNS label', network: 'network', listen: 'HOST:PORT', pattern: 'key pattern', file: 'file' };
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

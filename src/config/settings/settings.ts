@@ -1,0 +1,57 @@
+// What the rest of the house gets to see of a configuration: one frozen value, complete, checked, defaults filled in.
+import type { LogLevel } from '../../log.ts';
+
+export interface PatchReference {
+  apiVersion: string;
+  kind: string;
+  apiVersionPath?: string;
+  kindPath?: string;
+  namePath?: string;
+  namespacePath?: string;
+}
+
+/** One entry of sync.toHost.endpoints.patches, as written; paths and expressions are compiled where rooms are assembled. */
+export interface PatchEntry {
+  path: string;
+  expression?: string;
+  reverseExpression?: string;
+  reference?: PatchReference;
+  labels?: Record<string, never>;
+  onMissing: 'skip' | 'create';
+  onError: 'fail' | 'skip' | 'keepLast';
+}
+
+export interface NamespaceMappings {
+  enabled: boolean;
+  /** virtual → host, as written: exact pairs and `prefix*` patterns, `${name}` not yet expanded. */
+  byName: Record<string, string>;
+  mappingsOnly: boolean;
+}
+
+export interface Settings {
+  /** VC and HNS. */
+  virtualClusterName: string;
+  hostNamespace: string;
+  /** Paths of kubeconfig files; undefined on the host side = in-cluster credentials. */
+  virtualKubeconfig: string | undefined;
+  hostKubeconfig: string | undefined;
+  /** hostward.endpoints.enabled, by default what sync.toHost.endpoints.enabled says. */
+  endpointsEnabled: boolean;
+  patches: readonly PatchEntry[];
+  namespaces: NamespaceMappings;
+  /** experimental.syncSettings.setOwner. */
+  setOwner: boolean;
+  /** More than one replica named by controlPlane.statefulSet.highAvailability.replicas. */
+  replicas: number;
+  backSync: 'all' | 'none';
+  exclude: { labels: readonly string[]; annotations: readonly string[] };
+  addressPolicy: { allow: readonly string[]; deny: readonly string[] };
+  leaderElection: 'auto' | 'always' | 'never';
+  maxWritesPerSecond: number | undefined;
+  references: { naming: 'generated' | 'vcluster' };
+  /** host:port of /healthz, /readyz, /metrics, /status. */
+  listen: string;
+  logLevel: LogLevel;
+  /** The whole configuration merged with vCluster's defaults, for context.vcluster.config. May hold passwords. */
+  vcluster: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,171 @@
+// From a place inside a YAML text value to the place in the file: escapes, quotes, folded lines and block indentation make
+// the two differ. The value is read again with the offset of every character; where that disagrees with the parser, the
+// beginning of the value is the answer.
+import type { Position } from '../fault.ts';
+import type { ScalarNode } from './tree.ts';
+
+/** The characters of the value, and for each the offset in the file it came from. */
+interface Reading {
+  text: string;
+  offsets: number[];
+}
+
+export function positionInText(node: ScalarNode, line: number, column: number): Position {
+  const { source, start, end } = node.span;
+  const index = indexIn(node.text, line, column);
+  const reading = readings(node).find((candidate) => sameText(candidate.text, node.text));
+  if (reading === undefined) return source.positionAt(start);
+  // Behind the last character: an expression that ends too early is at fault there.
+  const last = reading.offsets.at(-1);
+  const offset = reading.offsets[index] ?? (last === undefined ? start : last + 1);
+  return source.positionAt(Math.min(offset, end));
+}
+
+function indexIn(text: string, line: number, column: number): number {
+  let from = 0;
+  for (let at = 1; at < line; at++) {
+    const next = text.indexOf('\n', from);
+    if (next < 0) break;
+    from = next + 1;
+  }
+  return Math.min(text.length, from + column - 1);
+}
+
+/** How a block ends decides about line breaks at its end, and nothing points there. */
+function sameText(a: string, b: string): boolean {
+  return a.replace(/\n+$/, '') === b.replace(/\n+$/, '');
+}
+
+function readings(node: ScalarNode): Reading[] {
+  const { source, start, end } = node.span;
+  const raw = source.text.slice(start, end);
+  switch (node.style) {
+    case 'plain':
+      return [readFlow(raw, start, undefined)];
+    case 'single':
+      return [readFlow(raw.slice(1, -1), start + 1, 'single')];
+    case 'double':
+      return [readFlow(raw.slice(1, -1), start + 1, 'double')];
+    case 'literal':
+    case 'folded':
+      return blockIndents(raw).map((indent) => readBlock(raw, start, indent, node.style === 'folded'));
+    default:
+      return node.style satisfies never;
+  }
+}
+
+const shortEscapes: Record<string, string> = {
+  '0': '\0',
+  a: '\x07',
+  b: '\b',
+  t: '\t',
+  '\t': '\t',
+  n: '\n',
+  v: '\v',
+  f: '\f',
+  r: '\r',
+  e: '\x1b',
+  N: '\x85',
+  _: '\xa0',
+  L: '\u2028',
+  P: '\u2029',
+};
+const longEscapes: Record<string, number> = { x: 2, u: 4, U: 8 };
+
+function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undefined): Reading {
+  const reading: Reading = { text: '', offsets: [] };
+  const put = (text: string, offset: number): void => {
+    for (let index = 0; index < text.length; index++) reading.offsets.push(base + offset);
+    reading.text += text;
+  };
+  let at = 0;
+  while (at < raw.length) {
+    const char = raw[at] as string;
+    const fold = /\s/.test(char) ? /^[ \t]*\r?\n\s*/.exec(raw.slice(at, at + maxFold)) : null;
+    if (fold !== null) {
+      const breaks = fold[0].split('\n').length - 1;
+      put(breaks === 1 ? ' ' : '\n'.repeat(breaks - 1), at);
+      at += fold[0].length;
+    } else if (quotes === 'single' && char === "'") {
+      put("'", at);
+      at += 2;
+    } else if (quotes === 'double' && char === '\\') {
+      const { text, length } = readEscape(raw, at);
+      put(text, at);
+      at += length;
+    } else {
+      put(char, at);
+      at++;
+    }
+  }
+  return reading;
+}
+
+/** White space around a line break; longer runs end in the fallback. */
+const maxFold = 1000;
+
+function readEscape(raw: string, at: number): { text: string; length: number } {
+  const letter = raw[at + 1] ?? '';
+  const digits = longEscapes[letter];
+  if (digits !== undefined) {
+    const code = Number.parseInt(raw.slice(at + 2, at + 2 + digits), 16);
+    const isCharacter = Number.isInteger(code) && code <= 0x10ffff;
+    return { text: isCharacter ? String.fromCodePoint(code) : '', length: 2 + digits };
+  }
+  const continued = /^\\\r?\n[ \t]*/.exec(raw.slice(at, at + maxFold));
+  if (continued !== null) return { text: '', length: continued[0].length };
+  return { text: shortEscapes[letter] ?? letter, length: 2 };
+}
+
+/** The indentation of a block is what its header says beyond its parent's, or that of its first line. */
+function blockIndents(raw: string): number[] {
+  const lines = raw.split('\n').slice(1);
+  const first = lines.find((line) => line.trim() !== '');
+  const widest = first === undefined ? 0 : first.length - first.trimStart().length;
+  return Array.from({ length: widest + 1 }, (_, index) => widest - index);
+}
+
+interface BlockLine {
+  text: string;
+  offset: number;
+}
+
+function blockLines(raw: string, base: number, indent: number): BlockLine[] {
+  const lines: BlockLine[] = [];
+  let offset = raw.indexOf('\n') + 1;
+  if (offset === 0) return lines;
+  for (const line of raw.slice(offset).split('\n')) {
+    const cut = Math.min(indent, line.length - line.trimStart().length);
+    lines.push({ text: line.slice(cut).replace(/\r$/, ''), offset: base + offset + cut });
+    offset += line.length + 1;
+  }
+  return lines;
+}
+
+function readBlock(raw: string, base: number, indent: number, isFolded: boolean): Reading {
+  const reading: Reading = { text: '', offsets: [] };
+  const put = (text: string, offset: number, isSpread: boolean): void => {
+    for (let index = 0; index < text.length; index++) reading.offsets.push(isSpread ? offset + index : offset);
+    reading.text += text;
+  };
+  let before: BlockLine | undefined;
+  let breaks = 0;
+  for (const line of blockLines(raw, base, indent)) {
+    if (line.text === '') {
+      breaks++;
+      continue;
+    }
+    const isMore = (other: BlockLine) => /^[ \t]/.test(other.text);
+    const foldsInto = isFolded && before !== undefined && !isMore(before) && !isMore(line);
+    const gap = before === undefined ? '\n'.repeat(breaks) : foldsInto ? folded(breaks) : '\n'.repeat(breaks + 1);
+    put(gap, before === undefined ? line.offset : before.offset + before.text.length, false);
+    put(line.text, line.offset, true);
+    before = line;
+    breaks = 0;
+  }
+  return reading;
+}
+
+function folded(emptyLines: number): string {
+  return emptyLines === 0 ? ' ' : '\n'.repeat(emptyLines);
+}

@@ -1,0 +1,158 @@
+// The syntax of one YAML text: read with a limit, its mistakes turned into faults that say where and how to mend them.
+import { CST, Lexer, parseDocument } from 'yaml';
+import { type Fault, fault } from '../fault.ts';
+import type { SourceText } from './source-text.ts';
+
+/** About six thousand patch entries, read in a quarter of a second; the daemon is not to stall on a reload. */
+export const maxTokens = 100_000;
+/** One slip makes the parser stumble over everything behind it; the first places are the ones that help. */
+const maxSyntaxFaults = 5;
+
+export type Syntax = { kind: 'document'; contents: unknown } | { kind: 'faults'; faults: Fault[] };
+
+export function readSyntax(source: SourceText): Syntax {
+  const tooMany = tokenFault(source);
+  if (tooMany !== undefined) return { kind: 'faults', faults: [tooMany] };
+  // Without a schema every scalar stays a text: yaml-scalar.ts reads them as vCluster's parser does. The parser's own
+  // check for duplicate keys takes quadratic time, so it is ours too.
+  const { errors, contents } = parseDocument(source.text, {
+    schema: 'failsafe',
+    version: '1.1',
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'error',
+  });
+  const mistakes = errors.filter(
+    (error) => !(error.code === 'MULTIPLE_DOCS' && isEmptyFrom(source.text, error.pos[0])),
+  );
+  if (mistakes.length > 0) return { kind: 'faults', faults: syntaxFaults(source, mistakes) };
+  return { kind: 'document', contents };
+}
+
+/** A separator at the end of a file, with nothing behind it, is no second document to anybody. */
+function isEmptyFrom(text: string, start: number): boolean {
+  return text
+    .slice(start)
+    .split('\n')
+    .every((line) => /^(?:---|\.\.\.)?\s*(?:#.*)?$/.test(line));
+}
+
+/** The lexer marks documents, flow ends and scalars with characters that are not in the text. */
+const lexerMarks = new Set<string>([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
+
+function tokenFault(source: SourceText): Fault | undefined {
+  let count = 0;
+  let offset = 0;
+  for (const token of new Lexer().lex(source.text)) {
+    if (!lexerMarks.has(token)) offset += token.length;
+    if (++count > maxTokens) {
+      const at = source.positionAt(Math.min(offset, source.text.length));
+      const wanted = `${maxTokens} YAML tokens at most`;
+      return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'more', wanted, fix: 'split the file' });
+    }
+  }
+  return undefined;
+}
+
+const syntaxFixes: Record<string, string> = {
+  TAB_AS_INDENT: 'indent with spaces',
+  BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or mend the indentation',
+  BLOCK_IN_FLOW: 'put the value in quotes, or write the entry without "{" and "}"',
+  BAD_ALIAS: 'put the value in quotes',
+  BAD_SCALAR_START: 'put the value in quotes',
+  MULTILINE_IMPLICIT_KEY: 'put ":" behind the key, or mend the indentation',
+  BAD_DQ_ESCAPE: 'put the text between single quotes, where a backslash is a backslash, or write two',
+  UNEXPECTED_TOKEN: 'put the whole value in quotes, or mend the indentation',
+};
+
+/** Where the code alone does not tell; the first that fits. */
+const fixesByWords: readonly [words: RegExp, fix: string][] = [
+  [/end with a \]/, 'close the "[" with "]", or mend the indentation'],
+  [/end with a \}/, 'close the "{" with "}", or mend the indentation'],
+  [/start at the same column/, 'indent the key as the others of its map'],
+  [/without - indicator/, 'indent the key as the others of its entry'],
+  [/block sequence may not be/, 'begin every entry with "- ", all of them at one indentation'],
+];
+
+/** Two slips that YAML sometimes reads as something else and sometimes cannot read at all. */
+export const gluedDashFix = 'put a blank behind "-"';
+export const strangeSpaceFix = 'put a plain space behind the colon; the one there is of another kind';
+
+function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError): string {
+  const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
+  const fromLine = source.text.slice(lineStart);
+  if (/^(?:<{7}|={7}|>{7})/.test(fromLine)) return 'decide between the two versions of the merge';
+  if (/^[^:#\n]*:[^\S \t\r\n]/.test(fromLine)) return strangeSpaceFix;
+  if (/^[ ]*-\w+:/.test(fromLine)) return gluedDashFix;
+  if (/:[ ]+[|>][+-]?[ ]*\r?\n\s*$/.test(source.text.slice(0, lineStart))) return 'indent the text deeper than its key';
+  return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
+}
+
+/** The parser recurses, and says so with the words of its engine. */
+const tooDeep = 'RESOURCE_EXHAUSTION';
+
+interface SyntaxError {
+  code: string;
+  pos: [number, number];
+  message: string;
+}
+
+function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault[] {
+  const byLine = new Map<number | undefined, Fault>();
+  for (const error of errors) {
+    // Every other line of it is no YAML either.
+    const ofTemplate = templateFault(source, error);
+    if (ofTemplate !== undefined) return [...byLine.values(), ofTemplate];
+    const of = syntaxFault(source, error);
+    // What stands behind a value that ended too early is no mistake of its own.
+    if (byLine.size > 0 && error.message.includes('in YAML stream')) continue;
+    if (!byLine.has(of.line)) byLine.set(of.line, of);
+    // Behind an open quote all is text, and too deep a nesting is found once a level.
+    if (byLine.size >= maxSyntaxFaults || isOpenQuote(error) || error.code === tooDeep) break;
+  }
+  return [...byLine.values()];
+}
+
+/** A line that stands between {{ and }} alone, or holds a value that does, is for a program that makes YAML of it. */
+const templateLine = /^[^#"'{]*(?=\{\{)/;
+
+function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault | undefined {
+  const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
+  const before = templateLine.exec(source.text.slice(lineStart).split('\n', 1)[0] ?? '');
+  if (before === null) return undefined;
+  const at = source.positionAt(lineStart + before[0].length);
+  return fault({ code: 'CONFIG_YAML', at, found: 'a template', wanted: 'YAML', fix: 'render it first' });
+}
+
+function syntaxFault(source: SourceText, error: SyntaxError): Fault {
+  if (error.code === 'MULTIPLE_DOCS') {
+    const at = source.positionAt(error.pos[0]);
+    const fix = 'put the second one into a file of its own and give --config twice';
+    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, found: 'a second one', wanted: 'one YAML document', fix });
+  }
+  if (isOpenQuote(error)) {
+    const at = source.positionAt(openQuote(source.text, error.pos[0]));
+    return fault({ code: 'CONFIG_YAML', at, found: 'a quote that is never closed', wanted: 'YAML' });
+  }
+  const at = source.positionAt(error.pos[0]);
+  if (error.code === tooDeep)
+    return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'nesting that is too deep', wanted: 'YAML' });
+  const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
+  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: fixOf(source, error) });
+}
+
+function isOpenQuote({ code, message }: SyntaxError): boolean {
+  return code === 'MISSING_CHAR' && message.includes('quote');
+}
+
+/** The parser names the end of the text; the beginning is where the mistake is. */
+function openQuote(text: string, end: number): number {
+  let offset = 0;
+  let found = end;
+  for (const token of new Lexer().lex(text)) {
+    if (offset > end) break;
+    if (/^["']/.test(token)) found = offset;
+    if (!lexerMarks.has(token)) offset += token.length;
+  }
+  return found;
+}

@@ -1,0 +1,61 @@
+// Part of the front door: the rights that the daemon needs, as a list that is checked before any work begins. Kinds that no
+// patch refers to are not in it.
+import type { Permission } from '../cluster/wire/probe.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { contentKinds } from '../sync/references/content-kind.ts';
+import type { ReferenceSettings } from '../sync/references/references.ts';
+
+export interface Needs {
+  settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces'>;
+  references: ReferenceSettings;
+  /** Host namespaces that copies may stand in; undefined = all of them. */
+  places: readonly (string | undefined)[];
+  isDryRun: boolean;
+  needsLease: boolean;
+}
+
+const reads = ['get', 'list', 'watch'] as const;
+const writes = ['create', 'patch', 'delete'] as const;
+
+export function virtualPermissions({ references, isDryRun }: Needs): Permission[] {
+  return [
+    ...grant('endpoints', [...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined),
+    ...grant('services', ['list', 'watch'], undefined),
+    ...(isDryRun ? [] : grant('events', ['create', 'patch'], undefined)),
+    ...contentPermissions(references, { isDryRun }).virtual,
+  ];
+}
+
+export function hostPermissions({ settings, references, places, isDryRun, needsLease }: Needs): Permission[] {
+  const { hostNamespace, setOwner, namespaces } = settings;
+  const permissions: Permission[] = places.flatMap((namespace) => [
+    ...grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace),
+    ...grant('services', namespaces.enabled && namespace !== hostNamespace ? reads : ['get'], namespace),
+  ]);
+  if (!namespaces.enabled && setOwner) permissions.push(...grant('services', ['list', 'watch'], hostNamespace));
+  if (needsLease) {
+    const verbs = ['get', 'create', 'update'] as const;
+    permissions.push(...grant('leases', verbs, hostNamespace).map((one) => ({ ...one, group: 'coordination.k8s.io' })));
+  }
+  return [...permissions, ...contentPermissions(references, { isDryRun, places }).host];
+}
+
+/** Copies may have to be removed also where none are made any more. */
+export function contentPermissions(
+  { kinds, exported, naming }: ReferenceSettings,
+  { isDryRun, places = [] }: { isDryRun: boolean; places?: readonly (string | undefined)[] },
+): { virtual: Permission[]; host: Permission[] } {
+  const virtual: Permission[] = [];
+  const host: Permission[] = [];
+  for (const { kind, resource } of contentKinds.filter((one) => kinds.has(one.kind))) {
+    const onHost = exported.has(kind) && naming === 'generated' ? writes : (['delete'] as const);
+    virtual.push(...grant(resource.resource, isDryRun ? reads : [...reads, ...writes], undefined));
+    for (const namespace of places)
+      host.push(...grant(resource.resource, isDryRun ? reads : [...reads, ...onHost], namespace));
+  }
+  return { virtual, host };
+}
+
+function grant(resource: string, verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] {
+  return verbs.map((verb) => ({ verb, group: '', resource, namespace }));
+}

@@ -1,0 +1,168 @@
+// Part of the front door: the windows that are opened onto both clusters. In: settings and mappings. Out: windows for sync
+// and for references, each known by a name for people.
+
+import { combineWindows, narrowWindow } from '../cluster/window/combined-window.ts';
+import { openWindow } from '../cluster/window/open-window.ts';
+import type { Item, Window } from '../cluster/window/window.ts';
+import type { Connection } from '../cluster/wire/connection.ts';
+import { type ResourceRef, servicesResource } from '../cluster/write/writer.ts';
+import { isWide, namedHostNamespaces } from '../config/settings/host-namespaces.ts';
+import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import type { KubeObject } from '../object/meta/object.ts';
+import {
+  type HostItem,
+  type HostServiceItem,
+  projectHostService,
+  projectService,
+  type SyncedKind,
+  type VirtualItem,
+} from '../sync/plan/kind.ts';
+import { instanceKey, markerLabel } from '../sync/plan/reserved-keys.ts';
+import type { ContentKind } from '../sync/references/content-kind.ts';
+import type { ContentWindows } from '../sync/references/content-world.ts';
+import type { Windows } from '../sync/world/world.ts';
+import type { Clusters } from './connections.ts';
+import type { DaemonOptions } from './daemon-options.ts';
+import { openContentWindows, type WindowScope } from './references.ts';
+
+/**
+ * Services of mapped host namespaces, whose names are shared with the host's own people; in its own namespace a virtual
+ * cluster has names to itself.
+ */
+export function openHostServices(
+  mappings: CompiledMappings | undefined,
+  options: {
+    hostNamespace: string;
+    open: (
+      scope: { namespace?: string },
+      project: (object: KubeObject) => HostServiceItem | undefined,
+    ) => Window<HostServiceItem>;
+  },
+): Window<HostServiceItem> | undefined {
+  const { hostNamespace, open } = options;
+  if (mappings === undefined) return undefined;
+  const namespaces = mappings.windows.namespaces.filter((namespace) => namespace !== hostNamespace);
+  const isMapped = matcherOf(mappings, namespaces);
+  // Not hidden afterwards but never kept: most Services of a large host are no business of ours.
+  if (isWide(mappings))
+    return open({}, (object) => (isMapped(object.metadata.namespace ?? '') ? projectHostService(object) : undefined));
+  if (namespaces.length === 0) return undefined;
+  return combineWindows(new Map(namespaces.map((namespace) => [namespace, open({ namespace }, projectHostService)])));
+}
+
+function matcherOf(mappings: CompiledMappings | undefined, namespaces: readonly string[]): (name: string) => boolean {
+  const prefixes = (mappings?.windows.prefixes ?? []).map((prefix) => prefix.replace(/\*$/, ''));
+  return (name) => namespaces.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}
+
+type Keeps = (object: KubeObject) => boolean;
+
+export function openHostWindow<T extends Item>(
+  mappings: CompiledMappings | undefined,
+  options: {
+    namespaces: readonly string[];
+    virtualClusterName: string;
+    openHost: (scope: { namespace?: string; labelSelector?: string }, isKept?: Keeps) => Window<T>;
+    /** With patterns: also outside the namespaces that are mapped. */
+    isOurs?: Keeps;
+  },
+): Window<T> {
+  const { namespaces, openHost, isOurs } = options;
+  if (isWide(mappings)) {
+    const isMapped = matcherOf(mappings, namespaces);
+    const labelSelector = `${markerLabel}=${options.virtualClusterName}`;
+    if (isOurs === undefined) return narrowWindow(openHost({ labelSelector }), isMapped);
+    return openHost({ labelSelector }, (object) => isMapped(object.metadata.namespace ?? '') || isOurs(object));
+  }
+  const [only] = namespaces;
+  if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
+  return combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
+}
+
+export interface OpenedWindow {
+  name: string;
+  window: Window<Item>;
+}
+
+export class DaemonWindows {
+  readonly opened: OpenedWindow[] = [];
+  readonly #options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>;
+  readonly #clusters: Clusters;
+  readonly #mappings: CompiledMappings | undefined;
+
+  constructor(
+    options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>,
+    clusters: Clusters,
+    mappings: CompiledMappings | undefined,
+  ) {
+    this.#options = options;
+    this.#clusters = clusters;
+    this.#mappings = mappings;
+  }
+
+  /** Both clusters must have been reached. */
+  openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
+    const { payloadFields } = kind;
+    const openHost = (scope: WindowScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
+      this.#open('host', kind.resource, { ...scope, payloadFields }, (object) =>
+        isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
+      );
+    // Where an earlier mapping has left copies of ours, they are to go, whatever is mapped now.
+    const instance = `${hostNamespace}/${virtualClusterName}`;
+    const isOurs = ({ metadata }: KubeObject): boolean => metadata.annotations?.[instanceKey] === instance;
+    const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
+    const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
+    const needsOwner = this.#mappings === undefined && setOwner;
+    return {
+      virtual: this.#open<VirtualItem>('virtual', kind.resource, { payloadFields }, (object) =>
+        kind.projectVirtual(object),
+      ),
+      services: this.#open('virtual', servicesResource, {}, projectService),
+      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
+      showsMarkedOnly: isWide(this.#mappings),
+      hostServices: openHostServices(this.#mappings, {
+        hostNamespace,
+        open: (scope, project) => this.#open('host', servicesResource, scope, project),
+      }),
+      owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
+    };
+  }
+
+  /** The same, for what patches refer to. */
+  openContent(kind: ContentKind, { hostNamespace, virtualClusterName }: WindowSettings): ContentWindows {
+    const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
+    return openContentWindows(kind, {
+      virtualClusterName,
+      open: {
+        virtual: (ref, project) => this.#open('virtual', ref, {}, project),
+        host: (ref, labelSelector, project) =>
+          openHostWindow(this.#mappings, {
+            namespaces,
+            virtualClusterName,
+            openHost: (scope) => this.#open('host', ref, { ...scope, labelSelector }, project),
+          }),
+      },
+    });
+  }
+
+  #open<T extends Item>(
+    side: 'virtual' | 'host',
+    ref: ResourceRef,
+    scope: WindowScope,
+    project: (object: KubeObject) => T | undefined,
+  ): Window<T> {
+    const { clock, random, log, metrics } = this.#options;
+    const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
+    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
+    const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
+    const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
+    this.opened.push({
+      name: `${connection.name} ${ref.resource}${where}`,
+      window: window as unknown as Window<Item>,
+    });
+    return window;
+  }
+}
+
+type WindowSettings = Pick<Settings, 'hostNamespace' | 'virtualClusterName' | 'setOwner'>;

@@ -1,0 +1,157 @@
+// Who may come in and do what: tokens with a name and groups, and rules in the form of RBAC's. An administrator may
+// everything, a known user what the rules say, a stranger nothing but what everybody may see.
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Authenticate, Authorize, Decision, User } from '../../apiserver/request/identity.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import type { Clock } from '../../clock.ts';
+
+export interface AccessRule {
+  verbs: readonly string[];
+  /** '' is the core group; `*` is all. */
+  apiGroups?: readonly string[];
+  /** `pods`, `pods/status`, `*`. */
+  resources?: readonly string[];
+  resourceNames?: readonly string[];
+  /** Absent = in all namespaces and at the cluster scope. */
+  namespaces?: readonly string[];
+  nonResourceURLs?: readonly string[];
+}
+
+export interface AccessUser {
+  name: string;
+  groups?: readonly string[];
+  token: string;
+  rules?: readonly AccessRule[];
+}
+
+export const mastersGroup = 'system:masters';
+const authenticated = 'system:authenticated';
+
+/** What everybody who is let in may ask: the documents that clients need before anything else, and about themselves. */
+const everybodysRules: readonly AccessRule[] = [
+  {
+    verbs: ['get'],
+    nonResourceURLs: [
+      '/api',
+      '/api/*',
+      '/apis',
+      '/apis/*',
+      '/openapi',
+      '/openapi/*',
+      '/version',
+      '/version/',
+      '/healthz',
+      '/livez',
+      '/readyz',
+      '/',
+    ],
+  },
+  {
+    verbs: ['create'],
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+  },
+  { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+];
+
+const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+/** Health may be asked by anyone, as in a real cluster. */
+const strangersRules: readonly AccessRule[] = [
+  { verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] },
+];
+
+interface KnownToken {
+  token: Buffer;
+  userName: string;
+  expiresAt: Date | undefined;
+}
+
+export class Access {
+  #clock: Clock;
+  #users = new Map<string, { user: User; rules: readonly AccessRule[] }>();
+  #tokens: KnownToken[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add({ name, groups = [], token, rules = [] }: AccessUser): void {
+    this.#users.set(name, { user: { name, groups: [...groups, authenticated] }, rules });
+    this.#tokens = this.#tokens.filter((known) => known.userName !== name);
+    this.#tokens.push({ token: Buffer.from(token), userName: name, expiresAt: undefined });
+  }
+
+  /** One more token for a user, who need not be known yet; the others stay good. */
+  addToken(name: string, more: { groups: readonly string[]; token: string; expiresAt?: Date }): void {
+    const rules = this.#users.get(name)?.rules ?? [];
+    this.#users.set(name, { user: { name, groups: [...more.groups, authenticated] }, rules });
+    const now = this.#clock.wallTime();
+    this.#tokens = this.#tokens.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
+    this.#tokens.push({ token: Buffer.from(more.token), userName: name, expiresAt: more.expiresAt });
+  }
+
+  /** From now on the user's tokens are refused. */
+  remove(name: string): void {
+    this.#users.delete(name);
+    this.#tokens = this.#tokens.filter((known) => known.userName !== name);
+  }
+
+  setRules(name: string, rules: readonly AccessRule[]): void {
+    const known = this.#users.get(name);
+    if (known !== undefined) known.rules = rules;
+  }
+
+  authenticate: Authenticate = (request: IncomingMessage) => {
+    const header = request.headers.authorization;
+    if (header === undefined) return anonymous;
+    const token = /^Bearer +(\S+)$/i.exec(header)?.[1];
+    return token === undefined ? undefined : this.userOfToken(token);
+  };
+
+  userOfToken(token: string): User | undefined {
+    const given = Buffer.from(token);
+    for (const known of this.#tokens) {
+      if (known.token.length !== given.length || !timingSafeEqual(known.token, given)) continue;
+      if (known.expiresAt !== undefined && known.expiresAt <= this.#clock.wallTime()) return undefined;
+      return this.#users.get(known.userName)?.user;
+    }
+    return undefined;
+  }
+
+  authorize: Authorize = ({ user, target }) => this.decide(user, target);
+
+  decide(user: User, target: Target): Decision {
+    if (user.groups.includes(mastersGroup)) return { allowed: true };
+    return this.rulesOf(user).some((rule) => covers(rule, target)) ? { allowed: true } : { allowed: false };
+  }
+
+  rulesOf(user: User): readonly AccessRule[] {
+    if (user.groups.includes(mastersGroup)) {
+      return [
+        { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+        { verbs: ['*'], nonResourceURLs: ['*'] },
+      ];
+    }
+    if (!user.groups.includes(authenticated)) return strangersRules;
+    return [...everybodysRules, ...(this.#users.get(user.name)?.rules ?? [])];
+  }
+}
+
+function covers(rule: AccessRule, target: Target): boolean {
+  if (!includes(rule.verbs, target.verb)) return false;
+  if (!target.isResource) return (rule.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, target.path));
+  const resource = target.subresource === '' ? target.resource : `${target.resource}/${target.subresource}`;
+  if (!includes(rule.apiGroups ?? [], target.group)) return false;
+  if (!includes(rule.resources ?? [], resource)) return false;
+  if (rule.resourceNames !== undefined && !rule.resourceNames.includes(target.name)) return false;
+  return rule.namespaces === undefined || rule.namespaces.includes(target.namespace);
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes('*') || list.includes(value);
+}
+
+function matchesPath(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path;
+}

@@ -1,0 +1,65 @@
+// ServiceAccount, with the subresource that hands out tokens for it.
+import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import { invalidValue } from '../../object/meta/field-error.ts';
+import { invalid, notFound } from '../../object/meta/status.ts';
+import type { Access } from './access.ts';
+import { at, items } from './fields.ts';
+
+const defaultLifetimeSeconds = 3600;
+const shortestLifetimeSeconds = 600;
+const ownAudience = 'https://kubernetes.default.svc';
+
+/** `newToken` makes an unguessable text. */
+export function serviceAccountKind(access: Access, newToken: () => string): Kind {
+  return {
+    group: '',
+    version: 'v1',
+    kind: 'ServiceAccount',
+    plural: 'serviceaccounts',
+    singular: 'serviceaccount',
+    shortNames: ['sa'],
+    namespaced: true,
+    verbs: allVerbs,
+    schema: 'io.k8s.api.core.v1.ServiceAccount',
+    storage: 'serviceaccounts',
+    strategy: { returnsDeletedObject: true },
+    columns: [],
+    subresources: {
+      token: {
+        mode: 'action',
+        kind: 'TokenRequest',
+        group: 'authentication.k8s.io',
+        version: 'v1',
+        schema: 'io.k8s.api.authentication.v1.TokenRequest',
+        act(body, ctx) {
+          if (ctx.object === undefined)
+            throw new StatusFault(notFound({ group: '', resource: 'serviceaccounts' }, ctx.name));
+          const seconds = Number(at(body, 'spec', 'expirationSeconds') ?? defaultLifetimeSeconds);
+          if (seconds < shortestLifetimeSeconds) {
+            const why = 'may not specify a duration less than 10 minutes';
+            const errors = [invalidValue('spec.expirationSeconds', seconds, why)];
+            throw new StatusFault(invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors));
+          }
+          const asked = items(body, 'spec', 'audiences');
+          const token = newToken();
+          const name = `system:serviceaccount:${ctx.namespace}:${ctx.name}`;
+          const groups = ['system:serviceaccounts', `system:serviceaccounts:${ctx.namespace}`];
+          const expiresAt = new Date(Date.parse(ctx.now) + seconds * 1000);
+          access.addToken(name, { groups, token, expiresAt });
+          const spec = {
+            audiences: asked.length > 0 ? asked : [ownAudience],
+            expirationSeconds: seconds,
+            boundObjectRef: null,
+          };
+          const expirationTimestamp = `${expiresAt.toISOString().slice(0, 19)}Z`;
+          return {
+            metadata: { name: ctx.name, namespace: ctx.namespace, creationTimestamp: ctx.now },
+            spec,
+            status: { token, expirationTimestamp },
+          };
+        },
+      },
+    },
+  };
+}

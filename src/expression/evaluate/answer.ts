@@ -1,0 +1,131 @@
+// Reads what the sandbox answered. It ran foreign code, so nothing of the answer is believed: a shape other than the agreed
+// one is no answer at all. What the results mean is checked by those who asked.
+import { isRecord } from '../../object/text/json.ts';
+import { realmLimits } from '../limits.ts';
+import type { ValueGroup } from './request.ts';
+
+/** Of one group: its results, where all values changed and none failed, as they mostly do. */
+export type Answer = readonly unknown[] | SomeChanged;
+
+export interface SomeChanged {
+  /** Their indexes, and their results in the same order. */
+  changed: readonly number[];
+  results: readonly unknown[];
+  faults: readonly AnswerFault[];
+}
+
+export function isList(answer: Answer): answer is readonly unknown[] {
+  return Array.isArray(answer);
+}
+
+/** The results of all values of a group; a value that the answer does not name has not changed. */
+export function resultsOf(values: readonly unknown[], answer: Answer): readonly unknown[] {
+  if (isList(answer)) return answer;
+  const all = [...values];
+  for (const [next, at] of answer.changed.entries()) all[at] = answer.results[next];
+  return all;
+}
+
+export interface AnswerFault {
+  at: number;
+  kind: 'threw' | 'size' | 'type';
+  message: string;
+  /** Offset into the code that ran, where the realm says where things are thrown; -1 otherwise. */
+  offset: number;
+}
+
+export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'values'>[]): Answer[] | undefined {
+  // The realm writes none that are longer, and to read what could fill a frame would keep everybody waiting for seconds.
+  if (text.length > realmLimits.answer) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(parsed) || parsed.length !== groups.length) return undefined;
+  const answers: Answer[] = [];
+  for (let at = 0; at < groups.length; at++) {
+    const answer = readAnswer(parsed[at], (groups[at] as ValueGroup).values.length);
+    if (answer === undefined) return undefined;
+    answers.push(answer);
+  }
+  return answers;
+}
+
+function readAnswer(part: unknown, size: number): Answer | undefined {
+  if (Array.isArray(part)) {
+    return part.length === size && !areTooDeep(part) ? part : undefined;
+  }
+  if (!isRecord(part) || Object.keys(part).length !== 3) return undefined;
+  const { changed, results, faults } = part;
+  if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
+  if (!Array.isArray(results) || !Array.isArray(faults) || areTooDeep(results)) return undefined;
+  if (!areIndexes(changed, size) || changed.length !== results.length) return undefined;
+  // Each value comes to one thing at most; who counts them takes the faults from the values.
+  if (changed.length + faults.length > size) return undefined;
+  const read = readFaults(faults, size);
+  return read && { changed, results, faults: read };
+}
+
+function readFaults(faults: readonly unknown[], size: number): AnswerFault[] | undefined {
+  const read: AnswerFault[] = [];
+  for (const fault of faults) {
+    if (!Array.isArray(fault) || !isIndex(fault[0], size) || !isMessage(fault[2])) return undefined;
+    const kind: unknown = fault[1];
+    if (kind !== 'threw' && kind !== 'size' && kind !== 'type') return undefined;
+    const offset: unknown = fault[3];
+    if (typeof offset !== 'number' || !Number.isInteger(offset)) return undefined;
+    read.push({ at: fault[0], kind, message: fault[2], offset });
+  }
+  return read;
+}
+
+/** Longer ones the realm does not write, and taking the secrets out of megabytes would keep everybody waiting. */
+function isMessage(said: unknown): said is string {
+  return typeof said === 'string' && said.length <= realmLimits.message;
+}
+
+/** Deeper ones the realm does not make, and whoever walks a result would run out of stack. */
+function areTooDeep(results: readonly unknown[]): boolean {
+  for (const result of results) {
+    if (typeof result === 'object' && result !== null && isTooDeep(result)) return true;
+  }
+  return false;
+}
+
+function isTooDeep(result: object): boolean {
+  let level: object[] = [result];
+  for (let depth = 0; depth <= realmLimits.resultDepth; depth++) {
+    if (level.length === 0) return false;
+    level = level.flatMap((part) => objectsIn(Object.values(part)));
+  }
+  return level.length > 0;
+}
+
+function objectsIn(parts: readonly unknown[]): object[] {
+  return parts.filter((part): part is object => typeof part === 'object' && part !== null);
+}
+
+function areEmpty(...lists: unknown[]): boolean {
+  return lists.every((list) => Array.isArray(list) && list.length === 0);
+}
+
+/** What is said of all values of a group at once. */
+function tooLarge(size: number, message: string): SomeChanged {
+  return {
+    changed: [],
+    results: [],
+    faults: Array.from({ length: size }, (_, at) => ({ at, kind: 'size', message, offset: -1 })),
+  };
+}
+
+function areIndexes(list: unknown, size: number): list is number[] {
+  if (!Array.isArray(list)) return false;
+  for (const at of list) if (!isIndex(at, size)) return false;
+  return true;
+}
+
+function isIndex(at: unknown, size: number): at is number {
+  return typeof at === 'number' && Number.isInteger(at) && at >= 0 && at < size;
+}

@@ -1,0 +1,329 @@
+// The walk over the tree of an expression that decides what is allowed: node types, names, targets of assignments, keys.
+// Everything is refused unless a rule here lets it pass. On the way it notes what of `context` the expression names. The
+// realm of the sandbox enforces the same again at run time; this walk is what tells people early, and in words.
+import type { AnyNode, AssignmentExpression, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
+import { expressionLimits } from '../limits.ts';
+import { targetFaults } from './assignment-target.ts';
+import { freeNames, globalConstants, machineryNames, rewritePrefix } from './builtins.ts';
+import { addUse, type ContextUse, emptyUse } from './context-use.ts';
+import { type ExpressionFault, type NodeFault, placeOf, shown } from './expression-fault.ts';
+import { keysOf, rootOf } from './member-chain.ts';
+import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
+import { refusedNodes, unavailable } from './refusals.ts';
+import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
+
+export interface Inspection {
+  faults: ExpressionFault[];
+  context: ContextUse;
+  usesValue: boolean;
+  usesValueExists: boolean;
+}
+
+type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'FunctionExpression' | 'FunctionDeclaration' }>;
+
+/** Allowed as they are; whatever matters stands in their children. */
+const plainNodes = new Set<string>([
+  ...['TemplateLiteral', 'TemplateElement', 'ArrayExpression', 'ObjectExpression', 'BinaryExpression'],
+  ...['LogicalExpression'],
+  ...['ConditionalExpression', 'SequenceExpression', 'SpreadElement', 'ChainExpression', 'ObjectPattern'],
+  ...['ArrayPattern'],
+  ...['AssignmentPattern', 'RestElement', 'ReturnStatement', 'IfStatement', 'WhileStatement', 'DoWhileStatement'],
+  ...['ThrowStatement', 'TryStatement', 'ExpressionStatement', 'EmptyStatement', 'VariableDeclarator'],
+  ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
+]);
+
+/** Where a tree leans left without getting harder to read or to compile: a + b + c + d, a.b.c.d. */
+const leftSpine = new Map(
+  Object.entries({
+    BinaryExpression: 'left',
+    LogicalExpression: 'left',
+    MemberExpression: 'object',
+    CallExpression: 'callee',
+    ChainExpression: 'expression',
+  }),
+);
+
+/** A link of a left spine as a part of a level: it costs no more of a reader, but it does cost stack. */
+const spineStep = 1 / 8;
+
+export function inspect(source: string, tree: Expression): Inspection {
+  const inspector = new Inspector(source);
+  inspector.visit(tree, new Scope([]), 0);
+  return inspector.result;
+}
+
+class Inspector {
+  readonly result: Inspection = { faults: [], context: emptyUse(), usesValue: false, usesValueExists: false };
+  readonly #source: string;
+  readonly #roots = new Map<AnyNode, AnyNode>();
+  #nodes = 0;
+  #isTooDeep = false;
+  #isTooLarge = false;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  #refuse(node: AnyNode, message: string, fix: string): void {
+    this.result.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
+  }
+
+  #refuseAll(faults: readonly NodeFault[]): void {
+    for (const { at, message, fix } of faults) this.#refuse(at, message, fix);
+  }
+
+  #textOf(node: AnyNode): string {
+    return shown(this.#source.slice(node.start, node.end));
+  }
+
+  visit(node: AnyNode, scope: Scope, depth: number): void {
+    if (this.#isWithin(node, depth)) this.#special(node, scope, depth);
+  }
+
+  /** Counts one part. What is behind a limit is not looked at, so whoever counts must ask, and is told at least once. */
+  #isWithin(node: AnyNode, depth: number): boolean {
+    this.#nodes++;
+    if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
+      this.#isTooLarge = true;
+      this.#refuse(
+        node,
+        `expression has more than ${expressionLimits.maxNodes} parts`,
+        'split it into several patches',
+      );
+    }
+    if (depth > expressionLimits.maxNesting && !this.#isTooDeep) {
+      this.#isTooDeep = true;
+      this.#refuse(
+        node,
+        `expression nests more than ${expressionLimits.maxNesting} levels deep`,
+        'split it into several patches',
+      );
+    }
+    return this.#nodes <= expressionLimits.maxNodes && depth <= expressionLimits.maxNesting;
+  }
+
+  #children(node: AnyNode, scope: Scope, depth: number): void {
+    const spine = leftSpine.get(node.type);
+    for (const child of childrenOf(node)) {
+      const isSpine = spine !== undefined && (node as unknown as Record<string, unknown>)[spine] === child;
+      this.visit(child, scope, depth + (isSpine ? spineStep : 1));
+    }
+  }
+
+  #special(node: AnyNode, scope: Scope, depth: number): void {
+    switch (node.type) {
+      case 'Identifier':
+        this.#reference(node, scope);
+        return;
+      case 'Literal':
+        if (typeof node.value === 'bigint' || node.bigint !== undefined) {
+          this.#refuse(node, 'BigInt is not available', 'use a number');
+        }
+        return;
+      case 'MemberExpression':
+        this.#member(node, scope, depth, false);
+        return;
+      case 'CallExpression':
+        this.#call(node, scope, depth);
+        return;
+      case 'NewExpression':
+        this.#refuseAll(constructionFaults(node, scope, this.#source));
+        this.#children(node, scope, depth);
+        return;
+      case 'Property':
+        this.#property(node, scope, depth);
+        return;
+      case 'UnaryExpression':
+        if (node.operator === 'delete') this.#target(node.argument, scope, { isPlain: false });
+        this.#children(node, scope, depth);
+        return;
+      case 'UpdateExpression':
+        this.#target(node.argument, scope, { isPlain: false });
+        this.#children(node, scope, depth);
+        return;
+      case 'AssignmentExpression':
+        this.#assignment(node, scope, depth);
+        return;
+      default:
+        this.#scoped(node, scope, depth);
+        return;
+    }
+  }
+
+  /** Nodes that open a scope, then the plain ones, then everything else, which is refused. */
+  #scoped(node: AnyNode, scope: Scope, depth: number): void {
+    switch (node.type) {
+      case 'ArrowFunctionExpression':
+      case 'FunctionExpression':
+      case 'FunctionDeclaration': {
+        if (node.async || node.generator) {
+          this.#unknown(node, node.async ? 'async' : 'generator');
+          return;
+        }
+        this.#functionParts(node, scope, depth);
+        return;
+      }
+      case 'BlockStatement':
+        this.#children(node, this.#declare(node, namesInBlock(node.body), scope), depth);
+        return;
+      case 'SwitchStatement': {
+        const inner = this.#declare(node, namesInBlock(node.cases.flatMap((one) => one.consequent)), scope);
+        // What is switched on does not see what the cases declare.
+        this.visit(node.discriminant, scope, depth + 1);
+        for (const one of node.cases) this.visit(one, inner, depth + 1);
+        return;
+      }
+      case 'CatchClause': {
+        const names = node.param ? namesInPattern(node.param) : [];
+        this.#children(node, this.#declare(node, names, scope), depth);
+        return;
+      }
+      case 'ForStatement':
+        this.#children(node, this.#declareIn(node, node.init, scope), depth);
+        return;
+      case 'ForInStatement':
+      case 'ForOfStatement': {
+        if (node.type === 'ForOfStatement' && node.await) {
+          this.#unknown(node, 'async');
+          return;
+        }
+        const inner = this.#declareIn(node, node.left, scope);
+        if (node.left.type !== 'VariableDeclaration') this.#target(node.left, scope, { isPlain: false });
+        this.#children(node, inner, depth);
+        return;
+      }
+      case 'VariableDeclaration':
+        if (!['let', 'const', 'var'].includes(node.kind)) {
+          this.#unknown(node, node.kind);
+          return;
+        }
+        this.#children(node, scope, depth);
+        return;
+      default:
+        if (!plainNodes.has(node.type)) {
+          this.#unknown(node, node.type);
+          return;
+        }
+        this.#children(node, scope, depth);
+        return;
+    }
+  }
+
+  /** Default values of parameters do not see what the body declares. */
+  #functionParts(node: AnyFunction, scope: Scope, depth: number): void {
+    const own = node.id ? [node.id.name] : [];
+    const outer = this.#declare(node, [...own, ...node.params.flatMap(namesInPattern)], scope);
+    for (const param of node.params) this.visit(param, outer, depth + 1);
+    const { body } = node;
+    const inner = body.type === 'BlockStatement' ? this.#declare(node, varsIn(body.body), outer) : outer;
+    this.visit(body, inner, depth + 1);
+  }
+
+  #unknown(node: AnyNode, name: string): void {
+    const [what, fix] = refusedNodes.get(name) ?? [`${name} is not available`, 'use a plain expression'];
+    this.#refuse(node, what, fix);
+  }
+
+  #declareIn(node: AnyNode, head: AnyNode | null | undefined, scope: Scope): Scope {
+    if (head?.type !== 'VariableDeclaration' || head.kind === 'var') return scope;
+    const names = head.declarations.flatMap((declaration) => namesInPattern(declaration.id));
+    return this.#declare(node, names, scope);
+  }
+
+  #declare(node: AnyNode, names: readonly string[], scope: Scope): Scope {
+    for (const name of names) {
+      if (name.startsWith(rewritePrefix) || globalConstants.includes(name)) {
+        this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+      }
+    }
+    return new Scope(names, scope);
+  }
+
+  #reference(node: Identifier, scope: Scope): void {
+    const { name } = node;
+    if (scope.declares(name)) return;
+    if (name.startsWith(rewritePrefix)) {
+      this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+      return;
+    }
+    if (!freeNames.has(name)) {
+      const [message, fix] = unavailable(name, this.#source, node.start);
+      this.#refuse(node, message, fix);
+      return;
+    }
+    if (name === 'context') addUse(this.result.context, []);
+    if (name === 'value') this.result.usesValue = true;
+    if (name === 'valueExists') this.result.usesValueExists = true;
+  }
+
+  #member(node: MemberExpression, scope: Scope, depth: number, isCalled: boolean): void {
+    const root = rootOf(node, this.#roots);
+    if (root.type === 'Identifier' && root.name === 'context' && !scope.declares('context')) {
+      addUse(this.result.context, keysOf(node, isCalled));
+      this.#chain(node, scope, depth);
+      return;
+    }
+    this.#key(node, scope, depth);
+    this.visit(node.object, scope, depth + spineStep);
+  }
+
+  /** The members of a chain that starts at context; what it names is noted already. */
+  #chain(node: AnyNode, scope: Scope, depth: number): void {
+    if (node.type === 'ChainExpression') {
+      this.#chain(node.expression, scope, depth);
+      return;
+    }
+    if (node.type !== 'MemberExpression' || !this.#isWithin(node, depth)) return;
+    this.#key(node, scope, depth);
+    this.#chain(node.object, scope, depth + spineStep);
+  }
+
+  #key(node: MemberExpression, scope: Scope, depth: number): void {
+    if (node.property.type === 'PrivateIdentifier') {
+      this.#unknown(node, 'class');
+      return;
+    }
+    this.#refuseAll(memberFaults(node, scope, this.#source));
+    if (node.computed) this.visit(node.property, scope, depth + 1);
+  }
+
+  #call(node: AnyNode & { type: 'CallExpression' }, scope: Scope, depth: number): void {
+    this.#refuseAll(callFaults(node, scope));
+    const callee = calleeOf(node);
+    if (callee.type !== 'MemberExpression') {
+      this.#children(node, scope, depth);
+      return;
+    }
+    if (this.#isWithin(callee, depth)) this.#member(callee, scope, depth, true);
+    for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
+  }
+
+  #property(node: AnyNode & { type: 'Property' }, scope: Scope, depth: number): void {
+    if (node.kind !== 'init') {
+      this.#unknown(node, 'accessor');
+      return;
+    }
+    const { key } = node;
+    // A literal in brackets is as good as one without.
+    const name =
+      key.type === 'Literal' ? String(key.value) : key.type === 'Identifier' && !node.computed ? key.name : undefined;
+    if (name !== undefined && machineryNames.has(name)) {
+      this.#refuse(key, `"${name}" is not available`, 'expressions work on data only');
+    }
+    if (key.type === 'Literal' && key.bigint !== undefined)
+      this.#refuse(key, 'BigInt is not available', 'use a number');
+    if (node.computed) this.visit(key, scope, depth + 1);
+    this.visit(node.value, scope, depth + 1);
+  }
+
+  #assignment(node: AssignmentExpression, scope: Scope, depth: number): void {
+    this.#target(node.left, scope, { isPlain: node.operator === '=' && node.left.type === 'MemberExpression' });
+    this.#children(node, scope, depth);
+  }
+
+  #target(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): void {
+    for (const { at, message, fix } of targetFaults(node, scope, form)) {
+      this.#refuse(at, message.replace('%', this.#textOf(at)), fix);
+    }
+  }
+}

@@ -1,0 +1,186 @@
+// What is allowed and still most likely not what was meant: the mistakes that people really make in patch expressions. A
+// warning never keeps a configuration from loading.
+import type { AnyNode, CallExpression, MemberExpression } from 'acorn';
+import { nearestKey } from '../../object/meta/nearest-key.ts';
+import { contextMembers, keptMethods, ownFunctions } from './builtins.ts';
+import type { CompiledExpression } from './compile.ts';
+import { useOf } from './context-use.ts';
+import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { writtenKey } from './member-chain.ts';
+import { calleeOf } from './member-rules.ts';
+import { childrenOf } from './scope.ts';
+
+export interface ExpressionSite {
+  direction: 'forward' | 'back';
+  onMissing: 'skip' | 'create';
+}
+
+type Found = Omit<ExpressionWarning, 'line' | 'column'> & { at: number };
+
+export function lintExpression(expression: CompiledExpression, site: ExpressionSite): ExpressionWarning[] {
+  const nodes = [...everyNode(expression.tree)];
+  const found = [
+    ...lintTree(expression),
+    ...nodes.flatMap((node) => lintNode(node, expression.source)),
+    ...lintMissing(expression, nodes, site),
+    ...lintContext(expression, site),
+  ];
+  const warnings = found.map(({ at, ...warning }) => ({ ...placeOf(expression.source, at), ...warning }));
+  return warnings.sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+function* everyNode(node: AnyNode): Generator<AnyNode> {
+  yield node;
+  for (const child of childrenOf(node)) yield* everyNode(child);
+}
+
+function lintTree({ source, tree }: CompiledExpression): Found[] {
+  const text = source.trim();
+  const at = tree.start;
+  if (tree.type === 'ObjectExpression' && text.startsWith('{')) {
+    const message = 'object without parentheses; vCluster reads "{" as the start of a block';
+    return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
+  }
+  const call = callOf(tree, shown(text));
+  if (call !== undefined) {
+    const message = 'result is a function, which nobody calls';
+    return [{ rule: 'bare-function', at, message, fix: `write ${call}` }];
+  }
+  if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
+    const message = 'result is what was assigned, not the object that was changed';
+    return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
+  }
+  return [];
+}
+
+/** How the function is called that an expression is all of; undefined where it is none. */
+function callOf(tree: AnyNode, text: string): string | undefined {
+  switch (tree.type) {
+    case 'ArrowFunctionExpression':
+    case 'FunctionExpression':
+      return `(${text})(value)`;
+    case 'Identifier':
+      return ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
+    case 'MemberExpression':
+      return isOfData(tree) && textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Those that need no argument, and that no field of an object is called. */
+const textMethods: ReadonlySet<string> = new Set([
+  'toLowerCase',
+  'toUpperCase',
+  'toString',
+  'trim',
+  'trimEnd',
+  'trimStart',
+]);
+
+function lintNode(node: AnyNode, source: string): Found[] {
+  const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
+  if (node.type === 'MemberExpression') return lintMember(node, textOf(node.object));
+  if (node.type === 'CallExpression') return lintCall(node);
+  if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
+    const message = '"in" asks for an index of the array, not for an element';
+    const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
+    return [{ rule: 'in-array', at: node.start, message, fix }];
+  }
+  if (node.type === 'Literal' && typeof node.value === 'string' && /\$\{[^}]*\}/.test(node.value)) {
+    const message = 'a placeholder in plain quotes stays as it is';
+    return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
+  }
+  return [];
+}
+
+const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
+  ['context', contextMembers],
+  ['context.vcluster', ['name', 'namespace', 'config']],
+]);
+
+/** A member that context does not have is undefined for ever; nobody writes one on purpose. */
+function lintMember(node: MemberExpression, owner: string): Found[] {
+  const members = knownMembers.get(owner.replaceAll('?.', '.'));
+  const key = writtenKey(node);
+  if (members === undefined || key === undefined || members.includes(key)) return [];
+  const near = nearestKey(key, members);
+  const fix = near === undefined ? `it has ${members.join(', ')}` : `write ${near}`;
+  return [{ rule: 'context-member', at: node.property.start, message: `${owner} has no member "${key}"`, fix }];
+}
+
+const methods: ReadonlySet<string> = new Set([...keptMethods.values()].flat());
+
+/** Data has the methods of JavaScript and no others; the call throws for every value. */
+function lintCall(node: CallExpression): Found[] {
+  const called = calleeOf(node);
+  if (called.type !== 'MemberExpression') return [];
+  const key = writtenKey(called);
+  if (key === undefined || methods.has(key) || !isOfData(called)) return [];
+  const near = nearestKey(key, methods);
+  const fix = near === undefined ? 'use a method of texts, numbers, arrays or objects' : `write ${near}()`;
+  return [{ rule: 'no-such-method', at: called.property.start, message: `no value has a method "${key}"`, fix }];
+}
+
+/** Whether a chain of members and calls begins with what the expression is given. */
+function isOfData(node: AnyNode): boolean {
+  let at = node;
+  while (at.type !== 'Identifier') {
+    if (at.type === 'MemberExpression') at = at.object;
+    else if (at.type === 'ChainExpression') at = at.expression;
+    else if (at.type === 'CallExpression') at = at.callee;
+    else return false;
+  }
+  return at.name === 'value' || at.name === 'context';
+}
+
+function lintMissing(expression: CompiledExpression, nodes: readonly AnyNode[], site: ExpressionSite): Found[] {
+  if (site.onMissing === 'skip') {
+    if (!expression.usesValueExists) return [];
+    const message = 'valueExists is always true here: a path that is not found is not applied';
+    return [
+      { rule: 'value-exists', at: expression.tree.start, message, fix: 'add onMissing: create, or drop the test' },
+    ];
+  }
+  if (expression.usesValueExists || !expression.usesValue || nodes.some(isGuard)) return [];
+  const use = nodes.find(readsValue);
+  if (use === undefined) return [];
+  const message = 'value is null where the key is missing';
+  return [
+    { rule: 'null-guard', at: use.start, message, fix: `write valueExists ? ${shown(expression.source)} : null` },
+  ];
+}
+
+function isValue(node: AnyNode): boolean {
+  return node.type === 'Identifier' && node.name === 'value';
+}
+
+/** Places that ask whether there is a value. */
+function isGuard(node: AnyNode): boolean {
+  if (node.type === 'LogicalExpression') return isValue(node.left);
+  if (node.type === 'ConditionalExpression') return isValue(node.test);
+  if (node.type === 'BinaryExpression')
+    return /^[!=]=/.test(node.operator) && (isValue(node.left) || isValue(node.right));
+  return node.type === 'UnaryExpression' && ['!', 'typeof'].includes(node.operator) && isValue(node.argument);
+}
+
+/** Places where null throws or becomes the text "null". */
+function readsValue(node: AnyNode): boolean {
+  if (node.type === 'MemberExpression') return !node.optional && isValue(node.object);
+  if (node.type === 'TemplateLiteral') return node.expressions.some(isValue);
+  return node.type === 'BinaryExpression' && node.operator === '+' && (isValue(node.left) || isValue(node.right));
+}
+
+function lintContext({ context, tree }: CompiledExpression, site: ExpressionSite): Found[] {
+  const found: Found[] = [];
+  if (site.direction === 'forward' && useOf(context, 'hostObject') !== undefined && !context.isWhole) {
+    const message = 'context.hostObject is null when the host object is created, and lags behind later';
+    const fix = 'use context.virtualObject, or allow for null';
+    found.push({ rule: 'host-object', at: tree.start, message, fix });
+  }
+  if (useOf(context, 'vcluster', 'config')?.isWhole === true) {
+    const message = 'the whole configuration goes to the sandbox, with all it may hold';
+    found.push({ rule: 'whole-context', at: tree.start, message, fix: 'name the field: context.vcluster.config.a.b' });
+  }
+  return found;
+}

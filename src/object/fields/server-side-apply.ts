@@ -1,0 +1,227 @@
+// Server-side apply: a manager says which fields it wants and how; they are laid over the object, what it wanted before and
+// wants no more goes unless somebody else owns it, and what others own and it would change is a conflict unless forced.
+
+import type { KubeObject } from '../meta/object.ts';
+import { applyConflict, type Status } from '../meta/status.ts';
+import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../text/json.ts';
+import { appliedFields, itemSteps } from './field-compare.ts';
+import {
+  difference,
+  equalSets,
+  type FieldSet,
+  intersection,
+  isEmptySet,
+  type PathStep,
+  pathsOf,
+  pathText,
+  union,
+} from './field-set.ts';
+import { anyShape, type FieldShape, isAtomic, memberShape } from './field-shape.ts';
+import {
+  compareObjects,
+  encodeEntries,
+  entriesForApply,
+  type ManagedEntry,
+  type ManagerOptions,
+  ownable,
+  takeAway,
+} from './managed-fields.ts';
+
+export type ApplyResult =
+  | { ok: true; object: KubeObject; isChanged: boolean }
+  | { ok: false; conflicts: { manager: string; path: string }[]; status: Status };
+
+/** `live` undefined: the apply creates the object. Neither input is changed; `applied` must not carry managedFields. */
+export function applyObject(
+  live: KubeObject | undefined,
+  applied: KubeObject,
+  options: ManagerOptions & { force: boolean },
+): ApplyResult {
+  const shape = options.shape ?? anyShape;
+  const entries = entriesForApply(live, options);
+  const own = entries.find(
+    (entry) =>
+      entry.operation === 'Apply' &&
+      entry.manager === options.manager &&
+      entry.subresource === (options.subresource ?? ''),
+  );
+  const others = entries.filter((entry) => entry !== own);
+  const wanted = ownable(appliedFields(applied as unknown as Json, shape));
+  const merged = merge(live as unknown as Json | undefined, applied as unknown as Json, shape) as unknown as KubeObject;
+  const { object, removed } =
+    own === undefined
+      ? { object: merged, removed: [] }
+      : prune(merged, { own: own.fields, kept: ownedByAny(others, wanted), shape });
+
+  const comparison = compareObjects(live, object, shape);
+  const changed = union(comparison.added, comparison.modified);
+  const conflicts = conflictsOf(others, changed);
+  if (conflicts.length > 0 && !options.force) return { ok: false, ...describe(conflicts) };
+
+  dropEmptied(object, removed);
+  const remaining = takeAway(others, changed, comparison.removed, () => true);
+  const isSame = live !== undefined && isEmptySet(changed) && isEmptySet(comparison.removed);
+  const isSameOwner = own !== undefined && equalSets(own.fields, wanted) && own.apiVersion === options.apiVersion;
+  const time = isSame && isSameOwner ? own.time : options.time;
+  const { manager, apiVersion, subresource = '' } = options;
+  if (!isEmptySet(wanted))
+    remaining.push({ manager, operation: 'Apply', apiVersion, time, subresource, fields: wanted });
+  const result = { ...object, metadata: { ...object.metadata, managedFields: encodeEntries(remaining) } };
+  return { ok: true, object: result, isChanged: !(isSame && isSameOwner) };
+}
+
+function merge(live: Json | undefined, applied: Json, shape: FieldShape): Json {
+  if (live === undefined || live === null || isAtomic(shape)) return copyJson(applied);
+  if (isJsonObject(live) && isJsonObject(applied)) {
+    const result = copyJson(live);
+    for (const name of Object.keys(applied)) {
+      setMember(result, name, merge(memberOf(live, name), applied[name] as Json, memberShape(shape, name)));
+    }
+    return result;
+  }
+  if (Array.isArray(live) && Array.isArray(applied) && shape.type === 'list') return mergeLists(live, applied, shape);
+  return copyJson(applied);
+}
+
+/**
+ * Items that both have stand in the order of the apply, new ones where the apply has them, the others where they stood: an
+ * apply that names all items decides their order.
+ */
+function mergeLists(live: Json[], applied: Json[], shape: Extract<FieldShape, { type: 'list' }>): Json {
+  const liveSteps = itemSteps(live, shape);
+  const appliedSteps = itemSteps(applied, shape);
+  if (liveSteps === undefined || appliedSteps === undefined) return copyJson(applied);
+  const liveByStep = new Map(liveSteps.map((step, index) => [step, live[index] as Json]));
+  const appliedByStep = new Map(appliedSteps.map((step, index) => [step, applied[index] as Json]));
+  const shared = appliedSteps.filter((step) => liveByStep.has(step));
+  const result: Json[] = [];
+  let taken = 0;
+  let sharedTaken = 0;
+  const takeApplied = (count: number) => {
+    for (; taken < count; taken++) {
+      const step = appliedSteps[taken] as PathStep;
+      if (liveByStep.has(step)) sharedTaken++;
+      result.push(merge(liveByStep.get(step), appliedByStep.get(step) as Json, shape.items));
+    }
+  };
+  for (const [step, item] of liveByStep) {
+    if (!appliedByStep.has(step)) result.push(copyJson(item));
+    else if (step === shared[sharedTaken]) takeApplied(appliedSteps.indexOf(step) + 1);
+  }
+  takeApplied(appliedSteps.length);
+  return result;
+}
+
+function ownedByAny(others: readonly ManagedEntry[], wanted: FieldSet): FieldSet {
+  return others.reduce((all, entry) => union(all, entry.fields), wanted);
+}
+
+/** Removes what only the earlier apply of this manager wanted. What becomes empty by it stays until dropEmptied(). */
+function prune(
+  merged: KubeObject,
+  rules: { own: FieldSet; kept: FieldSet; shape: FieldShape },
+): { object: KubeObject; removed: PathStep[][] } {
+  const object = copyJson(merged as unknown as JsonObject);
+  // Whole items first: without its keys an item would not be found any more.
+  const unwanted = pathsOf(difference(rules.own, rules.kept)).sort((a, b) => a.length - b.length);
+  const removed = unwanted.filter((path) => !isKept(rules.kept, path, rules.shape));
+  for (const path of removed) removeAt(object, path, rules.shape);
+  return { object: object as unknown as KubeObject, removed };
+}
+
+/** Takes away the objects and lists that prune() has emptied; after the comparison, because their owners keep them. */
+function dropEmptied(object: KubeObject, removed: readonly PathStep[][]): void {
+  for (const path of removed) {
+    for (let length = path.length - 1; length > 0; length--) {
+      const holder = containerAt(object as unknown as Json, path.slice(0, length - 1));
+      const name = (path[length - 1] as PathStep).slice(2);
+      if (!isJsonObject(holder) || !isEmptied(memberOf(holder, name) ?? null)) break;
+      delete holder[name];
+    }
+  }
+}
+
+/** Only ways through objects are followed: what is left of a list item has its keys at least. */
+function containerAt(value: Json, path: readonly PathStep[]): Json | undefined {
+  let place: Json | undefined = value;
+  for (const step of path) place = isJsonObject(place) ? memberOf(place, step.slice(2)) : undefined;
+  return place;
+}
+
+/** A field of the schema stays while somebody owns anything in it; an item or a map entry only while it is owned itself. */
+function isKept(kept: FieldSet, path: readonly PathStep[], shape: FieldShape): boolean {
+  let node: FieldSet | undefined = kept;
+  let place = shape;
+  let isNamedField = false;
+  for (const step of path) {
+    node = node?.children.get(step);
+    const name = step.slice(2);
+    isNamedField = place.type === 'object' && place.fields.has(name);
+    place = place.type === 'list' ? place.items : memberShape(place, name);
+  }
+  return node !== undefined && (node.isMember || (isNamedField && !isEmptySet(node)));
+}
+
+function removeAt(container: Json, path: readonly PathStep[], shape: FieldShape): void {
+  const [step, ...rest] = path;
+  if (step === undefined) return;
+  if (isJsonObject(container)) {
+    const name = step.slice(2);
+    const member = memberOf(container, name);
+    if (rest.length === 0) delete container[name];
+    else if (member !== undefined) removeAt(member, rest, memberShape(shape, name));
+    return;
+  }
+  if (!Array.isArray(container) || shape.type !== 'list') return;
+  const index = itemSteps(container, shape)?.indexOf(step) ?? -1;
+  if (index < 0) return;
+  if (rest.length > 0) removeAt(container[index] as Json, rest, shape.items);
+  else container.splice(index, 1);
+}
+
+function isEmptied(value: Json): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+interface Conflict {
+  entry: ManagedEntry;
+  path: PathStep[];
+}
+
+function conflictsOf(others: readonly ManagedEntry[], changed: FieldSet): Conflict[] {
+  return others.flatMap((entry) => pathsOf(intersection(entry.fields, changed)).map((path) => ({ entry, path })));
+}
+
+function describe(conflicts: Conflict[]): { conflicts: { manager: string; path: string }[]; status: Status } {
+  const causes = conflicts.map(({ entry, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${managerText(entry)}`,
+    field: pathText(path),
+  }));
+  return {
+    conflicts: conflicts.map(({ entry, path }) => ({ manager: entry.manager, path: pathText(path) })),
+    status: applyConflict(causes, conflictMessage(conflicts)),
+  };
+}
+
+function conflictMessage(conflicts: Conflict[]): string {
+  const [first] = conflicts;
+  if (conflicts.length === 1 && first !== undefined) {
+    return `Apply failed with 1 conflict: conflict with ${managerText(first.entry)}: ${pathText(first.path)}`;
+  }
+  const pathsByManager = new Map<string, string[]>();
+  for (const { entry, path } of conflicts) {
+    const text = managerText(entry);
+    pathsByManager.set(text, [...(pathsByManager.get(text) ?? []), `- ${pathText(path)}`]);
+  }
+  const lines = [...pathsByManager]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([manager, paths]) => [`conflicts with ${manager}:`, ...paths]);
+  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+}
+
+function managerText({ manager, operation, apiVersion, time, subresource }: ManagedEntry): string {
+  const name = JSON.stringify(manager) + (subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`);
+  if (operation === 'Apply') return name;
+  return time === undefined ? `${name} using ${apiVersion}` : `${name} using ${apiVersion} at ${time}`;
+}

@@ -1,0 +1,155 @@
+// The rules for metadata that hold for every kind. Each function returns every problem, with its path, in the words of
+// Kubernetes; nothing is changed.
+
+import { equalJson, type Json } from '../text/json.ts';
+import { type FieldError, forbiddenField, invalidValue, requiredValue, tooLong } from './field-error.ts';
+import type { ObjectMeta, OwnerReference } from './object.ts';
+import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems, labelValueProblems } from './qualified-name.ts';
+
+/** Keys and values of all annotations together: TotalAnnotationSizeLimitB of apimachinery. */
+export const maxAnnotationBytes = 256 * 1024;
+
+export interface MetaRules {
+  isNamespaced: boolean;
+  /** What is wrong with a name; most kinds take DNS subdomains. */
+  nameProblems?: (name: string) => string[];
+  path?: string;
+}
+
+/** For an object whose shape is right; whoever decoded it has seen to that. */
+export function validateMeta(metadata: ObjectMeta, rules: MetaRules): FieldError[] {
+  const { isNamespaced, nameProblems = dnsSubdomainProblems, path = 'metadata' } = rules;
+  const errors: FieldError[] = [];
+  const { name = '', namespace = '' } = metadata;
+  if (name === '') errors.push(requiredValue(`${path}.name`, 'name or generateName is required'));
+  else errors.push(...nameProblems(name).map((problem) => invalidValue(`${path}.name`, name, problem)));
+  if (!isNamespaced) {
+    if (namespace !== '') errors.push(forbiddenField(`${path}.namespace`, 'not allowed on this type'));
+  } else if (namespace === '') {
+    errors.push(requiredValue(`${path}.namespace`));
+  } else {
+    for (const problem of dnsLabelProblems(namespace))
+      errors.push(invalidValue(`${path}.namespace`, namespace, problem));
+  }
+  return [...errors, ...validateChangeableMeta(metadata, path)];
+}
+
+/** What an update may not do to metadata, and the rules that hold for what it may change. */
+export function validateMetaUpdate(now: ObjectMeta, before: ObjectMeta, path = 'metadata'): FieldError[] {
+  const errors: FieldError[] = [];
+  if (before.deletionTimestamp !== undefined) {
+    const added = (now.finalizers ?? []).filter((finalizer) => !before.finalizers?.includes(finalizer));
+    if (added.length > 0) {
+      const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added)}`;
+      errors.push(forbiddenField(`${path}.finalizers`, why));
+    }
+  }
+  for (const field of immutableFields) {
+    if (equalJson((now[field] ?? null) as Json, (before[field] ?? null) as Json)) continue;
+    errors.push(invalidValue(`${path}.${field}`, now[field], 'field is immutable'));
+  }
+  return [...errors, ...validateChangeableMeta(now, path)];
+}
+
+const immutableFields = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const;
+
+export function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    for (const problem of labelKeyProblems(key)) errors.push(invalidValue(path, key, problem));
+    for (const problem of labelValueProblems(value)) errors.push(invalidValue(path, value, problem));
+  }
+  return errors;
+}
+
+export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const key of Object.keys(annotations)) {
+    // Upper case is allowed in the whole key, unlike in labels.
+    for (const problem of labelKeyProblems(key.toLowerCase())) errors.push(invalidValue(path, key, problem));
+  }
+  if (!areWithin(Object.entries(annotations), maxAnnotationBytes)) errors.push(tooLong(path, maxAnnotationBytes));
+  return errors;
+}
+
+export function entryBytes(entries: Iterable<readonly [key: string, value: string]>): number {
+  let bytes = 0;
+  for (const [key, value] of entries) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return bytes;
+}
+
+/** Whether they need no more than that. Most are so much shorter that nobody has to count. */
+export function areWithin(entries: Iterable<readonly [key: string, value: string]>, maxBytes: number): boolean {
+  let characters = 0;
+  const count = (value: string, key: string): void => {
+    characters += key.length + value.length;
+  };
+  // A pair for each entry would be more than what is counted.
+  if (entries instanceof Map) entries.forEach(count);
+  else for (const [key, value] of entries) count(value, key);
+  return characters * mostBytesOfCharacter <= maxBytes || entryBytes(entries) <= maxBytes;
+}
+
+const mostBytesOfCharacter = 3;
+
+export function validateOwnerReferences(references: readonly OwnerReference[], path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  let controller: string | undefined;
+  for (const reference of references) {
+    const { apiVersion, kind, name, uid } = reference;
+    if (!/(^|\/)[^/]+$/.test(apiVersion ?? '')) {
+      errors.push(invalidValue(`${path}.apiVersion`, apiVersion ?? '', 'version must not be empty'));
+    }
+    for (const [field, value] of Object.entries({ kind, name, uid })) {
+      if ((value ?? '') === '') errors.push(invalidValue(`${path}.${field}`, '', 'must not be empty'));
+    }
+    if (apiVersion === 'v1' && kind === 'Event') {
+      errors.push(invalidValue(path, reference, '/v1, Kind=Event is disallowed from being an owner'));
+    }
+    if (reference.controller !== true) continue;
+    const thisOne = `${kind}/${name}`;
+    if (controller === undefined) {
+      controller = thisOne;
+      continue;
+    }
+    const why = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${thisOne}`;
+    errors.push(invalidValue(path, references, why));
+  }
+  return errors;
+}
+
+export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+  const errors = finalizers.flatMap((finalizer) =>
+    labelKeyProblems(finalizer).map((problem) => invalidValue(path, finalizer, problem)),
+  );
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    errors.push(invalidValue(path, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'));
+  }
+  return errors;
+}
+
+function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if ((metadata.generation ?? 0) < 0) {
+    errors.push(invalidValue(`${path}.generation`, metadata.generation, 'must be greater than or equal to 0'));
+  }
+  return [
+    ...errors,
+    ...validateLabels(metadata.labels ?? {}, `${path}.labels`),
+    ...validateAnnotations(metadata.annotations ?? {}, `${path}.annotations`),
+    ...validateOwnerReferences(metadata.ownerReferences ?? [], `${path}.ownerReferences`),
+    ...validateFinalizers(metadata.finalizers ?? [], `${path}.finalizers`),
+  ];
+}
+
+/** How Go prints a list of strings with %#v. */
+function goStrings(texts: readonly string[]): string {
+  return `[]string{${texts.map((text) => JSON.stringify(text)).join(', ')}}`;
+}

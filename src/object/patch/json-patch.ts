@@ -1,0 +1,209 @@
+// JSON patch (RFC 6902) with the liberties that kube-apiserver takes: all operations or none, on a private copy. Own code,
+// because the library at hand (rfc6902) takes "length" and "a" for list indices, skips tokens named "constructor" and finds
+// inherited members: a patch comes from a client and must not land where its path does not say.
+import { copyJson, equalJson, isJsonObject, type Json, memberOf, setMember } from '../text/json.ts';
+
+export type JsonPatchResult =
+  | { ok: true; value: Json }
+  /** `malformed` is not a list of operations at all; `operation` counts from 0. */
+  | { ok: false; reason: 'malformed' | 'tooManyOperations'; message: string }
+  | { ok: false; reason: 'doesNotApply' | 'testFailed'; operation: number; message: string };
+
+/** The limit of kube-apiserver: operations on long lists cost as much as the list is long. */
+export const maxJsonPatchOperations = 10_000;
+/** The limit of kube-apiserver (JSONPatchMaxCopyBytes): repeated copies double the object with every operation. */
+const maxCopiedChars = 3 * 1024 * 1024;
+
+export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult {
+  if (!Array.isArray(jsonPatch)) return malformed('a list of operations', jsonPatch);
+  if (jsonPatch.length > maxJsonPatchOperations) {
+    const message = `The allowed maximum operations in a JSON patch is ${maxJsonPatchOperations}, got ${jsonPatch.length}`;
+    return { ok: false, reason: 'tooManyOperations', message };
+  }
+  const state: PatchState = { root: copyJson(value), copiedChars: 0 };
+  for (const [index, operation] of jsonPatch.entries()) {
+    if (!isJsonObject(operation)) return malformed('an operation object', operation);
+    const failure = applyOperation(state, operation);
+    if (failure === undefined) continue;
+    const text = `${shown(memberOf(operation, 'op'))} at ${shown(memberOf(operation, 'path'))}`;
+    const message = `Cannot apply operation ${index} (${text}): ${failure.why}`;
+    return { ok: false, reason: failure.isTest ? 'testFailed' : 'doesNotApply', operation: index, message };
+  }
+  return { ok: true, value: state.root };
+}
+
+interface PatchState {
+  root: Json;
+  copiedChars: number;
+}
+
+interface Failure {
+  isTest: boolean;
+  why: string;
+}
+
+/** Where an operation acts: an existing container, and the token within it. */
+interface Place {
+  container: Json;
+  token: string;
+}
+
+function applyOperation(state: PatchState, operation: Record<string, Json>): Failure | undefined {
+  const path = parsePointer(memberOf(operation, 'path'));
+  if (path === undefined) return failure('expected "path" to be a JSON pointer');
+  const value = memberOf(operation, 'value');
+  switch (memberOf(operation, 'op')) {
+    case 'add':
+      return value === undefined ? failure('expected a "value"') : add(state, path, copyJson(value));
+    case 'remove':
+      return remove(state, path);
+    case 'replace':
+      return value === undefined ? failure('expected a "value"') : replace(state, path, copyJson(value));
+    case 'test':
+      return test(state, path, value ?? null);
+    case 'move':
+    case 'copy':
+      return moveOrCopy(state, path, operation);
+    default:
+      return failure('expected "op" to be add, remove, replace, move, copy or test');
+  }
+}
+
+function add(state: PatchState, path: string[], value: Json): Failure | undefined {
+  const place = locate(state.root, path);
+  if (typeof place === 'string') return failure(place);
+  const { container, token } = place;
+  if (!Array.isArray(container)) {
+    setMember(container as Record<string, Json>, token, value);
+    return undefined;
+  }
+  const index = token === '-' ? container.length : itemIndex(token, container.length + 1);
+  if (index === undefined) return failure(`expected an index up to ${container.length}, found ${shown(token)}`);
+  container.splice(index, 0, value);
+  return undefined;
+}
+
+function remove(state: PatchState, path: string[]): Failure | undefined {
+  const place = locate(state.root, path);
+  if (typeof place === 'string') return failure(place);
+  const { container, token } = place;
+  if (Array.isArray(container)) {
+    const index = itemIndex(token, container.length);
+    if (index === undefined) return failure(`the list has no item ${shown(token)}`);
+    container.splice(index, 1);
+    return undefined;
+  }
+  if (!Object.hasOwn(container as object, token)) return failure(`there is no ${shown(token)}`);
+  delete (container as Record<string, Json>)[token];
+  return undefined;
+}
+
+/** As in kube-apiserver, a member that is not there is made; a list item must be there. */
+function replace(state: PatchState, path: string[], value: Json): Failure | undefined {
+  if (path.length === 0) {
+    if (typeof value !== 'object' || value === null)
+      return failure('expected the whole value to be an object or a list');
+    state.root = value;
+    return undefined;
+  }
+  const place = locate(state.root, path);
+  if (typeof place === 'string') return failure(place);
+  const { container, token } = place;
+  if (!Array.isArray(container)) {
+    setMember(container as Record<string, Json>, token, value);
+    return undefined;
+  }
+  const index = itemIndex(token, container.length);
+  if (index === undefined) return failure(`the list has no item ${shown(token)}`);
+  container[index] = value;
+  return undefined;
+}
+
+/** As in kube-apiserver, null stands for a member that is not there, too. */
+function test(state: PatchState, path: string[], wanted: Json): Failure | undefined {
+  const found = valueAt(state.root, path);
+  if (!found.ok) return failure(found.why);
+  if (equalJson(found.value ?? null, wanted)) return undefined;
+  return { isTest: true, why: 'the value is another one' };
+}
+
+function moveOrCopy(state: PatchState, path: string[], operation: Record<string, Json>): Failure | undefined {
+  const from = parsePointer(memberOf(operation, 'from'));
+  if (from === undefined || from.length === 0) return failure('expected "from" to be a JSON pointer to a member');
+  const found = valueAt(state.root, from);
+  if (!found.ok) return failure(found.why);
+  // As in kube-apiserver, a copy of a member that is not there is null; a move fails below.
+  const value = found.value ?? null;
+  if (memberOf(operation, 'op') === 'copy') {
+    state.copiedChars += JSON.stringify(value).length;
+    if (state.copiedChars > maxCopiedChars) return failure(`copies add up to more than ${maxCopiedChars} characters`);
+    return add(state, path, copyJson(value));
+  }
+  const isIntoItself = from.length < path.length && from.every((token, index) => token === path[index]);
+  if (isIntoItself) return failure('a value cannot be moved into itself');
+  return remove(state, from) ?? add(state, path, value);
+}
+
+function parsePointer(pointer: Json | undefined): string[] | undefined {
+  if (pointer === '') return [];
+  if (typeof pointer !== 'string' || !pointer.startsWith('/')) return undefined;
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** A text says what is missing on the way. */
+function locate(root: Json, path: string[]): Place | string {
+  const token = path.at(-1);
+  if (token === undefined) return 'expected a path below the whole value';
+  let container: Json = root;
+  for (const step of path.slice(0, -1)) {
+    const next = childOf(container, step);
+    if (next === undefined || next === null) return `there is no ${shown(step)} on the way`;
+    container = next;
+  }
+  if (typeof container !== 'object' || container === null) return 'the parent is neither an object nor a list';
+  return { container, token };
+}
+
+function valueAt(root: Json, path: string[]): { ok: true; value: Json | undefined } | { ok: false; why: string } {
+  if (path.length === 0) return { ok: true, value: root };
+  const place = locate(root, path);
+  if (typeof place === 'string') return { ok: false, why: place };
+  const value = childOf(place.container, place.token);
+  if (value === undefined && Array.isArray(place.container)) {
+    return { ok: false, why: `the list has no item ${shown(place.token)}` };
+  }
+  return { ok: true, value };
+}
+
+function childOf(container: Json, token: string): Json | undefined {
+  if (Array.isArray(container)) {
+    const index = itemIndex(token, container.length);
+    return index === undefined ? undefined : container[index];
+  }
+  return isJsonObject(container) ? memberOf(container, token) : undefined;
+}
+
+/** Below `length`; as in kube-apiserver a negative index counts from the end. */
+function itemIndex(token: string, length: number): number | undefined {
+  if (!/^(0|-?[1-9][0-9]{0,8})$/.test(token)) return undefined;
+  const index = Number(token) < 0 ? Number(token) + length : Number(token);
+  return index >= 0 && index < length ? index : undefined;
+}
+
+function failure(why: string): Failure {
+  return { isTest: false, why };
+}
+
+function malformed(wanted: string, found: unknown): JsonPatchResult {
+  const text = found === null ? 'null' : Array.isArray(found) ? 'a list' : typeof found;
+  return { ok: false, reason: 'malformed', message: `Cannot read a JSON patch: expected ${wanted}, found ${text}` };
+}
+
+/** Quoted and cut short: the text comes from a request. */
+function shown(value: Json | undefined): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

@@ -1,0 +1,82 @@
+// Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
+// What a host copy will refer to is counted on the way.
+
+import type { Key } from '../../object/meta/object.ts';
+import { noteNames } from '../patch/entry/note-names.ts';
+import type { FoundReference } from '../patch/entry/reference-patch.ts';
+import type { Patched, Patcher } from '../patch/run/patcher.ts';
+import type { Facts } from '../plan/step.ts';
+import type { References } from '../references/references.ts';
+import { targetOf } from '../references/registry.ts';
+import type { Rules, World } from '../world/world.ts';
+import type { Patching } from './reconcile.ts';
+
+/** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
+export function createPatching(
+  patcher: Patcher | undefined,
+  world: World,
+  { references, wake }: { references?: References | undefined; wake?: (key: Key) => void } = {},
+): Patching {
+  const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
+    if (patched.kind === 'failed') {
+      references?.noteFailed(facts.key, patched.references);
+      return { ...facts, patchFailure: patched.failure };
+    }
+    // What is published is judged, not what the tenant wrote.
+    const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
+    if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
+    const after: Facts = {
+      ...facts,
+      draft: patched.draft,
+      refusals,
+      winner: facts.winner && world.winnerOf(facts.key),
+      patchLapse: patched.lapse,
+      ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
+    };
+    references?.note(after, isForHost(after) ? patched.references : []);
+    return after;
+  };
+  return {
+    forward(facts) {
+      const { draft, virtual, host } = facts;
+      if (draft === undefined || virtual === undefined || patcher === undefined) {
+        references?.note(facts, []);
+        return facts;
+      }
+      const { rules } = world;
+      const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
+      return patched instanceof Promise
+        ? patched.then((told) => judged(facts, told, rules))
+        : judged(facts, patched, rules);
+    },
+    async back(facts, raw) {
+      const { virtual, host } = facts;
+      if (virtual === undefined || host === undefined || patcher === undefined) return facts;
+      references?.learnNames(() => learnNames(patcher, world, references));
+      const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
+      if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
+      const { values, ownerOf } = reversed;
+      const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
+      return { ...facts, reversed: values, ...(draft && { draft }) };
+    },
+  };
+}
+
+/** After a start the host may have copied a name from one object to another whose pass comes first. */
+function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
+  if (!set.patches.some(({ reference }) => reference !== undefined)) return;
+  const { translation } = rules;
+  for (const key of windows.virtual.keys()) {
+    const virtual = windows.virtual.get(key);
+    if (virtual !== undefined) noteNames(virtual, { set, translation, resolver: references.names });
+  }
+}
+
+/** An object that gets no host copy refers to nothing there. */
+function isForHost({ key, refusals, winner }: Facts): boolean {
+  return refusals.length === 0 && (winner === undefined || winner === key);
+}
+
+function resolutionOf(references: readonly FoundReference[]): string {
+  return references.map((one) => `${targetOf(one)}=${one.standing}`).join();
+}

@@ -1,0 +1,193 @@
+// Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
+// between a decision and its write, and every answered write is noted. The rules themselves are in decide.
+import type { Clock } from '../../clock.ts';
+import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import type { Log } from '../../log.ts';
+import type { Key } from '../../object/meta/object.ts';
+import { baseKey } from '../plan/reserved-keys.ts';
+import { type Facts, isHostWrite, type Outcome, type Request } from '../plan/step.ts';
+import { type News, StoredAsRequested } from '../plan/stored-as-requested.ts';
+import type { References } from '../references/references.ts';
+import { Contest } from '../world/contest.ts';
+import type { DeleteGuard } from '../world/delete-guard.ts';
+import type { Ledger } from '../world/ledger.ts';
+import type { Rules, World } from '../world/world.ts';
+import type { EventNote } from './event-recorder.ts';
+import type { SyncMetrics } from './metrics.ts';
+import { createPatching } from './patching.ts';
+import type { Patching, ReconcilePorts } from './reconcile.ts';
+
+/** Of an owner's uid: enough to tell two that follow each other. */
+const ownerLength = 8;
+
+/** A removed label is believed after this long even if the virtual Services stay silent. */
+const backFlowHoldMs = 60_000;
+
+export interface ReconcilePortsOptions {
+  world: World;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  guard: DeleteGuard;
+  contest: Contest;
+  ledger: Ledger;
+  metrics: SyncMetrics;
+  clock: Clock;
+  log: Log;
+  isDryRun: boolean;
+  isHostRecent: boolean;
+  references?: References;
+  /** Rises with every change of the rules: a write after it undoes nobody's edit. */
+  generation: () => number;
+  enqueue: (key: Key) => void;
+  news: News;
+  tell: (note: EventNote) => void;
+}
+
+export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
+  const { world, contest, ledger, metrics, clock, log } = options;
+  /** Writes to one virtual object: the same brake as for the host, counted apart. */
+  const backFlow = new Contest(clock);
+  const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
+  let hostRepacks = false;
+  let patchingRules: Rules | undefined;
+  let patching: Patching | undefined;
+
+  const mayRemoveLabelsBack = (key: Key): boolean => {
+    if (options.isHostRecent) return true;
+    const place = world.placeOf(key);
+    const host = place === undefined ? undefined : world.hostOf(place);
+    if (host === undefined) {
+      backFlowSince.delete(key);
+      return true;
+    }
+    const now = clock.now();
+    const held = backFlowSince.get(key);
+    if (held === undefined || held.hostVersion !== host.resourceVersion) {
+      backFlowSince.set(key, { hostVersion: host.resourceVersion, sinceMs: now });
+      return false;
+    }
+    return world.windows.services.lastHeardMs > held.sinceMs || now - held.sinceMs >= backFlowHoldMs;
+  };
+
+  /** The virtual side and the rules are what they were when the host last agreed: so it is the host that changed. */
+  const undoesHostChange = (facts: Facts, request: Request): boolean =>
+    isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, options.generation());
+
+  const noteRepair = (facts: Facts): void => {
+    metrics.repairs.inc();
+    const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
+    if (!isNews || facts.virtual === undefined) return;
+    const by = facts.host?.lastManager ?? 'somebody on the host';
+    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
+    const message = `The host copy keeps being changed by "${by}"; it is put right once a second`;
+    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+  };
+
+  /** A host that edits without end, or a tenant who writes over a field that the host owns: one answer a second will do. */
+  const noteBackFlow = (facts: Facts): void => {
+    if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
+    log.warn({ component: 'sync', key: facts.key }, 'virtual object is contested');
+    const message =
+      'Its labels and annotations keep being changed on both sides; the host’s changes arrive once a second';
+    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+  };
+
+  /** The stored result of our own write in another order: this server repacks, so order says nothing there. */
+  const learnOrder = (facts: Facts, answer: Answer): void => {
+    if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
+    const { kind } = world.rules.translation;
+    const stored = world.hostOf(facts.draft.place);
+    if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
+    hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
+    if (hostRepacks)
+      log.info({ component: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+  };
+
+  return {
+    world,
+    get patching() {
+      if (world.rules !== patchingRules) {
+        patchingRules = world.rules;
+        const { patcher } = patchingRules;
+        const { references } = options;
+        patching =
+          patcher || references ? createPatching(patcher, world, { references, wake: options.enqueue }) : undefined;
+      }
+      return patching;
+    },
+    virtualWriter: options.virtualWriter,
+    hostWriter: options.hostWriter,
+    storedAsRequested: new StoredAsRequested(world, options.news),
+    wake: options.enqueue,
+    agreements: new Map(),
+    circumstances: (key) => ({
+      isDeleteWithheld: options.guard.isWithheld(key),
+      ignoreOrder: hostRepacks,
+      mayRemoveLabelsBack: mayRemoveLabelsBack(key),
+      backFlowWaitMs: backFlow.delayBeforeRepair(key),
+    }),
+    mayWrite(facts, request): Outcome | undefined {
+      if (options.isDryRun) {
+        ledger.setDifference(facts.key, request);
+        const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
+        return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
+      }
+      if (!undoesHostChange(facts, request)) return undefined;
+      const retryAfterMs = contest.delayBeforeRepair(facts.key);
+      const message = 'somebody on the host keeps changing the copy';
+      return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
+    },
+    written(facts, request, { answer, isAsRequested }) {
+      const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
+      metrics.requests.inc({ request: name });
+      if (answer.kind !== 'ok') return;
+      const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
+      log.info(
+        {
+          component: 'sync',
+          key: facts.key,
+          request: `${request.side} ${request.verb}`,
+          reason: reasonOf(request),
+          ...(touches !== undefined && { touches }),
+        },
+        'object written',
+      );
+      if (request.side === 'virtual') {
+        noteBackFlow(facts);
+        return;
+      }
+      if (undoesHostChange(facts, request)) noteRepair(facts);
+      // From here on a write for the same version of the virtual side means that somebody changed what we wrote: an edit,
+      // or a webhook that never lets our version stand.
+      if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
+      if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
+      if (!isAsRequested && isHostWrite(request)) learnOrder(facts, answer);
+    },
+  };
+}
+
+/**
+ * Everything but the host that a host copy depends on. There is one for each key, so it is short and flat: a version tells
+ * a recreated object from the one before, and joined text keeps no pieces alive.
+ */
+export function versionOf(facts: Facts, generation: number): string {
+  const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
+  const { virtual, resolution = '' } = facts;
+  return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
+}
+
+/** Our own bookkeeping goes along with every write and says nothing, unless it is all that there is. */
+function shownTouches(touches: readonly string[]): string {
+  const others = touches.filter((touch) => touch !== `annotation ${baseKey}`);
+  const told = others.length > 0 ? others : touches;
+  const more = told.length > namedTouches ? ` and ${told.length - namedTouches} more` : '';
+  return `${told.slice(0, namedTouches).join(', ')}${more}`;
+}
+
+/** A line of the log is read by people. */
+const namedTouches = 5;
+
+function reasonOf(request: Request): string {
+  return request.verb === 'get' ? '' : request.reason;
+}

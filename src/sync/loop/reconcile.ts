@@ -1,0 +1,116 @@
+// The conductor: looks, asks decide for the next step, sends the request, and shows the answer to the windows, until the key
+// is settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
+import type { Answer } from '../../cluster/wire/answer.ts';
+import { servicesResource, type Writer } from '../../cluster/write/writer.ts';
+import type { Key } from '../../object/meta/object.ts';
+import { afterAnswer } from '../plan/after-answer.ts';
+import type { Agreement } from '../plan/base.ts';
+import { decide } from '../plan/decide.ts';
+import {
+  type BackValues,
+  type Facts,
+  freshMemory,
+  type Memory,
+  type Outcome,
+  type Request,
+  type Step,
+} from '../plan/step.ts';
+import type { StoredAsRequested } from '../plan/stored-as-requested.ts';
+import type { Circumstances, World } from '../world/world.ts';
+import { tellWindows } from './tell-windows.ts';
+
+/** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
+const requestLimit = 16;
+
+/** Patches, as the conductor sees them; undefined when the configuration has none. */
+export interface Patching {
+  /** At once where it can be. */
+  forward(facts: Facts): Facts | Promise<Facts>;
+  back(facts: Facts, raw: BackValues): Promise<Facts>;
+}
+
+export interface ReconcilePorts {
+  world: World;
+  readonly patching: Patching | undefined;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  /** Of passes that ended before the base could be written; see Agreement. */
+  readonly agreements?: Map<Key, Agreement>;
+  circumstances(key: Key): Circumstances;
+  readonly storedAsRequested: StoredAsRequested;
+  /** Has another key looked at. */
+  wake(key: Key): void;
+  /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
+  mayWrite(facts: Facts, request: Request): Outcome | undefined;
+  /** Told after every write that was answered. */
+  written(facts: Facts, request: Request, end: { answer: Answer; isAsRequested: boolean }): void;
+}
+
+export async function reconcile(key: Key, ports: ReconcilePorts): Promise<{ outcome: Outcome; facts: Facts }> {
+  const mustRead = ports.world.isHostUnseen(key) ? ('host' as const) : undefined;
+  const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
+  const ended = await settle(key, pass, ports);
+  // What a pass left half done must not look like the tenant's own edit to the next one.
+  const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';
+  if (isHalfDone && pass.memory.agreed !== undefined) ports.agreements?.set(key, pass.memory.agreed);
+  else ports.agreements?.delete(key);
+  return ended;
+}
+
+async function settle(
+  key: Key,
+  pass: { memory: Memory },
+  ports: ReconcilePorts,
+): Promise<{ outcome: Outcome; facts: Facts }> {
+  const { world, storedAsRequested } = ports;
+  for (let requests = 0; requests < requestLimit; requests++) {
+    const rules = storedAsRequested.beginLook(key);
+    const { facts, step } = await lookAndDecide(key, pass.memory, ports);
+    if (step.kind === 'done') return { outcome: step.outcome, facts };
+    const { request } = step;
+    const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
+    if (instead !== undefined) return { outcome: instead, facts };
+    const answer = await storedAsRequested.whileWriting(key, step, () => send(request, ports));
+    tellWindows(request, answer, { facts, world, wake: ports.wake });
+    pass.memory = afterAnswer(pass.memory, request, answer);
+    const host = storedAsRequested.hostAfter(step, answer, { facts, rules });
+    if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined });
+    if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
+  }
+  const facts = world.look(key, ports.circumstances(key));
+  return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
+}
+
+/** Patches run between the look and the decision, because only they need another process. */
+async function lookAndDecide(key: Key, memory: Memory, ports: ReconcilePorts): Promise<{ facts: Facts; step: Step }> {
+  const { world, patching } = ports;
+  const { translation } = world.rules;
+  const seen = world.look(key, ports.circumstances(key));
+  const patched = patching === undefined ? seen : patching.forward(seen);
+  const facts = patched instanceof Promise ? await patched : patched;
+  const step = decide(facts, memory, translation);
+  const request = step.kind === 'request' ? step.request : undefined;
+  const isBack = request?.side === 'virtual' && request.verb === 'patch';
+  if (!isBack || patching === undefined) return { facts, step };
+  const reversed = await patching.back(facts, request.back);
+  return { facts: reversed, step: decide(reversed, memory, translation) };
+}
+
+function send(request: Request, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
+  const { resource } = world.rules.translation.kind;
+  const writer = request.side === 'host' ? hostWriter : virtualWriter;
+  switch (request.verb) {
+    case 'create':
+      return writer.create(resource, request.object);
+    case 'patch':
+      return writer.patch(resource, request.place, request.mergePatch);
+    case 'remove':
+      return writer.remove(resource, request.place, request.preconditions);
+    case 'get': {
+      const isService = request.side === 'host' && request.what === 'service';
+      return writer.get(isService ? servicesResource : resource, request.place);
+    }
+    default:
+      return request satisfies never;
+  }
+}

@@ -1,0 +1,140 @@
+// Records how a pass ended: in status, in the metrics, in the log and in an event, and says when to look again. No other file
+// of the room may put a key back into the queue because of an outcome.
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Key } from '../../object/meta/object.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { Facts, Outcome } from '../plan/step.ts';
+import type { Contest } from '../world/contest.ts';
+import { type Ledger, labelOf } from '../world/ledger.ts';
+import type { EventNote } from './event-recorder.ts';
+import type { SyncMetrics } from './metrics.ts';
+import { versionOf } from './reconcile-ports.ts';
+
+export interface RecordOutcomeOptions {
+  ledger: Ledger;
+  contest: Contest;
+  queue: WorkQueue;
+  metrics: SyncMetrics;
+  clock: Clock;
+  log: Log;
+  generation: () => number;
+  enqueue: (key: Key) => void;
+  /** No watch will tell when the host object that stands there changes or goes. */
+  isHostUnseen: (key: Key) => boolean;
+  tell: (note: EventNote) => void;
+  untell: (key: Key) => void;
+}
+
+/**
+ * A missing permission is granted by people, so once a minute is enough in the long run. But an API server that has just
+ * started refuses everybody until it has read its roles: the first try comes soon, and the pauses grow with the time gone by.
+ */
+const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
+
+/** Names are seldom given up, and every look is a request. */
+const unseenRetryMs = 60_000;
+
+export function recordOutcome(
+  key: Key,
+  { outcome, facts }: { outcome: Outcome; facts: Facts },
+  options: RecordOutcomeOptions,
+): void {
+  const { ledger, queue, clock } = options;
+  const now = clock.now();
+  const before = ledger.set(key, outcome, now)?.outcome;
+  const dirtySince = ledger.takeDirtySince(key);
+  switch (outcome.kind) {
+    case 'inSync':
+      if (dirtySince !== undefined) {
+        options.metrics.lag.observe((now - dirtySince) / 1000);
+        ledger.noteLag(now - dirtySince);
+      }
+      ledger.settle(key, versionOf(facts, options.generation()));
+      ledger.setDifference(key, undefined);
+      queue.forget(key);
+      if (facts.patchLapse?.retryAfterMs !== undefined) queue.addAfter(key, facts.patchLapse.retryAfterMs);
+      break;
+    case 'ineligible':
+      ledger.forget(key);
+      options.contest.forget(key);
+      queue.forget(key);
+      if (facts.virtual === undefined && facts.host === undefined) ledger.set(key, undefined, now);
+      break;
+    case 'left':
+      if (outcome.reason !== 'DryRun') ledger.forget(key);
+      queue.forget(key);
+      break;
+    case 'refused':
+      queue.forget(key);
+      if (outcome.reason === 'Forbidden') {
+        const goneByMs = now - (ledger.entry(key)?.sinceMs ?? now);
+        const { first, longest } = forbiddenRetryMs;
+        queue.addAfter(key, Math.min(Math.max(first, 2 * goneByMs), longest));
+      }
+      if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
+      break;
+    case 'waiting':
+      if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
+      if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
+      // Once: two that wait for each other would do nothing else.
+      if (outcome.wakes !== undefined && (before?.kind !== 'waiting' || before.wakes !== outcome.wakes))
+        options.enqueue(outcome.wakes);
+      break;
+    case 'retry':
+      if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
+      if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
+      else queue.retry(key);
+      break;
+    default:
+      outcome satisfies never;
+  }
+  const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
+  if (isHeldUp && options.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
+  tell(key, { outcome, facts, before }, options);
+}
+
+function tell(
+  key: Key,
+  { outcome, facts, before }: { outcome: Outcome; facts: Facts; before: Outcome | undefined },
+  options: RecordOutcomeOptions,
+): void {
+  const isNews = (before === undefined ? 'inSync' : labelOf(before)) !== labelOf(outcome);
+  tellLapse(key, outcome.kind === 'refused' ? { ...facts, patchLapse: undefined } : facts, options);
+  if (outcome.kind === 'refused') {
+    const fields = { component: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
+    if (isNews) options.log.warn(fields, 'object refused');
+    // A missing permission of the daemon is the operator's business, not the tenant's.
+    if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
+    const message = asSentence(outcome.message);
+    options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: outcome.reason, message });
+    return;
+  }
+  if (before?.kind === 'refused') options.untell(key);
+  if (!isNews) return;
+  const message = 'message' in outcome ? outcome.message : undefined;
+  if (outcome.kind === 'waiting' && outcome.reason === 'HostNamespaceMissing') {
+    // Nothing but this line would tell an operator who has mapped to a namespace that nobody makes.
+    options.log.warn({ component: 'sync', key, reason: outcome.reason, message }, 'object waits');
+    return;
+  }
+  options.log.debug({ component: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
+}
+
+/** A patch that failed without failing its object: the copy is not what the configuration says, and its owner must know. */
+function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutcomeOptions): void {
+  const message = patchLapse?.message;
+  const before = options.ledger.setLapse(key, message);
+  if (message === before) return;
+  if (message === undefined || virtual === undefined) {
+    options.untell(key);
+    return;
+  }
+  options.log.warn({ component: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
+  options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: asSentence(message) });
+}
+
+/** Events begin with a capital. */
+function asSentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+}

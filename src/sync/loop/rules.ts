@@ -1,0 +1,40 @@
+// From settings to the rules that sync works by: built once per configuration, shared by the live sync and by render.
+import type { Settings } from '../../config/settings/settings.ts';
+import { endpointsKind } from '../endpoints/endpoints-kind.ts';
+import type { Patcher } from '../patch/run/patcher.ts';
+import { createAddressPolicy } from '../plan/address-policy.ts';
+import { annotationRules, labelRules } from '../plan/keys.ts';
+import type { SyncedKind } from '../plan/kind.ts';
+import { createPlacement, type NamespaceMapping } from '../plan/placement.ts';
+import type { Rules } from '../world/world.ts';
+
+export type RuleSettings = Pick<
+  Settings,
+  'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
+>;
+
+export function createRules(settings: RuleSettings, mapping: NamespaceMapping | undefined, patcher?: Patcher): Rules {
+  const placement = createPlacement({
+    virtualCluster: settings.virtualClusterName,
+    hostNamespace: settings.hostNamespace,
+    mapping,
+  });
+  const keys = {
+    virtualCluster: settings.virtualClusterName,
+    mode: placement.mode,
+    backSync: settings.backSync,
+    exclude: settings.exclude,
+  };
+  return {
+    translation: {
+      // The generic code hands a kind only what that kind projected itself.
+      kind: endpointsKind as unknown as SyncedKind,
+      placement,
+      labels: labelRules(keys),
+      annotations: annotationRules(keys),
+      patchDigest: patcher?.digest ?? '',
+    },
+    policy: createAddressPolicy(settings.addressPolicy),
+    patcher,
+  };
+}

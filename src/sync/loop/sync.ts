@@ -1,0 +1,303 @@
+// The room's front: keeps the host a function of the virtual side, the configuration and the holders of contested names.
+// In: windows onto both clusters and two writers. Out: writes, events, metrics and a status that can explain itself.
+// It must never know HTTP, a file, or how its windows stay true.
+import type { Clock, Timer } from '../../clock.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { WorkQueue } from '../../queue/work-queue.ts';
+import type { References } from '../references/references.ts';
+import { Contest } from '../world/contest.ts';
+import type { VirtualList } from '../world/delete-guard.ts';
+import { Ledger } from '../world/ledger.ts';
+import { MassDelete } from '../world/mass-delete.ts';
+import { type Circumstances, type Rules, type Windows, World } from '../world/world.ts';
+import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
+import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
+import { type ReconcilePorts, reconcile } from './reconcile.ts';
+import { createReconcilePorts } from './reconcile-ports.ts';
+import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
+
+export interface SyncOptions {
+  windows: Windows;
+  rules: Rules;
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  /** Whether this process may write now; the writers ask again at the moment of sending. */
+  isLeader: () => boolean;
+  isDryRun: boolean;
+  /** Names and content behind reference patches; undefined = names by rule alone. */
+  references?: References;
+  /** The host sets endpoints.kubernetes.io/managed-by (1.33 and newer), so a removed label needs no second thought. */
+  isHostRecent: boolean;
+}
+
+/** Keys worked on at once; the writer decides how many requests that becomes. */
+const concurrency = 48;
+/** Refused and waiting objects are looked at again now and then: the world may have changed where no event tells. */
+const auditMs = 10 * 60_000;
+/** An owner reference is repaired on this many objects a second when the owner comes back with another uid. */
+const ownerRepairsPerSecond = 20;
+
+export class Sync {
+  readonly world: World;
+  readonly ledger = new Ledger();
+  readonly contest: Contest;
+  readonly massDelete: MassDelete;
+  readonly metrics: SyncMetrics;
+  readonly queue: WorkQueue;
+  readonly options: SyncOptions;
+  readonly #events: EventRecorder;
+  readonly #ports: ReconcilePorts;
+  readonly #recordOptions: RecordOutcomeOptions;
+  #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
+  #unsubscribe: (() => void)[] = [];
+  #audit: Timer | undefined;
+  #generation = 0;
+  #ownerUid: string | undefined;
+
+  constructor(options: SyncOptions) {
+    const { clock, random, log } = options;
+    this.options = options;
+    this.world = new World(options.windows, options.rules);
+    this.contest = new Contest(clock);
+    this.metrics = createSyncMetrics(options.metrics);
+    this.queue = new WorkQueue({
+      name: 'endpoints',
+      clock,
+      random,
+      log,
+      metrics: options.metrics,
+      // One namespace full of changes must not keep the others waiting.
+      laneOf: (key) => key.slice(0, key.indexOf('/')),
+    });
+    this.#events = createEventRecorder({
+      writer: options.virtualWriter,
+      kind: options.rules.translation.kind,
+      clock,
+      log,
+      onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
+    });
+    const shared = {
+      ledger: this.ledger,
+      contest: this.contest,
+      metrics: this.metrics,
+      clock,
+      log,
+      generation: () => this.#generation,
+      enqueue: (key: Key) => this.enqueue(key),
+      tell: (note: EventNote) => this.#tell(note),
+    };
+    this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
+    const { world, massDelete, queue } = this;
+    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
+    this.#recordOptions = {
+      ...shared,
+      queue: this.queue,
+      isHostUnseen: (key) => this.world.isHostUnseen(key),
+      untell: (key) => this.#events.forget(key),
+    };
+  }
+
+  get isReady(): boolean {
+    return this.#phase === 'running';
+  }
+
+  /** Resolves when the first lists are in and work has begun. */
+  async start(): Promise<void> {
+    const windows = this.#windows();
+    this.#phase = 'syncing';
+    this.#listen();
+    for (const window of windows) window.start();
+    // What stands behind a name has to be known before the name is written.
+    await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
+    if (this.#phase !== 'syncing') return;
+    this.#ownerUid = this.#currentOwnerUid();
+    if (this.#ownerUid === undefined) this.#logOwner();
+    this.massDelete.judgeFirstLists();
+    this.#phase = 'running';
+    this.enqueueAll();
+    this.queue.work(concurrency, (key) => this.#handle(key));
+    this.options.references?.work();
+    this.#scheduleAudit();
+    const { virtual, host } = this.world.windows;
+    this.options.log.info({ component: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.#phase = 'stopped';
+    this.#audit?.cancel();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
+    await Promise.all(this.#windows().map((window) => window.stop()));
+  }
+
+  /** New rules, same clusters: everything is looked at again. */
+  setRules(rules: Rules): void {
+    this.#generation++;
+    this.world.setRules(rules);
+    if (this.isReady) this.enqueueAll();
+  }
+
+  /** Also called when this process becomes the leader. */
+  enqueueAll(): void {
+    const { virtual, host } = this.world.windows;
+    this.options.references?.recount(virtual.keys());
+    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
+  }
+
+  /** Of both sides: a copy whose object is gone has no other way to be seen. */
+  *#allKeys(sinceMs: number): Generator<Key | undefined> {
+    const { virtual, host } = this.world.windows;
+    for (const key of virtual.keys()) {
+      this.#noteWaiting(key, sinceMs);
+      yield key;
+    }
+    for (const hostKey of host.keys()) {
+      for (const key of this.world.noteHost(hostKey)) {
+        if (virtual.has(key)) continue;
+        this.#noteWaiting(key, sinceMs);
+        yield key;
+      }
+      yield undefined;
+    }
+    this.options.references?.recounted();
+  }
+
+  /** What the world does not show but a decision hangs on; also for status. */
+  circumstances(key: Key): Circumstances {
+    return this.#ports.circumstances(key);
+  }
+
+  /** Before the first lists are in, nobody works: then everything is enqueued anyway. */
+  enqueue(key: Key): void {
+    if (this.#phase === 'syncing') return;
+    this.#noteWaiting(key, this.options.clock.now());
+    this.queue.add(key);
+  }
+
+  #noteWaiting(key: Key, sinceMs: number): void {
+    this.ledger.noteDirty(key, sinceMs);
+    this.options.references?.expect(key);
+  }
+
+  async #handle(key: Key): Promise<void> {
+    // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
+    if (!this.options.isLeader() && !this.options.isDryRun) return;
+    try {
+      recordOutcome(key, await reconcile(key, this.#ports), this.#recordOptions);
+    } catch (error) {
+      this.metrics.bugs.inc();
+      this.options.log.error({ component: 'sync', key, err: error }, 'unexpected error while syncing an object');
+      this.ledger.set(key, { kind: 'retry', message: 'unexpected error, see the log' }, this.options.clock.now());
+      this.queue.retry(key);
+    }
+  }
+
+  #tell(note: EventNote): void {
+    if (!this.options.isDryRun) this.#events.record(note);
+  }
+
+  #startReferences(): Promise<void> | undefined {
+    const { references, isLeader, isDryRun, virtualWriter, hostWriter } = this.options;
+    return references?.start({
+      virtualWriter,
+      hostWriter,
+      mayWrite: () => isLeader() && !isDryRun,
+      rules: () => this.world.rules,
+      owner: () => this.world.ownerState(),
+      isListInDoubt: () => this.massDelete.guard.size > 0,
+      isMentioned: (referrer, text) => {
+        const place = this.world.placeOf(referrer);
+        return place !== undefined && JSON.stringify(this.world.hostOf(place) ?? '').includes(text);
+      },
+      enqueue: (key) => this.enqueue(key),
+      tell: (key, note) => {
+        const uid = this.world.windows.virtual.get(key)?.uid;
+        if (uid !== undefined) this.#tell({ key, uid, type: 'Warning', ...note });
+      },
+    });
+  }
+
+  #windows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
+    const { virtual, services, host, owner, hostServices } = this.world.windows;
+    const some = [owner, hostServices].filter((window) => window !== undefined);
+    return [virtual, services, host, ...some] as Windows['virtual'][];
+  }
+
+  #listen(): void {
+    const { virtual, services, host, owner, hostServices } = this.world.windows;
+    const hostServiceChanged = (hostKey: Key): void => {
+      for (const key of this.world.claimantsOf(hostKey)) this.enqueue(key);
+    };
+    this.#unsubscribe = [
+      this.#listenVirtual(virtual, 'endpoints'),
+      this.#listenVirtual(services, 'services'),
+      host.subscribe({ changed: ({ key }) => this.#hostChanged(key) }),
+      ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
+      ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
+    ];
+  }
+
+  #listenVirtual(window: Windows['virtual'] | Windows['services'], list: VirtualList): () => void {
+    return window.subscribe({
+      changed: ({ key, kind, origin }) => {
+        this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+        const rivals = list === 'endpoints' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
+        for (const one of [key, ...rivals]) this.enqueue(one);
+      },
+      listed: ({ isFirst }) => {
+        if (!isFirst) this.massDelete.judgeList(list);
+      },
+    });
+  }
+
+  #hostChanged(hostKey: Key): void {
+    for (const key of this.world.noteHost(hostKey)) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
+  }
+
+  /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
+  #isOwnEcho(key: Key, hostKey: Key): boolean {
+    const place = this.#ports.storedAsRequested.isWriting(key) ? this.world.placeOf(key) : undefined;
+    return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
+  }
+
+  #currentOwnerUid(): string | undefined {
+    const owner = this.world.ownerState();
+    return owner.kind === 'present' ? owner.uid : undefined;
+  }
+
+  /** Waiting objects go at once; a new uid is brought to the others slowly, for it is one write each and no hurry. */
+  #ownerChanged(): void {
+    const uid = this.#currentOwnerUid();
+    if (uid === this.#ownerUid || this.#phase !== 'running') return;
+    this.#ownerUid = uid;
+    this.#logOwner();
+    this.options.references?.enqueueAll();
+    let others = 0;
+    for (const key of this.world.windows.virtual.keys()) {
+      if (this.ledger.entry(key)?.outcome.kind === 'waiting') this.enqueue(key);
+      else if (uid !== undefined) this.queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
+    }
+  }
+
+  #logOwner(): void {
+    const owner = this.world.ownerState();
+    if (owner.kind === 'missing') {
+      this.options.log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
+    } else if (owner.kind === 'present')
+      this.options.log.info({ component: 'sync', owner: owner.name }, 'owner of the host copies is there');
+  }
+
+  #scheduleAudit(): void {
+    this.#audit = this.options.clock.after(auditMs, () => {
+      this.queue.feed('audit', this.ledger.keys(), this.ledger.size);
+      this.#scheduleAudit();
+    });
+  }
+}

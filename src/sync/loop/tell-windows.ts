@@ -1,0 +1,47 @@
+// Shows the windows what an answer says, so that the next look does not see the world from before the write. The watch event
+// that follows is no news any more; other keys that the change concerns are therefore woken here.
+
+import type { Item, Window } from '../../cluster/window/window.ts';
+import type { Answer } from '../../cluster/wire/answer.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { isSamePlace } from '../plan/ownership.ts';
+import type { Place } from '../plan/placement.ts';
+import type { Facts, Request } from '../plan/step.ts';
+import type { World } from '../world/world.ts';
+
+export function tellWindows(
+  request: Request,
+  answer: Answer,
+  { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
+): void {
+  if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
+  const place = request.verb === 'create' ? facts.place : request.place;
+  if (place === undefined) return;
+  if (request.side === 'virtual') {
+    const wasThere = world.windows.virtual.has(facts.key);
+    tellWindow(world.windows.virtual, { request, answer, place, seen: facts.virtual });
+    if (world.windows.virtual.has(facts.key) === wasThere) return;
+    for (const rival of world.noteVirtual(facts.key)) wake(rival);
+    return;
+  }
+  const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
+  tellWindow(world.windows.host, { request, answer, place, seen });
+  if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
+  for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) wake(other);
+}
+
+function tellWindow(
+  window: Window<Item>,
+  { request, answer, place, seen }: { request: Request; answer: Answer; place: Place; seen: Item | undefined },
+): void {
+  const key = keyOf(place.namespace, place.name);
+  if (answer.kind === 'notFound') {
+    // What was seen before the request is gone; another object of that name may have come since.
+    if (seen !== undefined) window.forget(key, seen.resourceVersion);
+  } else if (answer.kind === 'ok') {
+    // A deleted object with finalizers is answered with its deletionTimestamp and still there; a Status means that it is gone.
+    const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
+    if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
+    else window.remember(answer.object);
+  }
+}

@@ -1,0 +1,32 @@
+// Which host names the references of a tenant's object get, told to whoever remembers names, without running a patch: what a
+// pass over the object would find, but for values that an expression of the same configuration makes up first.
+import type { Translation } from '../../plan/draft.ts';
+import { entriesOf } from '../../plan/keys.ts';
+import type { HostItem, VirtualItem } from '../../plan/kind.ts';
+import type { ReferenceResolver } from '../../references/names.ts';
+import type { PatchSet } from '../set/patch-set.ts';
+import { plainMap } from '../set/view.ts';
+import { readReference } from './reference-patch.ts';
+
+export function noteNames(
+  virtual: VirtualItem,
+  { set, translation, resolver }: { set: PatchSet; translation: Translation; resolver: ReferenceResolver },
+): void {
+  const spelled = (map: 'labels' | 'annotations'): [string, string][] =>
+    [...entriesOf(virtual[map])].map(([key, value]) => [translation[map].toHost(key) ?? key, value]);
+  const view = {
+    metadata: { labels: plainMap(spelled('labels')), annotations: plainMap(spelled('annotations')) },
+    ...translation.kind.payloadOf(virtual as unknown as HostItem),
+  };
+  for (const { reference, path } of set.patches) {
+    if (reference === undefined) continue;
+    const matches = path.match(view);
+    for (let at = 0; at < matches.values.length; at++) {
+      const read = readReference(reference, matches, at);
+      if (read.kind !== 'ok') continue;
+      const { kind, namespace, names } = read.spelled;
+      for (const { text } of names)
+        resolver.toHost({ kind, namespace: namespace?.text ?? virtual.namespace, name: text }, translation.placement);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+// Reference patches: the value at the path names another object, and is written as that object is called on the other side.
+// Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
+import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { shownKey } from '../../plan/excerpt.ts';
+import type { Renamed } from '../../plan/kind.ts';
+import type { Place, Placement } from '../../plan/placement.ts';
+import {
+  namedKinds,
+  type Reference,
+  type ReferenceResolver,
+  referenceApiVersion,
+  type Standing,
+} from '../../references/names.ts';
+import type { CompiledReference } from '../set/patch-set.ts';
+import { shapeOf } from '../set/view.ts';
+
+/** A reference that a pass came across, for whoever keeps content behind names. */
+export interface FoundReference extends Reference {
+  standing: Standing;
+}
+
+export interface Wrong {
+  kind: 'wrong';
+  /** Which match. */
+  at: number;
+  message: string;
+}
+
+/** One place that holds a text, and can be given another. */
+export interface Cell {
+  parent: JsonMap | unknown[];
+  key: string | number;
+  text: string;
+}
+
+/** A reference as it stands in an object: one match of the path may hold several names. */
+export interface Spelled {
+  names: Cell[];
+  namespace: Cell | undefined;
+  kind: string;
+}
+
+export type ReadReference = { kind: 'ok'; spelled: Spelled } | { kind: 'none' } | { kind: 'wrong'; message: string };
+
+/** What a match refers to; `none` for an empty or missing name, which is left alone. */
+export function readReference(compiled: CompiledReference, matches: Matches, at: number): ReadReference {
+  const value = matches.values[at];
+  const { reference, namePath, namespacePath, kindPath, apiVersionPath } = compiled;
+  if (value === null || value === undefined || value === '') return { kind: 'none' };
+  if (namePath === undefined) {
+    if (typeof value !== 'string')
+      return { kind: 'wrong', message: `wanted a name at the path, or namePath beside it, got ${shapeOf(value)}` };
+    const cell = { parent: matches.parents[at] as JsonMap, key: matches.keys[at] as string, text: value };
+    return checked({ names: [cell], namespace: undefined, kind: reference.kind }, reference.apiVersion);
+  }
+  if (typeof value !== 'object') return { kind: 'none' };
+  const root = value as JsonMap;
+  const names = cellsAt(namePath, root);
+  if (names.kind === 'wrong') return names;
+  if (names.cells.length === 0) return { kind: 'none' };
+  const namespace = namespacePath && cellsAt(namespacePath, root);
+  if (namespace?.kind === 'wrong') return namespace;
+  return checked(
+    { names: names.cells, namespace: namespace?.cells[0], kind: textAt(kindPath, root) ?? reference.kind },
+    textAt(apiVersionPath, root) ?? reference.apiVersion,
+  );
+}
+
+function checked(spelled: Spelled, apiVersion: string): ReadReference {
+  if (!namedKinds.includes(spelled.kind))
+    return {
+      kind: 'wrong',
+      message: `wanted a reference to one of ${namedKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
+    };
+  if (apiVersion !== referenceApiVersion)
+    return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${shownKey(apiVersion)}"` };
+  return { kind: 'ok', spelled };
+}
+
+function cellsAt(
+  path: CompiledPath,
+  root: JsonMap,
+): { kind: 'ok'; cells: Cell[] } | { kind: 'wrong'; message: string } {
+  const matches = path.match(root);
+  const cells: Cell[] = [];
+  for (const [at, text] of matches.values.entries()) {
+    if (text === null || text === undefined || text === '') continue;
+    if (typeof text !== 'string')
+      return { kind: 'wrong', message: `wanted a text at "${path.text}" below the path, got ${shapeOf(text)}` };
+    cells.push({ parent: matches.parents[at] as JsonMap, key: matches.keys[at] as string, text });
+  }
+  return { kind: 'ok', cells };
+}
+
+function textAt(path: CompiledPath | undefined, root: JsonMap): string | undefined {
+  const text = path?.match(root).values[0];
+  return typeof text === 'string' && text !== '' ? text : undefined;
+}
+
+export interface ForwardReferences {
+  namespace: string;
+  placement: Placement;
+  resolver: ReferenceResolver;
+  /** What stands at the path under its host name before any patch: translating that once more would name nothing. */
+  renamed?: Iterable<Renamed>;
+}
+
+/** Writes host names over virtual ones. Nothing is written when one of the references is wrong. */
+export function referencesForward(
+  compiled: CompiledReference,
+  matches: Matches,
+  { namespace, placement, resolver, renamed = [] }: ForwardReferences,
+): { kind: 'ok'; changes: number; found: FoundReference[] } | Wrong {
+  const writes: { cell: Cell; text: string }[] = [];
+  const found: FoundReference[] = [];
+  const tenants = tenantNames(renamed);
+  for (let at = 0; at < matches.values.length; at++) {
+    const read = readReference(compiled, matches, at);
+    if (read.kind === 'wrong') return { ...read, at };
+    if (read.kind === 'none') continue;
+    const { spelled } = read;
+    for (const cell of spelled.names) {
+      const written = { namespace: spelled.namespace?.text, name: cell.text };
+      const named = tenants.get(idOf(spelled.kind, written)) ?? written;
+      const reference = { kind: spelled.kind, namespace: named.namespace || namespace, name: named.name };
+      const resolution = resolver.toHost(reference, placement);
+      // Left as it is, the name of a tenant's namespace would mean one of the host's.
+      if (resolution === undefined)
+        return { kind: 'wrong', at, message: `namespace "${shownKey(reference.namespace)}" is not synced to the host` };
+      found.push({ ...reference, standing: resolution.standing });
+      writes.push({ cell, text: resolution.place.name });
+      if (spelled.namespace !== undefined) writes.push({ cell: spelled.namespace, text: resolution.place.namespace });
+    }
+  }
+  return { kind: 'ok', changes: write(writes), found };
+}
+
+/** The tenant's name by the host's, with and without the namespace beside it. */
+function tenantNames(renamed: Iterable<Renamed>): Map<string, Place> {
+  const names = new Map<string, Place>();
+  for (const { kind, host, virtual } of renamed) {
+    names.set(idOf(kind, host), virtual);
+    names.set(idOf(kind, { name: host.name }), virtual);
+  }
+  return names;
+}
+
+function idOf(kind: string, { namespace = '', name }: { namespace?: string | undefined; name: string }): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function write(writes: readonly { cell: Cell; text: string }[]): number {
+  let changes = 0;
+  for (const { cell, text } of writes) {
+    if ((cell.parent as JsonMap)[cell.key] !== text) changes++;
+    (cell.parent as JsonMap)[cell.key] = text;
+  }
+  return changes;
+}
+
+export interface BackReferences {
+  /** Of the object that refers, on both sides. */
+  virtual: Place;
+  host: Place;
+  placement: Placement;
+  resolver: ReferenceResolver;
+  /** What the host holds at a cell of the candidate, and whether it was changed there; undefined where nothing flows back. */
+  hostText: (cell: Cell) => { text: string; isChanged: boolean } | undefined;
+}
+
+/** Writes virtual names over host ones, in cells that the host has changed; a name that we never gave stays as it is. */
+export function referencesBack(
+  compiled: CompiledReference,
+  matches: Matches,
+  options: BackReferences,
+): { kind: 'ok'; changes: number } | Wrong {
+  const writes: { cell: Cell; text: string }[] = [];
+  for (let at = 0; at < matches.values.length; at++) {
+    const read = readReference(compiled, matches, at);
+    if (read.kind === 'wrong') return { ...read, at };
+    if (read.kind === 'ok')
+      for (const cell of read.spelled.names) writes.push(...nameBack(cell, read.spelled, options));
+  }
+  return { kind: 'ok', changes: write(writes) };
+}
+
+function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell: Cell; text: string }[] {
+  const name = options.hostText(cell);
+  if (name === undefined) return [];
+  const space = spelled.namespace && options.hostText(spelled.namespace);
+  const hostNamespace = space?.text ?? options.host.namespace;
+  const known = virtualPlaceOf(spelled.kind, { namespace: hostNamespace, name: name.text }, options);
+  const writes: { cell: Cell; text: string }[] = [];
+  if (spelled.namespace !== undefined && space?.isChanged) {
+    // The host's own namespace must not become a name on the virtual side: there it means the object's own.
+    const own = hostNamespace === options.host.namespace ? options.virtual.namespace : hostNamespace;
+    writes.push({ cell: spelled.namespace, text: known?.namespace ?? own });
+  }
+  const written = space?.isChanged ? known?.namespace : (spelled.namespace?.text ?? options.virtual.namespace);
+  // Without its namespace beside it the name would mean another object.
+  if (name.isChanged && known !== undefined && known.namespace === written) writes.push({ cell, text: known.name });
+  return writes;
+}
+
+/** In a mapped namespace every name is the tenant's own, given before or not. */
+function virtualPlaceOf(kind: string, host: Place, { resolver, placement }: BackReferences): Place | undefined {
+  const given = resolver.toVirtual(kind, host);
+  const namespace = given === undefined ? placement.virtualNamespaceOf(host.namespace) : undefined;
+  return namespace === undefined ? given : { namespace, name: host.name };
+}
+
+/** Which map of an object's metadata a cell stands in; only those flow back. */
+export function mapOfCell(cell: Cell, metadata: unknown): 'labels' | 'annotations' | undefined {
+  if (!isRecord(metadata)) return undefined;
+  if (cell.parent === metadata['labels']) return 'labels';
+  return cell.parent === metadata['annotations'] ? 'annotations' : undefined;
+}

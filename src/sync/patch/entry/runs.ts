@@ -1,0 +1,56 @@
+// In which calls of the sandbox the patches of a pass run, and what is told about each place to whoever watches. Pure.
+import type { Matches } from '../../../expression/path/path.ts';
+import { runsWithoutOverlap } from '../../../expression/path/path-overlap.ts';
+import type { Failed } from '../set/failure.ts';
+import type { CompiledPatch } from '../set/patch-set.ts';
+import type { PatchView } from '../set/view.ts';
+import type { PatcherOptions, Trace } from './pass.ts';
+
+/** In the order of the list; patches whose places cannot touch share a call. */
+export function runsOf(
+  patches: readonly CompiledPatch[],
+  options: Pick<PatcherOptions, 'isOneByOne'>,
+): CompiledPatch[][] {
+  if (options.isOneByOne) return patches.map((patch) => [patch]);
+  return runsWithoutOverlap(patches, (patch) => patch.path);
+}
+
+/** Naming a thousand places costs more than finding them, so it is done where somebody wants to know. */
+export function matchesIn(
+  { view, trace }: { view: PatchView; trace: Trace | undefined },
+  { path, matching }: CompiledPatch,
+  direction: keyof CompiledPatch['matching'],
+): Matches {
+  const options = matching[direction];
+  return path.match(view, trace === undefined ? options : { ...options, withPaths: true });
+}
+
+/** A failure with the names of its places. Nothing has been written to them, nor to any place that they could move with. */
+export function withPlaces(failed: Failed, view: PatchView): Failed {
+  const { patch, matches } = failed;
+  if (matches.paths !== undefined) return failed;
+  const { paths } = patch.path.match(view, { createMissing: matches.missing !== undefined, withPaths: true });
+  return { ...failed, matches: { ...matches, paths } };
+}
+
+/** To be told before the results are written. */
+export function traceResults(
+  patch: CompiledPatch,
+  { matches, values }: { matches: Matches; values: readonly unknown[] },
+  trace: Trace | undefined,
+): void {
+  if (trace === undefined) return;
+  for (const [at, before] of matches.values.entries()) {
+    const place = matches.paths?.[at] ?? patch.path.text;
+    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: values[at] ?? null });
+  }
+}
+
+export function traceFailure({ patch, matches, errors }: Failed, trace: Trace | undefined): void {
+  if (trace === undefined) return;
+  for (const { at, error } of errors) {
+    const place = matches.paths?.[at] ?? patch.path.text;
+    const before = matches.values[at];
+    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: before, error: error.message });
+  }
+}

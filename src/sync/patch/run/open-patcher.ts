@@ -1,0 +1,83 @@
+// From settings to a patcher that runs: the sandbox's functions and context put together, the evaluator started and stopped
+// with it. Whoever opens one says where expressions run: in a child process, or in this one for a command of a moment.
+import type { Clock } from '../../../clock.ts';
+import type { CompiledMappings } from '../../../config/settings/namespace-mappings.ts';
+import type { Settings } from '../../../config/settings/settings.ts';
+import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
+import type { ExpressionMetrics } from '../../../expression/evaluate/expression-metrics.ts';
+import type { SandboxSetup } from '../../../expression/realm/harness.ts';
+import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { ReferenceNames, type ReferenceResolver } from '../../references/names.ts';
+import { hostDnsSource } from '../entry/host-dns.ts';
+import type { PatcherOptions, Trace } from '../entry/pass.ts';
+import { createPatchCounts, type PatchCounts } from '../set/patch-metrics.ts';
+import { digestWith, type PatchSet } from '../set/patch-set.ts';
+import { Patcher } from './patcher.ts';
+
+/** Top-level fields of the kind that patches may touch beside metadata. */
+export const patchableFields: readonly string[] = ['subsets'];
+
+export interface OpenPatcherOptions {
+  settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
+  /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
+  references?: ReferenceResolver;
+  set: PatchSet;
+  mappings: CompiledMappings | undefined;
+  openSandbox: (setup: SandboxSetup) => Sandbox;
+  clock: Clock;
+  metrics?: Metrics;
+  expressionMetrics?: ExpressionMetrics;
+  sourceOf?: PatcherOptions['sourceOf'];
+  trace?: Trace;
+  isOneByOne?: boolean;
+}
+
+export interface OpenedPatcher {
+  patcher: Patcher;
+  counts: PatchCounts;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
+  const { settings, set, mappings, clock } = options;
+  const vcluster = { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster };
+  const evaluator = createEvaluator({
+    expressions: set.expressions,
+    vcluster,
+    functions: sandboxFunctions(settings, mappings),
+    openSandbox: options.openSandbox,
+    clock,
+    ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
+  });
+  const counts = createPatchCounts(
+    options.metrics,
+    set.patches.map((patch) => patch.index),
+  );
+  const patcher = new Patcher({
+    set,
+    digest: digestWith(set, vcluster),
+    evaluator,
+    payloadFields: patchableFields,
+    counts,
+    references: options.references ?? new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' }),
+    sourceOf: options.sourceOf ?? (() => undefined),
+    ...(options.trace && { trace: options.trace }),
+    ...(options.isOneByOne && { isOneByOne: true }),
+  });
+  return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
+}
+
+/** What expressions can call beside the language, by name, as source text. */
+export function sandboxFunctions(
+  { virtualClusterName, hostNamespace }: Pick<Settings, 'virtualClusterName' | 'hostNamespace'>,
+  mappings: CompiledMappings | undefined,
+): Record<string, string> {
+  const virtualToHostDNS = hostDnsSource({
+    virtualCluster: virtualClusterName,
+    hostNamespace,
+    mapping: mappings && { pairs: mappings.pairs, mappingsOnly: mappings.mappingsOnly },
+  });
+  return { virtualToHostDNS };
+}

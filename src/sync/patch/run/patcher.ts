@@ -1,0 +1,312 @@
+// Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
+// set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
+// succeed or its draft is not used. It must never write to a cluster, and never look at the time.
+
+import type { GroupResult, ValueGroup } from '../../../expression/evaluate/request.ts';
+import type { Matches } from '../../../expression/path/path.ts';
+import { writeResults } from '../../../expression/path/write-results.ts';
+import { keyOf } from '../../../object/meta/object.ts';
+import { emptyMap } from '../../../object/text/json.ts';
+import type { Draft } from '../../plan/draft.ts';
+import { shownPlace } from '../../plan/excerpt.ts';
+import type { KeyOwner } from '../../plan/merge-keys.ts';
+import type { PatchFailure } from '../../plan/step.ts';
+import { isNewVirtualObject } from '../../plan/update-patch.ts';
+import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from '../back/key-owners.ts';
+import { type BackInput, type Reversed, reverse } from '../back/reverse.ts';
+import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
+import type { FoundReference } from '../entry/reference-patch.ts';
+import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
+import { textsNow, translate } from '../entry/translate.ts';
+import { problemOfKeyCount, problemOfResult, type ResultProblem } from '../result/validate-result.ts';
+import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
+import { isOfWholeMap, type MapName, type Part } from '../set/changed-parts.ts';
+import { type Failed, failureOf } from '../set/failure.ts';
+import { Kept } from '../set/keep-last.ts';
+import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
+import { type ReadBack, readView, viewOf } from '../set/view.ts';
+import { type PatchProgram, patchProgramOf } from './patch-program.ts';
+import { readWhole, wholeOf } from './whole-object.ts';
+
+export type Patched =
+  /** lapse: a patch failed and its policy lets that pass. */
+  ({ kind: 'patched'; draft: Draft; lapse?: PatchFailure | undefined } | { kind: 'failed'; failure: PatchFailure }) & {
+    /** Objects that the host object will name; of a failed pass, those found before it failed. */
+    references: readonly FoundReference[];
+  };
+
+export class Patcher {
+  readonly set: PatchSet;
+  /** Of all that results hang on beside the objects. */
+  readonly digest: string;
+  readonly #options: PatcherOptions;
+  /** Of all patches that change something forward. */
+  readonly #whole: PatchProgram;
+  readonly #mayOwnAnyKey: boolean;
+
+  constructor(options: PatcherOptions) {
+    const { patches } = options.set;
+    this.set = options.set;
+    this.digest = options.digest ?? options.set.digest;
+    this.#options = options;
+    const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
+    this.#whole = patchProgramOf(going, options);
+    this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
+  }
+
+  /** At once where the evaluator knows all results, as most often. */
+  forward(input: ForwardInput): Patched | Promise<Patched> {
+    return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
+  }
+
+  /** In a loop: each try that is given up is let go before the next one. */
+  #afterTry(first: Tried | Promise<Tried>, input: ForwardInput): Patched | Promise<Patched> {
+    let tried = first;
+    for (;;) {
+      if (tried instanceof Promise) return tried.then((told) => this.#afterTry(told, input));
+      if (tried.kind !== 'again') return tried;
+      tried = this.#tryWithout(tried.givenUp, input);
+    }
+  }
+
+  #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
+    const { draft, virtual, host, translation, isTrial = false } = input;
+    const pass: Pass = {
+      draft,
+      virtual,
+      host,
+      translation,
+      isTrial,
+      view: viewOf(draft, draft.payload),
+      changedParts: { labels: false, annotations: false, payload: false },
+      kept: undefined,
+      wholeOwners: undefined,
+      references: [],
+      writes: [],
+      givenUp,
+      // What the first try made is what there is to explain, and then which of it did not stand.
+      trace: givenUp.size === 0 && !isTrial ? this.#options.trace : undefined,
+      lapse: undefined,
+    };
+    return this.#goOn(pass, 0);
+  }
+
+  #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
+    const { runs } = this.#whole;
+    for (let at = from; at < runs.length; at++) {
+      const run = runs[at] as readonly CompiledPatch[];
+      // Shown to an expression as a whole, wrong metadata would come back as something else.
+      const misread = run.some(isOfWholeObject) ? this.#read(pass) : undefined;
+      if (misread?.kind === 'wrong') return this.#afterWrong(misread, pass);
+      const ended = this.#runForward(run, pass);
+      if (ended instanceof Promise)
+        return ended.then((failed) => (failed === undefined ? this.#goOn(pass, at + 1) : this.#failed(failed, pass)));
+      if (ended !== undefined) return this.#failed(ended, pass);
+    }
+    return this.#conclude(pass);
+  }
+
+  #failed(failed: Failed, { references }: Pass): Patched {
+    return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
+  }
+
+  #read({ view, changedParts, draft }: Pass): ReadBack {
+    return readView(view, { payloadFields: this.#options.payloadFields, changedParts, draft });
+  }
+
+  #conclude(pass: Pass): Tried {
+    const { draft, translation } = pass;
+    const read = this.#read(pass);
+    if (read.kind === 'wrong') return this.#afterWrong(read, pass);
+    if (read.restored > 0) this.#options.counts.restored(read.restored);
+    const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
+    const problem = problemOfResult(kept, draft);
+    if (problem !== undefined) return this.#afterWrong(problem, pass);
+    const patched = this.#draftOf(pass, kept, pass.wholeOwners);
+    return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
+  }
+
+  #afterWrong(problem: ResultProblem, pass: Pass): Tried {
+    const { givenUp, references } = pass;
+    const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
+    if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
+      return { ...this.#wrongResult(problem, blamed), references };
+    // What it made is no valid object, so it has failed, and its policy says what then.
+    return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
+  }
+
+  /** One call of the sandbox for patches whose places do not touch each other. */
+  #runForward(run: readonly CompiledPatch[], pass: Pass): Failed | undefined | Promise<Failed | undefined> {
+    const asked: Asked[] = [];
+    for (const patch of run) {
+      const matches = matchesIn(pass, patch, 'forward');
+      const message = pass.givenUp.get(patch);
+      if (message !== undefined) {
+        const failed = this.#fallBack(faultOf(patch, matches, message), pass);
+        if (failed !== undefined) return failed;
+      } else if (patch.isLabels || patch.reference !== undefined) {
+        const failed = this.#translate(patch, matches, pass);
+        if (failed !== undefined) return failed;
+      } else if (patch.forward !== undefined && matches.values.length > 0) {
+        const { missing, paths, whole } = matches;
+        const values = whole === undefined ? matches.values : [wholeOf(pass.view, pass)];
+        const expression = patch.forward;
+        asked.push({ expression, values, missing, paths, patch, matches, results: undefined, before: undefined });
+      }
+    }
+    if (asked.length === 0) return undefined;
+    const answer = this.#options.evaluator.evaluate({
+      subject: keyOf(pass.virtual.namespace, pass.virtual.name),
+      ...this.#whole.seenOf(pass),
+      groups: asked,
+    });
+    return answer instanceof Promise
+      ? answer.then((results) => this.#settleAll(asked, results, pass))
+      : this.#settleAll(asked, answer, pass);
+  }
+
+  #settleAll(asked: readonly Asked[], results: readonly GroupResult[], pass: Pass): Failed | undefined {
+    for (let at = 0; at < asked.length; at++) {
+      const failed = this.#settle(asked[at] as Asked, results[at] as GroupResult, pass);
+      if (failed !== undefined) return failed;
+    }
+    return undefined;
+  }
+
+  /** Writes what one patch came to, or applies its failure policy. */
+  #settle(write: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
+    const { patch, matches } = write;
+    this.#options.counts.evaluated(patch.index, matches.values.length);
+    if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
+    const isWhole = matches.whole !== undefined;
+    const isOfMap = isOfWholeMap(patch.path);
+    const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
+    if (tooMany !== undefined) return this.#fallBack(faultOf(patch, matches, tooMany), pass);
+    const before = isOfMap ? mapsOf(pass.view) : undefined;
+    const asked = isWhole && pass.trace !== undefined ? { ...matches, values: [wholeOf(pass.view, pass)] } : matches;
+    traceResults(patch, { matches: asked, values }, pass.trace);
+    const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
+    if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
+    // No metadata is metadata with nothing in it.
+    pass.view.metadata ??= { labels: emptyMap(), annotations: emptyMap() };
+    write.results = values;
+    write.before = before;
+    pass.writes.push(write);
+    if ('restored' in written) this.#options.counts.restored(Number(written.restored));
+    this.#changed(patch, written.changes, pass);
+    if (before !== undefined) noteWholeOwners(patch, before, pass);
+    return undefined;
+  }
+
+  #fallBack(plain: Failed, pass: Pass): Failed | undefined {
+    const failed = withPlaces(plain, pass.view);
+    const { patch } = failed;
+    this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
+    traceFailure(failed, pass.isTrial ? undefined : this.#options.trace);
+    const { onError } = patch.entry;
+    const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
+    if (onError === 'fail' || (onError === 'keepLast' && !mayKeep)) return failed;
+    if (onError === 'keepLast') {
+      pass.kept ??= new Kept();
+      pass.kept.add(patch, failed.matches);
+    }
+    if (pass.lapse === undefined) {
+      const failure = this.#say(failed, 'expression');
+      const instead = onError === 'skip' ? 'the value is left as it is' : 'the host keeps its value';
+      pass.lapse = { ...failure, message: `${failure.message}; ${instead}` };
+    }
+    return undefined;
+  }
+
+  /** A patch without an expression. */
+  #translate(patch: CompiledPatch, matches: Matches, pass: Pass): Failed | undefined {
+    const valuesBefore = pass.trace && structuredClone(matches.values);
+    const before = isOfWholeMap(patch.path) ? mapsOf(pass.view) : undefined;
+    const translated = translate(patch, matches, { pass, resolver: this.#options.references });
+    if (translated.kind === 'wrong')
+      return this.#fallBack(faultOf(patch, matches, translated.message, translated.at), pass);
+    const { results, changes, found } = translated;
+    this.#options.counts.evaluated(patch.index, matches.values.length);
+    this.#changed(patch, changes, pass);
+    pass.references.push(...found);
+    pass.writes.push({ patch, matches, results, before });
+    if (valuesBefore === undefined) return undefined;
+    const told = { matches: { ...matches, values: valuesBefore }, values: results ?? textsNow(matches) };
+    traceResults(patch, told, pass.trace);
+    return undefined;
+  }
+
+  #changed(patch: CompiledPatch, changes: number, { changedParts }: Pass): void {
+    this.#options.counts.changed(patch.index, changes);
+    if (changes > 0) for (const part of patch.parts) changedParts[part] = true;
+  }
+
+  /** The two functions live as long as a write takes: what they do not need must not live with them. */
+  #draftOf(
+    { draft, translation, host }: ForwardInput,
+    { labels, annotations, payload: made }: Pick<Draft, Part>,
+    wholeOwners: Pass['wholeOwners'],
+  ): Draft {
+    const { set } = this;
+    const payload = made === draft.payload ? made : translation.kind.asStored(made);
+    const result = { labels, annotations, payload };
+    const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
+      set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
+    const isPatched = (map: MapName, key: string): boolean => {
+      if (draft[map].get(key) !== result[map].get(key)) return true;
+      const isThere = draft[map].has(key) || Object.hasOwn(host?.[map] ?? noKeys, key);
+      return isThere && set.ownerOf(map, key) !== undefined;
+    };
+    return { ...draft, ...result, isPatched, ownerOf };
+  }
+
+  #say(failed: Failed, field: 'expression' | 'reverseExpression'): PatchFailure {
+    return failureOf(failed, this.#options.sourceOf(failed.patch.index, field));
+  }
+
+  #wrongResult(
+    { message, place }: ResultProblem,
+    blamed: CompiledPatch | undefined,
+  ): { kind: 'failed'; failure: PatchFailure } {
+    const failure = { at: shownPlace(place.join('.')), class: 'type' };
+    if (blamed === undefined) {
+      this.#options.counts.failedTogether('type');
+      const said = `after all patches the object is no valid Endpoints: ${message}`;
+      return { kind: 'failed', failure: { ...failure, message: said } };
+    }
+    const { index, entry } = blamed;
+    this.#options.counts.failed(index, 'type');
+    const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
+    const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
+    const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
+    return { kind: 'failed', failure: { ...failure, ...named } };
+  }
+
+  /** Values that the host changed, as the virtual side should hold them. */
+  async back(input: BackInput): Promise<Reversed> {
+    const reversed = await reverse(input, this.#options);
+    if (reversed.kind === 'failed' || !this.#mayOwnAnyKey) return reversed;
+    const forward = async (taken: ForwardInput): Promise<Draft | undefined> => {
+      const patched = await this.forward(taken);
+      return patched.kind === 'patched' ? patched.draft : undefined;
+    };
+    return { ...reversed, ownerOf: await ownersIfTaken(input, forward) };
+  }
+}
+
+const noKeys = Object.freeze({});
+const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
+
+function isOfWholeObject({ path }: CompiledPatch): boolean {
+  return path.segments.length === 0;
+}
+
+/** Again: a patch made no valid object, and its policy lets the others go on without it. */
+type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
+
+/** What the evaluator is asked for a patch; once it is answered, what the patch wrote. */
+interface Asked extends ValueGroup, PatchWrite {}
+
+function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
+  return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
+}

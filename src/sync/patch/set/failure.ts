@@ -1,0 +1,51 @@
+// A failed patch in words: which entry, where in the object, what went wrong, where in the configuration, and enough of the
+// value to recognise it but not to use it. Pure.
+import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
+import type { Matches } from '../../../expression/path/path.ts';
+import { shownPlace } from '../../plan/excerpt.ts';
+import type { PatchFailure } from '../../plan/step.ts';
+import type { CompiledPatch } from './patch-set.ts';
+
+export interface Failed {
+  patch: CompiledPatch;
+  matches: Matches;
+  errors: readonly { at: number; error: EvaluationError }[];
+}
+
+export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {
+  const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
+  const { at, error } = first;
+  const place = shownPlace(matches.paths?.[at] ?? patch.path.text);
+  const more = errors.length > 1 ? `, and at ${counted(errors.length - 1, 'more place')}` : '';
+  return {
+    patch: patch.index,
+    path: patch.entry.path,
+    at: place,
+    class: error.kind,
+    message: `patch ${patch.index} failed at "${place}"${more}: ${error.message} (the value is ${redacted(matches.values[at])})`,
+    ...(error.position && { position: error.position }),
+    ...(source !== undefined && { source }),
+    ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
+  };
+}
+
+/** Shorter texts could be told by their beginning. */
+const shownFrom = 8;
+const shownLength = 2;
+
+/** Its kind and size, and of a longer text the first characters: a secret is not told by two of its letters. */
+export function redacted(value: unknown): string {
+  if (value === null || value === undefined) return 'missing';
+  if (typeof value === 'string')
+    return value.length < shownFrom
+      ? `a text of ${counted(value.length, 'character')}`
+      : `a text of ${counted(value.length, 'character')}, "${value.slice(0, shownLength)}…"`;
+  if (typeof value === 'number' || typeof value === 'boolean') return `a ${typeof value}`;
+  return Array.isArray(value)
+    ? `a list of ${value.length}`
+    : `an object of ${counted(Object.keys(value).length, 'key')}`;
+}
+
+function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
+}

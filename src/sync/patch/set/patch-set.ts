@@ -1,0 +1,214 @@
+// The patches of a configuration, compiled: paths into walks, expressions into what the sandbox runs, and for each key the
+// answer to "whose is it". In: the entries as written. Out: a patch set, or every fault with the field it stands in. Pure.
+import { createHash } from 'node:crypto';
+import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
+import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
+import { emptyUse, mergeUse, project, useOf } from '../../../expression/language/context-use.ts';
+import { type CompiledPath, type MatchOptions, parsePath } from '../../../expression/path/path.ts';
+import type { Segment } from '../../../expression/path/path-grammar.ts';
+import type { KeyOwner } from '../../plan/merge-keys.ts';
+import { type Part, partsOf } from './changed-parts.ts';
+import { whyProtected } from './protected.ts';
+
+export interface CompiledPatch {
+  /** Place in the list of the configuration. */
+  index: number;
+  path: CompiledPath;
+  /** How the path is looked for. */
+  matching: Record<'forward' | 'back', MatchOptions>;
+  entry: PatchEntry;
+  forward: CompiledExpression | undefined;
+  back: CompiledExpression | undefined;
+  reference: CompiledReference | undefined;
+  isLabels: boolean;
+  /** What of an object it can change. */
+  parts: readonly Part[];
+}
+
+export interface CompiledReference {
+  reference: PatchReference;
+  namePath: CompiledPath | undefined;
+  namespacePath: CompiledPath | undefined;
+  kindPath: CompiledPath | undefined;
+  apiVersionPath: CompiledPath | undefined;
+}
+
+export interface PatchFault {
+  index: number;
+  /** Which member of the entry, for the position in the file. */
+  field: 'path' | 'expression' | 'reverseExpression' | 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath';
+  /** In the text of that member, counted from 1. */
+  line: number;
+  column: number;
+  message: string;
+  fix: string;
+}
+
+export interface PatchSet {
+  patches: readonly CompiledPatch[];
+  expressions: readonly CompiledExpression[];
+  digest: string;
+  /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
+  ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
+}
+
+export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
+
+/** Every entry is compiled, whatever is wrong with its neighbours: all faults come at once. */
+export function compilePatchSet(
+  entries: readonly { index: number; entry: PatchEntry }[],
+  fieldsOfKind: readonly string[],
+): CompiledPatchSet {
+  const faults: PatchFault[] = [];
+  const patches: CompiledPatch[] = [];
+  for (const { index, entry } of entries) {
+    const patch = compilePatch(index, entry, { fieldsOfKind, faults });
+    if (patch !== undefined) patches.push(patch);
+  }
+  const set = patchSetOf(patches);
+  return faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', faults, set };
+}
+
+function compilePatch(
+  index: number,
+  entry: PatchEntry,
+  { fieldsOfKind, faults }: { fieldsOfKind: readonly string[]; faults: PatchFault[] },
+): CompiledPatch | undefined {
+  const before = faults.length;
+  const path = compilePath(entry.path, { index, field: 'path', faults });
+  const refused = path && whyProtected(path.segments, fieldsOfKind);
+  if (refused !== undefined) {
+    const message = `path "${entry.path}" cannot be patched: ${refused.why}`;
+    faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
+  }
+  const forward = compileText(entry.expression, { index, field: 'expression', faults });
+  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
+  const reference = entry.reference && compileReference(index, entry.reference, faults);
+  if (path === undefined || faults.length > before) return undefined;
+  const isLabels = entry.labels !== undefined;
+  const matching = {
+    forward: { createMissing: entry.onMissing === 'create', withPaths: forward?.usesPath === true },
+    back: { createMissing: false, withPaths: back?.usesPath === true },
+  };
+  return { index, path, matching, entry, forward, back, reference, isLabels, parts: partsOf(path) };
+}
+
+interface At {
+  index: number;
+  field: PatchFault['field'];
+  faults: PatchFault[];
+}
+
+function compilePath(text: string, { index, field, faults }: At): CompiledPath | undefined {
+  const parsed = parsePath(text);
+  if (parsed.kind === 'ok') return parsed.path;
+  faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
+  return undefined;
+}
+
+function compileText(source: string | undefined, { index, field, faults }: At): CompiledExpression | undefined {
+  if (source === undefined || source === '') return undefined;
+  const compiled = compileExpression(source);
+  if (compiled.kind === 'ok') return compiled.expression;
+  for (const { line, column, message, fix } of compiled.faults)
+    faults.push({ index, field, line, column, message, fix });
+  return undefined;
+}
+
+function compileReference(index: number, reference: PatchReference, faults: PatchFault[]): CompiledReference {
+  const path = (field: 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath'): CompiledPath | undefined =>
+    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, faults });
+  return {
+    reference,
+    namePath: path('namePath'),
+    namespacePath: path('namespacePath'),
+    kindPath: path('kindPath'),
+    apiVersionPath: path('apiVersionPath'),
+  };
+}
+
+function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
+  const owners = { labels: ownersOf(patches, 'labels'), annotations: ownersOf(patches, 'annotations') };
+  return {
+    patches,
+    expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
+    digest: patches.length === 0 ? '' : digestOf(patches),
+    ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
+  };
+}
+
+/** Whose the keys of a map are: of those that paths name, and of all the others. */
+interface Owners {
+  named: ReadonlyMap<string, KeyOwner>;
+  rest: KeyOwner | undefined;
+}
+
+function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotations'): Owners {
+  const named = new Map<string, KeyOwner>();
+  const below = patches.filter(({ path: { segments } }) => segments.length === 3);
+  for (const { path } of below) {
+    const last = path.segments[2];
+    const owner = last?.kind === 'key' ? ownerBy(below, placeOf(map, last)) : undefined;
+    if (last?.kind === 'key' && owner !== undefined) named.set(last.key, owner);
+  }
+  const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
+  return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
+}
+
+function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
+  return [{ kind: 'key', key: 'metadata' }, { kind: 'key', key: map }, last];
+}
+
+/**
+ * Entries on one path belong together, in however many entries its two directions stand. A pair on a wider path does not undo
+ * what another one goes forward with: the key is the virtual side's then, or the tenant would get back what nobody reversed.
+ */
+function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
+  const directions = new Map<string, { forward: boolean; back: boolean }>();
+  for (const patch of patches) {
+    const { segments } = patch.path;
+    if (!isExactly(segments, place)) continue;
+    const path = JSON.stringify(segments);
+    const { forward, back } = directions.get(path) ?? { forward: false, back: false };
+    const isBothWays = patch.reference !== undefined;
+    directions.set(path, {
+      forward: forward || patch.forward !== undefined || isBothWays || patch.isLabels,
+      back: back || patch.back !== undefined || isBothWays,
+    });
+  }
+  const paths = [...directions.values()].filter(({ forward, back }) => forward || back);
+  if (paths.length === 0) return undefined;
+  const hasBackOnly = paths.some(({ forward }) => !forward);
+  if (paths.some(({ back }) => !back) && !hasBackOnly) return 'virtual';
+  return paths.some(({ forward }) => forward) ? 'shared' : 'host';
+}
+
+function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {
+  if (path.length !== place.length) return false;
+  return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
+}
+
+/** An expression that reads another value of the configuration is another expression. */
+export function digestWith({ digest, expressions }: PatchSet, vcluster: unknown): string {
+  const use = emptyUse();
+  for (const { context } of expressions) mergeUse(use, useOf(context, 'vcluster') ?? emptyUse());
+  if (!use.isWhole && use.keys.size === 0) return digest;
+  return shortHash([digest, project(vcluster, use)]);
+}
+
+function shortHash(said: unknown): string {
+  return createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 8);
+}
+
+function digestOf(patches: readonly CompiledPatch[]): string {
+  const said = patches.map(({ entry }) => [
+    entry.path,
+    entry.expression ?? null,
+    entry.reverseExpression ?? null,
+    entry.reference ?? null,
+    entry.labels ?? null,
+    entry.onMissing,
+    entry.onError,
+  ]);
+  return shortHash(said);
+}

@@ -1,0 +1,73 @@
+// What no patch may change: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to it are refused
+// when the configuration loads; wildcards and whole maps do not see it; whatever an expression returns, it is put back.
+import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
+import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/reserved-keys.ts';
+
+const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
+/** Fields of metadata that the sync does not write at all, so that a patch of them could have no effect. */
+const unwrittenMetadata = [
+  'generateName',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'finalizers',
+  'managedFields',
+  'selfLink',
+];
+
+const metadataMaps = ['labels', 'annotations'];
+
+export function isProtectedLabel(key: string): boolean {
+  return (
+    key === markerLabel ||
+    key === namespaceLabel ||
+    key.startsWith('vcluster.loft.sh/managed-') ||
+    key.startsWith('hostward.dev/')
+  );
+}
+
+export function isProtectedAnnotation(key: string): boolean {
+  return (
+    theSix.includes(key) ||
+    key === managedAnnotationsKey ||
+    key.startsWith('vcluster.loft.sh/managed-') ||
+    key.startsWith('hostward.dev/')
+  );
+}
+
+export interface PathRefusal {
+  why: string;
+  fix: string;
+}
+
+/** Why a path may not be patched; undefined when it may. `fieldsOfKind` are the payload's top-level keys. */
+export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonly string[]): PathRefusal | undefined {
+  const [root, field, key] = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
+  if (root === 'apiVersion' || root === 'kind') return refusal(`"${root}" is protected`);
+  if (root !== undefined && root !== 'metadata' && !fieldsOfKind.includes(root)) {
+    const why = `there is no field "${root}"; the fields are metadata, ${fieldsOfKind.join(', ')}`;
+    const levels = root.split('/');
+    const isSlashed =
+      levels.length > 1 && segments.length === 1 && ['metadata', ...fieldsOfKind].includes(levels[0] ?? '');
+    if (isSlashed) return refusal(`${why}; levels are separated by dots`, pathText(levels));
+    const ofMetadata = nearestKey(root, metadataMaps);
+    return refusal(why, nearestKey(root, ['metadata', ...fieldsOfKind]) ?? (ofMetadata && `metadata.${ofMetadata}`));
+  }
+  if (root !== 'metadata' || field === undefined) return undefined;
+  if (protectedMetadata.includes(field)) return refusal(`"metadata.${field}" is protected`);
+  if (unwrittenMetadata.includes(field)) return refusal(`"metadata.${field}" is not synced`);
+  if (!metadataMaps.includes(field)) {
+    const meant = nearestKey(field, metadataMaps);
+    return refusal(`there is no field "metadata.${field}"`, meant && `metadata.${meant}`);
+  }
+  if (key === undefined) return undefined;
+  const isProtected = field === 'labels' ? isProtectedLabel(key) : isProtectedAnnotation(key);
+  return isProtected ? refusal(`"${key}" is bookkeeping of the sync and protected`) : undefined;
+}
+
+function refusal(why: string, meant?: string): PathRefusal {
+  const fix = meant === undefined ? 'patch labels, annotations or the fields of the object itself' : `write ${meant}`;
+  return { why, fix };
+}

@@ -1,0 +1,161 @@
+// The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
+// what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
+import { copyJson, emptyMap, isRecord, type JsonObject } from '../../../object/text/json.ts';
+import type { Draft } from '../../plan/draft.ts';
+import { type Place, shownKey } from '../../plan/excerpt.ts';
+import type { HostItem, Payload, SyncedKind, VirtualItem } from '../../plan/kind.ts';
+import type { ChangedParts, Part } from './changed-parts.ts';
+import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
+
+export interface PatchView {
+  metadata: { labels: Record<string, unknown>; annotations: Record<string, unknown> };
+  [payloadField: string]: unknown;
+}
+
+/** Texts of one side become a plain object with no prototype: keys are a tenant's to choose. */
+export function plainMap(entries: Iterable<readonly [string, string]>): Record<string, unknown> {
+  const map = emptyMap<unknown>();
+  for (const [key, value] of entries) map[key] = value;
+  return map;
+}
+
+export function viewOf(
+  side: { labels: Iterable<readonly [string, string]>; annotations: Iterable<readonly [string, string]> },
+  payload: Payload,
+): PatchView {
+  return {
+    metadata: { labels: plainMap(side.labels), annotations: plainMap(side.annotations) },
+    // The walk writes into it, and the payload shares its parts with the cache's value.
+    ...copyJson(payload as JsonObject),
+  };
+}
+
+export type ReadBack = ({ kind: 'ok'; restored: number } & Pick<Draft, Part>) | Misread;
+
+interface Misread {
+  kind: 'wrong';
+  place: Place;
+  message: string;
+}
+
+/**
+ * What patches made of a view; protected keys among the results are dropped and counted. What they left alone is what it was
+ * in the draft.
+ */
+export function readView(
+  view: PatchView,
+  {
+    payloadFields,
+    changedParts,
+    draft,
+  }: { payloadFields: readonly string[]; changedParts: ChangedParts; draft: Draft },
+): ReadBack {
+  const { metadata } = view;
+  if (!isRecord(metadata))
+    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
+  const labels = changedParts.labels ? readMap(metadata.labels, 'labels', isProtectedLabel) : asIn(draft.labels);
+  if (labels.kind === 'wrong') return labels;
+  const annotations = changedParts.annotations
+    ? readMap(metadata.annotations, 'annotations', isProtectedAnnotation)
+    : asIn(draft.annotations);
+  if (annotations.kind === 'wrong') return annotations;
+  return {
+    kind: 'ok',
+    labels: labels.entries,
+    annotations: annotations.entries,
+    payload: changedParts.payload ? payloadIn(view, payloadFields) : draft.payload,
+    restored: labels.restored + annotations.restored,
+  };
+}
+
+function payloadIn(view: PatchView, fields: readonly string[]): Payload {
+  const payload: Payload = {};
+  for (const field of fields) payload[field] = view[field] ?? [];
+  return payload;
+}
+
+interface Texts {
+  kind: 'ok';
+  entries: ReadonlyMap<string, string>;
+  restored: number;
+}
+
+function asIn(entries: Texts['entries']): Texts {
+  return { kind: 'ok', entries, restored: 0 };
+}
+
+function readMap(
+  value: unknown,
+  map: 'labels' | 'annotations',
+  isProtected: (key: string) => boolean,
+): Texts | Misread {
+  const entries = new Map<string, string>();
+  if (value === undefined || value === null) return { kind: 'ok', entries, restored: 0 };
+  const wrong = (path: string, found: unknown, wanted: string): Misread => ({
+    kind: 'wrong',
+    place: ['metadata', map],
+    message: `metadata.${map}${path} must be ${wanted}, got ${shapeOf(found)}`,
+  });
+  if (!isRecord(value)) return wrong('', value, 'an object');
+  let restored = 0;
+  for (const key of Object.keys(value)) {
+    const text = value[key];
+    if (text === null || text === undefined) continue;
+    if (isProtected(key)) restored++;
+    else if (typeof text === 'string') entries.set(key, text);
+    else return { ...wrong(`["${shownKey(key)}"]`, text, 'a string'), place: ['metadata', map, key] };
+  }
+  return { kind: 'ok', entries, restored };
+}
+
+/** context.hostObject: without versions and without our own bookkeeping. */
+export function hostObjectOf(host: HostItem | undefined, kind: SyncedKind): object | null {
+  if (host === undefined) return null;
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: host.name,
+      namespace: host.namespace,
+      uid: host.uid,
+      ...(host.labels && { labels: host.labels }),
+      ...(host.annotations && { annotations: withoutOurs(host.annotations) }),
+      ...(host.ownerReferences && { ownerReferences: host.ownerReferences }),
+    },
+    ...kind.payloadOf(host),
+  };
+}
+
+/** context.virtualObject: the tenant's object before translation. */
+export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object {
+  const { name, namespace, uid, creationTimestamp, labels, annotations } = virtual;
+  const metadata: Record<string, unknown> = { name, namespace };
+  // A file that nobody has applied yet has neither.
+  if (uid !== '') metadata['uid'] = uid;
+  if (creationTimestamp !== '') metadata['creationTimestamp'] = creationTimestamp;
+  if (labels !== undefined) metadata['labels'] = labels;
+  if (annotations !== undefined) metadata['annotations'] = withoutOurs(annotations);
+  const { apiVersion, kind: kindName } = kind;
+  return { apiVersion, kind: kindName, metadata, ...kind.payloadOf(virtual as unknown as HostItem) };
+}
+
+function withoutOurs(annotations: Record<string, string>): Record<string, string> {
+  const isOurs = (key: string): boolean => key.startsWith('hostward.dev/');
+  if (!Object.keys(annotations).some(isOurs)) return annotations;
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => !isOurs(key)));
+}
+
+/** Keys whose value differs between two maps of texts. */
+export function changedKeys(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Set<string> {
+  const changed = new Set<string>();
+  for (const [key, value] of after) if (before.get(key) !== value) changed.add(key);
+  for (const key of before.keys()) if (!after.has(key)) changed.add(key);
+  return changed;
+}
+
+export function shapeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (value === undefined) return 'none';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

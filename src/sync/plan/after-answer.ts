@@ -1,0 +1,90 @@
+// Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
+// step machine in decide.ts.
+import type { Answer } from '../../cluster/wire/answer.ts';
+import { joinAgreements } from './base.ts';
+import { projectHostService } from './kind.ts';
+import type { Memory, Outcome, Request } from './step.ts';
+
+/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+const conflictLimit = 8;
+
+export function afterAnswer(memory: Memory, request: Request, answer: Answer): Memory {
+  const after = goOnAfter(memory, request, answer);
+  if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
+  if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
+  if (answer.kind !== 'ok') return after;
+  return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
+}
+
+function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
+  switch (answer.kind) {
+    case 'ok': {
+      const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+      return {
+        ...memory,
+        mustRead: undefined,
+        ...(isBackFlow && { agreed: joinAgreements(memory.agreed, request.agreed) }),
+      };
+    }
+    case 'notFound':
+      if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
+      // The namespace is the only thing that a create can fail to find.
+      return ended(memory, {
+        kind: 'waiting',
+        reason: 'HostNamespaceMissing',
+        message: `there is no host namespace "${request.object.metadata.namespace}" yet`,
+        retryAfterMs: namespaceRetryMs,
+      });
+    case 'conflict':
+    case 'alreadyExists': {
+      const conflicts = memory.conflicts + 1;
+      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
+      return { ...memory, conflicts, mustRead: request.side };
+    }
+    case 'forbidden':
+      if (answer.namespaceTerminating) {
+        return ended(memory, {
+          kind: 'waiting',
+          reason: 'OwnerMissing',
+          message: 'the host namespace is being deleted',
+          retryAfterMs: namespaceRetryMs,
+        });
+      }
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'Forbidden',
+        message: forbiddenMessage(request),
+        detail: answer.message,
+      });
+    case 'refused':
+      return ended(memory, {
+        kind: 'refused',
+        reason: 'HostRefused',
+        message: `the ${request.side} API server does not accept it`,
+        detail: answer.message,
+      });
+    case 'throttled':
+    case 'failed':
+      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
+    case 'gone':
+    case 'unauthorized':
+      return ended(memory, { kind: 'retry', message: answer.message });
+    case 'notSent':
+      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
+    default:
+      return answer satisfies never;
+  }
+}
+
+const namespaceRetryMs = 5000;
+
+function forbiddenMessage(request: Request): string {
+  const what =
+    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
+  const verb = request.verb === 'remove' ? 'delete' : request.verb;
+  return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+function ended(memory: Memory, end: Outcome): Memory {
+  return { ...memory, mustRead: undefined, end };
+}

@@ -1,0 +1,200 @@
+// What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
+// downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
+import { hashText, mixed } from '../../object/text/text-hash.ts';
+
+export interface BaseEntry {
+  /** Short hash of the virtual value, '' when the key was absent there. */
+  virtual: string;
+  /** The same for the host value after patches. */
+  host: string;
+  isPatched: boolean;
+  /** The virtual side lacks the key, and patches made it on the host: it goes when they make it no more. */
+  isMade: boolean;
+}
+
+/**
+ * In the base, the name of a key that patches made and that crosses in neither direction: no key begins so, and the tenant may
+ * have another one that the host spells differently.
+ */
+export function uncrossedName(hostKey: string): string {
+  return `${uncrossedMark}${hostKey}`;
+}
+
+/** The host key behind such a name; undefined for any other. */
+export function uncrossedKey(name: string): string | undefined {
+  return name.startsWith(uncrossedMark) ? name.slice(uncrossedMark.length) : undefined;
+}
+
+const uncrossedMark = '=';
+
+/** What both sides hold of a key; `desired` is what patches want the host to hold. */
+export function baseEntry(
+  values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },
+  isPatched: boolean,
+): BaseEntry {
+  const { virtual, host, desired } = values;
+  const isMade = virtual === undefined && host !== undefined && host === desired;
+  const hash = hashOf(virtual);
+  return { virtual: hash, host: host === virtual ? hash : hashOf(host), isPatched, isMade };
+}
+
+export interface Base {
+  /** Digest of the patch set that was in force; '' without patches. */
+  patchDigest: string;
+  labels: ReadonlyMap<string, BaseEntry>;
+  annotations: ReadonlyMap<string, BaseEntry>;
+}
+
+/** What both sides have agreed on since the base was written, by key in virtual spelling. */
+export interface Agreement {
+  /** Text of the base that it adds to; a newer one knows better. */
+  over: string | undefined;
+  labels: ReadonlyMap<string, BaseEntry>;
+  annotations: ReadonlyMap<string, BaseEntry>;
+}
+
+const formatVersion = '2';
+
+const alphabet = Uint8Array.from(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'));
+const hashLength = 8;
+
+/**
+ * 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. Nothing is secret or proven by it: who finds
+ * two values with one hash can only hide an edit of their own from themselves. So it is made to be quick, as every look at an
+ * object takes a dozen of them.
+ */
+export function hashOf(value: string | undefined): string {
+  if (value === undefined) return '';
+  const a = mixed(hashText(value, 0x21f0aaad));
+  const b = mixed(hashText(value, 0x735a2d97));
+  return String.fromCharCode(
+    digit(a),
+    digit(a >>> 6),
+    digit(a >>> 12),
+    digit(a >>> 18),
+    digit(b),
+    digit(b >>> 6),
+    digit(b >>> 12),
+    digit(b >>> 18),
+  );
+}
+
+function digit(bits: number): number {
+  return alphabet[bits & 63] as number;
+}
+
+/** Stands for the hash of a key that a side lacks. */
+const absent = '.'.repeat(hashLength);
+
+const madeFlag = 2;
+const zero = 0x30;
+
+/**
+ * `2;digest;labels;annotations`, a map as `key:entry,key:entry` and an entry as one hash for both sides, or as both and a
+ * digit: 1 when patches touched it, 2 when they made it, else 0. Not JSON: inside an annotation each of its quotes would be two
+ * characters, and every event brings it.
+ */
+export function formatBase({ patchDigest, labels, annotations }: Base): string {
+  return [formatVersion, escaped(patchDigest), packEntries(labels), packEntries(annotations)].join(';');
+}
+
+/** Undefined for anything we did not write ourselves: a base that cannot be trusted is no base. */
+export function parseBase(text: string | undefined): Base | undefined {
+  const parts = text?.split(';') ?? [];
+  if (parts.length !== 4 || parts[0] !== formatVersion) return undefined;
+  const labels = unpackEntries(parts[2] as string);
+  const annotations = unpackEntries(parts[3] as string);
+  if (labels === undefined || annotations === undefined) return undefined;
+  return { patchDigest: unescaped(parts[1] as string), labels, annotations };
+}
+
+export function readBase(text: string | undefined, agreed: Agreement | undefined): Base | undefined {
+  const base = parseBase(text);
+  if (base === undefined || agreed === undefined || agreed.over !== text) return base;
+  return {
+    ...base,
+    labels: new Map([...base.labels, ...agreed.labels]),
+    annotations: new Map([...base.annotations, ...agreed.annotations]),
+  };
+}
+
+/** Whether both say the same, without the way over their texts. */
+export function isSameBase(one: Base, other: Base): boolean {
+  return (
+    one.patchDigest === other.patchDigest &&
+    haveSameEntries(one.labels, other.labels) &&
+    haveSameEntries(one.annotations, other.annotations)
+  );
+}
+
+function haveSameEntries(one: Base['labels'], other: Base['labels']): boolean {
+  if (one.size !== other.size) return false;
+  for (const [key, { virtual, host, isPatched, isMade }] of one) {
+    const entry = other.get(key);
+    if (entry?.virtual !== virtual || entry.host !== host) return false;
+    if (entry.isPatched !== isPatched || entry.isMade !== isMade) return false;
+  }
+  return true;
+}
+
+export function joinAgreements(before: Agreement | undefined, now: Agreement): Agreement {
+  if (before === undefined || before.over !== now.over) return now;
+  return {
+    over: now.over,
+    labels: new Map([...before.labels, ...now.labels]),
+    annotations: new Map([...before.annotations, ...now.annotations]),
+  };
+}
+
+function packEntries(entries: ReadonlyMap<string, BaseEntry>): string {
+  const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.map(([key, entry]) => `${escaped(key)}:${packEntry(entry)}`).join(',');
+}
+
+function packEntry({ virtual, host, isPatched, isMade }: BaseEntry): string {
+  if (virtual === host && !isPatched) return virtual || absent;
+  return `${virtual || absent}${host || absent}${isMade ? madeFlag : Number(isPatched)}`;
+}
+
+function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
+  const entries = new Map<string, BaseEntry>();
+  if (packed === '') return entries;
+  for (let from = 0; from <= packed.length; ) {
+    const comma = packed.indexOf(',', from);
+    const to = comma < 0 ? packed.length : comma;
+    const colon = packed.indexOf(':', from);
+    const entry = colon >= from && colon < to ? unpackEntry(packed, colon + 1, to) : undefined;
+    if (entry === undefined) return undefined;
+    entries.set(unescaped(packed.slice(from, colon)), entry);
+    from = to + 1;
+  }
+  return entries;
+}
+
+/** Of equal lengths, so that they need no marks between them. */
+function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
+  const virtual = unpackHash(packed, from);
+  if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false };
+  const flag = packed.charCodeAt(to - 1) - zero;
+  if (to - from !== 2 * hashLength + 1 || !(flag >= 0 && flag <= madeFlag)) return undefined;
+  const host = unpackHash(packed, from + hashLength);
+  return { virtual, host, isPatched: flag > 0, isMade: flag === madeFlag };
+}
+
+function unpackHash(packed: string, from: number): string {
+  const text = packed.slice(from, from + hashLength);
+  return text === absent ? '' : text;
+}
+
+/** No API server takes a key that needs it, but an object file may hold any. */
+function escaped(text: string): string {
+  return special.test(text) ? text.replaceAll(eachSpecial, (one) => encodeURIComponent(one)) : text;
+}
+
+function unescaped(text: string): string {
+  return text.includes('%') ? text.replaceAll(eachEscape, (one) => decodeURIComponent(one)) : text;
+}
+
+const special = /[%:,;]/;
+const eachSpecial = /[%:,;]/g;
+const eachEscape = /%(?:25|3A|2C|3B)/g;

@@ -1,0 +1,70 @@
+// Which virtual objects claim which host name. Two names may meet on one ("api-x-default" in "default" and "api" in
+// "default-x-default"); who wins is decided the same way after every restart, and the losers are found when the holder goes.
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import type { Place } from './placement.ts';
+
+export class Claims {
+  /** One key almost always, so a set only where names really meet. */
+  readonly #byPlace = new Map<string, Key | Set<Key>>();
+  /** Places where names meet: none, in most clusters. */
+  #contested = 0;
+
+  add(key: Key, place: Place): void {
+    const at = placeText(place);
+    const held = this.#byPlace.get(at);
+    if (held === undefined || held === key) this.#byPlace.set(at, key);
+    else if (typeof held === 'string') {
+      this.#byPlace.set(at, new Set([held, key]));
+      this.#contested++;
+    } else held.add(key);
+  }
+
+  remove(key: Key, place: Place): void {
+    const at = placeText(place);
+    const held = this.#byPlace.get(at);
+    if (held === key) this.#byPlace.delete(at);
+    if (!(held instanceof Set)) return;
+    held.delete(key);
+    const [last] = held;
+    if (held.size !== 1 || last === undefined) return;
+    this.#byPlace.set(at, last);
+    this.#contested--;
+  }
+
+  get areContested(): boolean {
+    return this.#contested > 0;
+  }
+
+  claimants(place: Place): readonly Key[] {
+    const held = this.#byPlace.get(placeText(place));
+    if (held === undefined) return [];
+    return typeof held === 'string' ? [held] : [...held];
+  }
+
+  get size(): number {
+    return this.#byPlace.size;
+  }
+}
+
+export interface Claimant {
+  key: Key;
+  creationTimestamp: string;
+}
+
+/** The holder of the host copy if it may still hold it, else the oldest, else the smallest key. */
+export function chooseWinner(eligible: readonly Claimant[], incumbent: Key | undefined): Key | undefined {
+  if (incumbent !== undefined && eligible.some((claimant) => claimant.key === incumbent)) return incumbent;
+  let winner: Claimant | undefined;
+  for (const claimant of eligible) if (winner === undefined || isBefore(claimant, winner)) winner = claimant;
+  return winner?.key;
+}
+
+function isBefore(one: Claimant, other: Claimant): boolean {
+  // RFC 3339 in UTC with whole seconds sorts as text.
+  if (one.creationTimestamp !== other.creationTimestamp) return one.creationTimestamp < other.creationTimestamp;
+  return one.key < other.key;
+}
+
+function placeText(place: Place): string {
+  return keyOf(place.namespace, place.name);
+}

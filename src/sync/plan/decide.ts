@@ -1,0 +1,278 @@
+// The brain of sync as a step machine: given what is known about one key and what the last request came to, the next
+// request or the conclusion. Pure, so that "crash at every write" can be enumerated. In: facts. Out: a step. It must never
+// know a window, a writer, a timer or the log.
+import type { Key } from '../../object/meta/object.ts';
+import type { AddressRefusal } from './address-policy.ts';
+import type { Agreement } from './base.ts';
+import { type Draft, renderCreate, type Translation } from './draft.ts';
+import type { HostItem, VirtualItem } from './kind.ts';
+import { ownerReference } from './owner.ts';
+import { judgeOwnership } from './ownership.ts';
+import type { Place } from './placement.ts';
+import { decideRemoval, decideStrays, handsOff } from './removal.ts';
+import {
+  ask,
+  done,
+  type Facts,
+  type HostMergePatch,
+  type Memory,
+  type Outcome,
+  type PatchFailure,
+  type Step,
+} from './step.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
+
+export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
+  if (memory.end !== undefined) return done(memory.end);
+  const here = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
+  if (here !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(here) });
+  if (memory.mustRead === 'virtual' && facts.virtual) {
+    return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
+  }
+  const { verdict } = facts;
+  if (verdict.kind === 'ineligible') {
+    return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
+  }
+  // Before the contest for a name: whoever holds it with addresses that are refused must let go of it.
+  if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
+    return decideRemoval(facts, translation, addressRefused(facts.refusals));
+  }
+  if (facts.winner !== undefined && facts.winner !== facts.key) {
+    return decideStrays(facts, collision(facts.winner));
+  }
+  if (isBesideTheirs(facts, translation)) return decideRemoval(facts, translation, takenByService);
+  if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
+  return decidePresence(facts, memory, translation);
+}
+
+/** Eligible and ours to place: make the host copy what it should be. */
+function decidePresence(facts: Facts, memory: Memory, translation: Translation): Step {
+  const virtual = facts.virtual as VirtualItem;
+  const draft = facts.draft as Draft;
+  const { host } = facts;
+  if (host === undefined) return decideCreate(facts, memory, { virtual, draft, translation });
+  const left = handsOff(host, virtual);
+  if (left !== undefined) return done(left);
+  if (host.isDeleting) {
+    return done({
+      kind: 'waiting',
+      reason: 'HostDeleting',
+      message: 'the host copy is being deleted; it is created again when it is gone',
+    });
+  }
+  const ownership = judgeOwnership(host, facts.key, translation.placement);
+  switch (ownership.kind) {
+    case 'ours':
+      return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
+    case 'oursForOther':
+      // The other one may wait just so for a place that an old copy of this key still holds.
+      return decideStrays(facts, {
+        kind: 'waiting',
+        reason: 'HostNameBusy',
+        message: `its host name still holds the copy of "${ownership.key}", which goes first`,
+        wakes: ownership.key,
+      });
+    case 'foreign':
+      return done({
+        kind: 'refused',
+        reason: 'NotOwned',
+        message: 'its host name is taken by an object that somebody else manages',
+        detail: ownership.why,
+      });
+    case 'native':
+      return decideNative(facts, memory, { virtual, host, draft, translation, agreed: undefined });
+    default:
+      return ownership satisfies never;
+  }
+}
+
+function decideCreate(
+  facts: Facts,
+  memory: Memory,
+  { virtual, draft, translation }: { virtual: VirtualItem; draft: Draft; translation: Translation },
+): Step {
+  if (facts.owner.kind === 'missing') {
+    return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  const { placement } = translation;
+  // A plain name may be that of a Service of the host's own people: Endpoints beside it would answer for it.
+  if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
+    const { service } = memory.hostService;
+    if (service !== undefined && service.isCopyOf !== facts.key) return done(takenByService);
+  }
+  const owner = ownerReference(facts.owner, virtual.hasController === true);
+  const object = renderCreate(virtual, draft, { translation, owner });
+  return ask(
+    { side: 'host', verb: 'create', object, reason: 'eligible and not on the host' },
+    { isLast: isLastOf(facts, memory) },
+  );
+}
+
+/** A patch that fails keeps its object as it is on the host: no unpatched value gets out, and nothing is taken away. */
+function decideStale(facts: Facts, failure: PatchFailure): Step {
+  const age = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
+  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${age}`, failure });
+}
+
+interface Presence {
+  virtual: VirtualItem;
+  host: HostItem;
+  draft: Draft;
+  translation: Translation;
+  agreed: Agreement | undefined;
+}
+
+const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
+
+const takenByService: Outcome = {
+  kind: 'refused',
+  reason: 'HostNameTaken',
+  message: 'its host name is taken by a Service of the host cluster itself',
+  detail: notOurCopy,
+};
+
+/** What keeps a copy from being created takes it away too, or the order of events would decide whose clients it serves. */
+function isBesideTheirs({ key, host, hostService }: Facts, { placement }: Translation): boolean {
+  if (host === undefined || hostService === undefined || hostService.isCopyOf === key) return false;
+  return judgeOwnership(host, key, placement).kind === 'ours';
+}
+
+/** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
+function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
+  const place = placeOf(presence.host);
+  if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
+  const { service } = memory.hostService;
+  const isFree = service === undefined && presence.translation.placement.mode === 'single';
+  const isOurCopy = service !== undefined && service.isCopyOf === facts.key && !service.hasSelector;
+  if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
+  const why =
+    service === undefined
+      ? 'there is no host Service of that name that is a copy of this virtual Service'
+      : service.hasSelector
+        ? 'the host Service of that name has a selector'
+        : notOurCopy;
+  return done({
+    kind: 'refused',
+    reason: 'HostNameTaken',
+    message: 'its host name is taken by an Endpoints of the host cluster itself',
+    detail: why,
+  });
+}
+
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+  const { virtual, host, draft, translation, isTakeOver } = presence;
+  const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
+    planUpdate({
+      virtual,
+      host,
+      draft,
+      translation,
+      owner: ownerReference(facts.owner, virtual.hasController === true),
+      isTakeOver,
+      ignoreOrder: facts.ignoreOrder,
+      reversed: facts.reversed,
+      agreed: presence.agreed,
+      holdsBack,
+    });
+  const whole = plan({ holdsBack: false });
+  const held = heldBackFlow(whole, facts);
+  // A tenant's change is served at once, whatever the host's edits have to wait for.
+  const update = held === undefined ? whole : plan({ holdsBack: true });
+  if (update.virtual !== undefined) {
+    return ask({
+      side: 'virtual',
+      verb: 'patch',
+      place: placeOf(virtual),
+      mergePatch: {
+        metadata: {
+          uid: virtual.uid,
+          resourceVersion: virtual.resourceVersion,
+          ...(update.virtual.labels.size > 0 && { labels: Object.fromEntries(update.virtual.labels) }),
+          ...(update.virtual.annotations.size > 0 && { annotations: Object.fromEntries(update.virtual.annotations) }),
+        },
+      },
+      reason: 'edited on the host',
+      back: update.virtual,
+      agreed: agreementOf(update.virtual, host, { draft, translation }),
+    });
+  }
+  if (update.host === undefined) return held === undefined ? decideStrays(facts, { kind: 'inSync' }) : done(held);
+  return ask(
+    {
+      side: 'host',
+      verb: 'patch',
+      place: placeOf(host),
+      mergePatch: mergePatchOf(host, update.host),
+      reason: isTakeOver ? 'taken over' : 'differs from the virtual side',
+      touches: update.touches,
+      conflicts: update.conflicts,
+    },
+    { isLast: !isTakeOver && held === undefined && isLastOf(facts, presence) },
+  );
+}
+
+/**
+ * Nothing else is to be done for the key. An expression that sees the host copy would come to something else after the write,
+ * and again after the next: what our own writes bring about is not evaluated.
+ */
+function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
+  return agreed === undefined && facts.strays.length === 0;
+}
+
+/** Why what the host changed must wait before it reaches the virtual object. */
+function heldBackFlow(update: Update, facts: Facts): Outcome | undefined {
+  if (update.virtual === undefined) return undefined;
+  if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
+    const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
+    return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };
+  }
+  if (facts.backFlowWaitMs === 0) return undefined;
+  const message = 'both sides keep changing the same fields';
+  return { kind: 'waiting', reason: 'Contested', message, retryAfterMs: facts.backFlowWaitMs };
+}
+
+function onlyRemovesLabels(update: Update): boolean {
+  const back = update.virtual;
+  return (
+    back !== undefined && back.annotations.size === 0 && [...back.labels.values()].every((value) => value === null)
+  );
+}
+
+function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
+  return {
+    metadata: {
+      uid: host.uid,
+      resourceVersion: host.resourceVersion,
+      ...(change.labels.size > 0 && { labels: Object.fromEntries(change.labels) }),
+      ...(change.annotations.size > 0 && { annotations: Object.fromEntries(change.annotations) }),
+      ...(change.ownerReferences && { ownerReferences: change.ownerReferences }),
+    },
+    ...change.payload,
+  };
+}
+
+function collision(winner: Key): Outcome {
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its host name belongs to "${winner}", which had it first`,
+  };
+}
+
+function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
+  const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
+  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
+  return {
+    kind: 'refused',
+    reason: 'AddressRefused',
+    message: `the address policy refuses ${named.join(', ')}${more}`,
+  };
+}
+
+/** Enough to find the mistake, few enough for one event. */
+const namedAddresses = 3;
+
+function placeOf(item: Place): Place {
+  return { namespace: item.namespace, name: item.name };
+}

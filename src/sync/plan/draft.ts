@@ -1,0 +1,158 @@
+// The host object as the virtual side alone wants it: metadata and payload, before anything on the host is looked at. A
+// draft is a value; patches work on it, update-patch compares it with the host, and `render` prints it.
+
+import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
+import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName } from './base.ts';
+import { entriesOf, type KeyRules } from './keys.ts';
+import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
+import type { KeyOwner } from './merge-keys.ts';
+import type { Place, Placement } from './placement.ts';
+import {
+  baseKey,
+  instanceKey,
+  managedAnnotationsKey,
+  markerLabel,
+  namespaceLabel,
+  objectKeys,
+} from './reserved-keys.ts';
+
+/** Everything that turns a virtual object into a host object; one value per configuration. */
+export interface Translation {
+  kind: SyncedKind;
+  placement: Placement;
+  labels: KeyRules;
+  annotations: KeyRules;
+  /** Digest of the patch set, '' without patches. */
+  patchDigest: string;
+}
+
+export interface Draft {
+  place: Place;
+  /** Translated labels and annotations of the tenant, host spelling, bookkeeping not included. */
+  labels: ReadonlyMap<string, string>;
+  annotations: ReadonlyMap<string, string>;
+  payload: Payload;
+  /** Whether a patch touched a key, host spelling; undefined without patches, like the next. */
+  isPatched?: (map: 'labels' | 'annotations', hostKey: string) => boolean;
+  /** Whose a patched key is, host spelling. */
+  ownerOf?: (map: 'labels' | 'annotations', hostKey: string) => KeyOwner;
+}
+
+export function draftHost(virtual: VirtualItem, place: Place, translation: Translation): Draft {
+  const { kind, placement } = translation;
+  return {
+    place,
+    labels: translateKeys(entriesOf(virtual.labels), translation.labels),
+    annotations: translateKeys(entriesOf(virtual.annotations), translation.annotations),
+    payload: kind.translate(virtual, placement),
+  };
+}
+
+function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): Map<string, string> {
+  const host = new Map<string, string>();
+  for (const [key, value] of virtual) {
+    const hostKey = rules.toHost(key);
+    if (hostKey !== undefined) host.set(hostKey, value);
+  }
+  return host;
+}
+
+/** Labels that we keep on every host copy whatever happens to it. */
+export function fixedLabels(virtual: VirtualItem, placement: Placement): [string, string][] {
+  return [
+    [markerLabel, placement.virtualCluster],
+    [namespaceLabel, virtual.namespace],
+  ];
+}
+
+/** The six, and the instance where names alone do not tell whose the object is. */
+export function fixedAnnotations(virtual: VirtualItem, place: Place, translation: Translation): [string, string][] {
+  const { kind, placement } = translation;
+  const fixed: [string, string][] = [
+    [objectKeys.name, virtual.name],
+    [objectKeys.namespace, virtual.namespace],
+    [objectKeys.uid, virtual.uid],
+    [objectKeys.kind, kind.kindAnnotation],
+    [objectKeys.hostName, place.name],
+    [objectKeys.hostNamespace, place.namespace],
+  ];
+  if (placement.mode === 'mapped') fixed.push([instanceKey, placement.instance]);
+  return fixed;
+}
+
+/** Written at create and frozen afterwards, as vCluster does; undefined when no annotation was copied. */
+export function managedAnnotations(draft: Draft, virtual: VirtualItem): string | undefined {
+  const tenants = virtual.annotations ?? {};
+  const copied = [...draft.annotations.keys()].filter((key) => Object.hasOwn(tenants, key)).sort();
+  return copied.length > 0 ? copied.join('\n') : undefined;
+}
+
+export function renderCreate(
+  virtual: VirtualItem,
+  draft: Draft,
+  options: { translation: Translation; owner: OwnerReference | undefined },
+): KubeObject {
+  const { translation, owner } = options;
+  const { kind, placement } = translation;
+  const annotations = new Map(draft.annotations);
+  const managed = managedAnnotations(draft, virtual);
+  if (managed !== undefined) annotations.set(managedAnnotationsKey, managed);
+  for (const [key, value] of fixedAnnotations(virtual, draft.place, translation)) annotations.set(key, value);
+  const base = formatBase(baseOf(virtual, draft, translation));
+  annotations.set(baseKey, base);
+  if (!areWithin(annotations, maxAnnotationBytes)) annotations.delete(baseKey);
+  const labels = new Map([...draft.labels, ...fixedLabels(virtual, placement)]);
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: draft.place.name,
+      namespace: draft.place.namespace,
+      labels: Object.fromEntries(labels),
+      annotations: Object.fromEntries(annotations),
+      ...(owner && { ownerReferences: [owner] }),
+    },
+    ...withoutEmpty(draft.payload),
+  };
+}
+
+/** The base of a host object that holds exactly what the draft says. */
+export function baseOf(virtual: VirtualItem, draft: Draft, translation: Translation): Base {
+  return {
+    patchDigest: translation.patchDigest,
+    labels: freshEntries('labels', virtual, draft, translation),
+    annotations: freshEntries('annotations', virtual, draft, translation),
+  };
+}
+
+function freshEntries(
+  map: 'labels' | 'annotations',
+  item: VirtualItem,
+  draft: Draft,
+  translation: Translation,
+): Map<string, BaseEntry> {
+  const virtual = entriesOf(item[map]);
+  const host = draft[map];
+  const rules = translation[map];
+  const keys = new Set([...virtual.keys()].filter((key) => rules.toHost(key) !== undefined));
+  const entries = new Map<string, BaseEntry>();
+  for (const [hostKey, value] of host) {
+    const key = rules.toVirtual(hostKey);
+    if (key !== undefined) keys.add(key);
+    else entries.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: value, desired: value }, true));
+  }
+  for (const key of keys) {
+    const hostKey = rules.toHost(key) as string;
+    const hostValue = host.get(hostKey);
+    const isPatched = draft.isPatched?.(map, hostKey) ?? false;
+    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, isPatched));
+  }
+  return entries;
+}
+
+function withoutEmpty(payload: Payload): Payload {
+  return Object.fromEntries(
+    Object.entries(payload).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)),
+  );
+}

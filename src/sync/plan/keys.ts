@@ -1,0 +1,75 @@
+// Which label and annotation keys cross between the sides, and under what spelling. Everything about one key is decided
+// here; what happens to its value is the business of merge-keys. Pure.
+import { hostLabelKey } from '../../object/meta/names.ts';
+import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './reserved-keys.ts';
+
+/** The traffic rules of one map: labels or annotations. */
+export interface KeyRules {
+  /** Host spelling of a virtual key, undefined when the key stays where it is. */
+  toHost(virtualKey: string): string | undefined;
+  /** Virtual spelling of a host key, undefined when the key does not take part in the sync. */
+  toVirtual(hostKey: string): string | undefined;
+  /** Whether a host change of it may reach the tenant. */
+  flowsBack(virtualKey: string): boolean;
+}
+
+export interface KeyRuleOptions {
+  virtualCluster: string;
+  mode: 'single' | 'mapped';
+  backSync: 'all' | 'none';
+  exclude: { labels: readonly string[]; annotations: readonly string[] };
+}
+
+export function labelRules(options: KeyRuleOptions): KeyRules {
+  const rewritten = [namespaceLabel, markerLabel, controlledByKey];
+  // A plain `release` selects nothing of the host's own in a namespace of its own.
+  if (options.mode === 'single') rewritten.push('release');
+  const toHostKey = new Map(rewritten.map((key) => [key, hostLabelKey(key, options.virtualCluster)]));
+  const toVirtualKey = new Map([...toHostKey].map(([virtual, host]) => [host, virtual]));
+  const isExcluded = patternMatcher(options.exclude.labels);
+  return {
+    toHost: (key) => {
+      if (isExcluded(key)) return undefined;
+      return toHostKey.get(key) ?? (isReserved(key) ? undefined : key);
+    },
+    toVirtual: (key) => {
+      const virtual = toVirtualKey.get(key) ?? (isReserved(key) || toHostKey.has(key) ? undefined : key);
+      return virtual === undefined || isExcluded(virtual) ? undefined : virtual;
+    },
+    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key),
+  };
+}
+
+export function annotationRules(options: KeyRuleOptions): KeyRules {
+  const isExcluded = patternMatcher(options.exclude.annotations);
+  const same = (key: string): string | undefined =>
+    key === leaderKey || isReserved(key) || isExcluded(key) ? undefined : key;
+  return { toHost: same, toVirtual: same, flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key) };
+}
+
+/** `*` stands for any run of characters; a pattern without one is a whole key. */
+export function patternMatcher(patterns: readonly string[]): (key: string) => boolean {
+  if (patterns.length === 0) return () => false;
+  const parts = patterns.map((pattern) => pattern.split('*'));
+  return (key) => parts.some((pieces) => matchesPieces(key, pieces));
+}
+
+function matchesPieces(key: string, pieces: readonly string[]): boolean {
+  const [first = '', ...rest] = pieces;
+  if (rest.length === 0) return key === first;
+  if (!key.startsWith(first)) return false;
+  let at = first.length;
+  const last = rest.pop() as string;
+  for (const piece of rest) {
+    const found = key.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return key.length - last.length >= at && key.endsWith(last);
+}
+
+export function entriesOf(map: Record<string, string> | undefined): Map<string, string> {
+  const entries = new Map<string, string>();
+  for (const key in map) entries.set(key, map[key] as string);
+  return entries;
+}

@@ -1,0 +1,75 @@
+// Taking a host copy away, and who may forbid it: the other half of the brain in decide.ts, as pure. Whatever is not provably
+// ours stays, and so does what somebody on the host has put a hand on.
+
+import { isControlledByOther } from '../endpoints/eligibility.ts';
+import type { Translation } from './draft.ts';
+import type { HostItem, VirtualItem } from './kind.ts';
+import { judgeOwnership } from './ownership.ts';
+import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
+import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
+
+/** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
+export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {
+  const { host, key } = facts;
+  if (host === undefined) return decideStrays(facts, outcome);
+  const ownership = judgeOwnership(host, key, translation.placement);
+  if (ownership.kind !== 'ours') return decideStrays(facts, outcome);
+  const left = handsOff(host, facts.virtual) ?? keptByHost(host, facts.virtual);
+  if (left !== undefined) return done(left);
+  if (!ownership.isDeletable) {
+    return done({
+      kind: 'left',
+      reason: 'NotOurs',
+      message: 'the host copy has lost its object-name or object-namespace annotation, so it is not deleted',
+    });
+  }
+  if (host.isDeleting) return decideStrays(facts, outcome);
+  if (facts.isDeleteWithheld) return done(withheld);
+  const reason = outcome.kind === 'ineligible' || outcome.kind === 'refused' ? outcome.reason : outcome.kind;
+  return ask(removal(host, reason));
+}
+
+const withheld: Outcome = {
+  kind: 'waiting',
+  reason: 'DeleteWithheld',
+  message: 'a list would delete many host copies at once; it is believed after a second one says the same',
+};
+
+/** A mapping moved the key: once the new place is settled the old copies go. */
+export function decideStrays(facts: Facts, outcome: Outcome): Step {
+  const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual) === undefined);
+  if (stray === undefined) return done(outcome);
+  return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
+}
+
+function removal(host: HostItem, reason: string): Request {
+  const preconditions = { uid: host.uid, resourceVersion: host.resourceVersion };
+  return { side: 'host', verb: 'remove', place: { namespace: host.namespace, name: host.name }, preconditions, reason };
+}
+
+/** Somebody on the host wants this copy left as it is. */
+export function handsOff(host: HostItem, virtual: VirtualItem | undefined): Outcome | undefined {
+  if (host.annotations?.[pauseKey] === 'true') {
+    return { kind: 'left', reason: 'Paused', message: `the host copy is annotated ${pauseKey}=true` };
+  }
+  if (isControlledByOther(host) && !isTenants(controlledByKey, host, virtual)) {
+    return {
+      kind: 'left',
+      reason: 'ControlledByOther',
+      message: `the host copy is marked ${controlledByKey} somebody else`,
+    };
+  }
+  return undefined;
+}
+
+function keptByHost(host: HostItem, virtual: VirtualItem | undefined): Outcome | undefined {
+  if (virtual !== undefined) return undefined;
+  if (host.annotations?.[skipBackSyncKey] !== 'true' || isTenants(skipBackSyncKey, host, virtual)) return undefined;
+  return { kind: 'left', reason: 'KeptByHost', message: `the host copy is annotated ${skipBackSyncKey}=true` };
+}
+
+/** vCluster copies these keys from tenants; what a tenant wrote must not pin or hide a host object. */
+function isTenants(key: string, host: HostItem, virtual: VirtualItem | undefined): boolean {
+  const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
+  return copied.includes(key) || virtual?.annotations?.[key] !== undefined;
+}

@@ -1,0 +1,264 @@
+// What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
+// nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
+
+import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
+import type { OwnerReference } from '../../object/meta/object.ts';
+import {
+  type Agreement,
+  type Base,
+  type BaseEntry,
+  formatBase,
+  hashOf,
+  isSameBase,
+  parseBase,
+  readBase,
+} from './base.ts';
+import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
+import { entriesOf, type KeyRules } from './keys.ts';
+import type { HostItem, VirtualItem } from './kind.ts';
+import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
+import { repairOwners } from './owner.ts';
+import {
+  baseKey,
+  endpointControllerName,
+  endpointsManagedByLabel,
+  isNeverBack,
+  managedAnnotationsKey,
+  objectKeys,
+} from './reserved-keys.ts';
+import type { BackValues } from './step.ts';
+
+export interface Update {
+  /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
+  virtual: BackValues | undefined;
+  /** Body of the merge patch for the host object without uid and resourceVersion; undefined when nothing changes. */
+  host: HostChange | undefined;
+  /** Keys that both sides changed to different values. */
+  conflicts: number;
+  /** What the host patch touches, in words for the log and for status. */
+  touches: string[];
+}
+
+export interface HostChange {
+  labels: Map<string, string | null>;
+  annotations: Map<string, string | null>;
+  ownerReferences: OwnerReference[] | undefined;
+  payload: Record<string, unknown> | undefined;
+}
+
+export interface UpdateInput {
+  virtual: VirtualItem;
+  host: HostItem;
+  draft: Draft;
+  translation: Translation;
+  owner: OwnerReference | undefined;
+  /** Native objects are taken over: rendered as on create, but whatever else stands on them stays. */
+  isTakeOver: boolean;
+  /** The host is known to repack what it stores. */
+  ignoreOrder: boolean;
+  reversed?: BackValues | undefined;
+  agreed?: Agreement | undefined;
+  /** Only the host is served for now; see KeyMergeInput. */
+  holdsBack?: boolean;
+  observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
+}
+
+export function planUpdate(input: UpdateInput): Update {
+  const { host, virtual, draft, translation } = input;
+  const merged = mergeBoth(input);
+  const labels = new Map(merged.labels.host);
+  const annotations = new Map(merged.annotations.host);
+  setAll(labels, host.labels, fixedLabels(virtual, translation.placement));
+  setAll(annotations, host.annotations, fixedAnnotations(virtual, draft.place, translation));
+  if (input.isTakeOver || isNewVirtualObject(host, virtual)) {
+    const managed = managedAnnotations(draft, virtual);
+    setOne(annotations, host.annotations, managedAnnotationsKey, managed);
+  }
+  if (input.isTakeOver && host.labels?.[endpointsManagedByLabel] === endpointControllerName) {
+    // It would be untrue from now on, and would keep host edits from ever flowing back.
+    if (!draft.labels.has(endpointsManagedByLabel)) labels.set(endpointsManagedByLabel, null);
+  }
+  const change: HostChange = {
+    payload: translation.kind.payloadChange(draft.payload, translation.kind.payloadOf(host), {
+      ignoreOrder: input.ignoreOrder,
+    }),
+    ownerReferences: repairOwners(host.ownerReferences, input.owner),
+    labels,
+    annotations,
+  };
+  const flowsBack = merged.labels.back.size + merged.annotations.back.size > 0;
+  const base = { labels: merged.labels.base, annotations: merged.annotations.base, ...digest(translation) };
+  if (merged.held === undefined || !isSameBase(merged.held, base)) setBase(change, host, base);
+  return {
+    virtual: flowsBack ? { labels: merged.labels.back, annotations: merged.annotations.back } : undefined,
+    host: isEmptyChange(change) ? undefined : change,
+    conflicts: merged.labels.conflicts + merged.annotations.conflicts,
+    touches: touchesOf(change),
+  };
+}
+
+/** What both sides hold once these values are on the virtual side, whether or not the host write after it succeeds. */
+export function agreementOf(
+  back: BackValues,
+  host: HostItem,
+  { draft, translation }: Pick<UpdateInput, 'draft' | 'translation'>,
+): Agreement {
+  const entries = (values: BackValues['labels'], map: 'labels' | 'annotations'): Map<string, BaseEntry> => {
+    const hostValues = entriesOf(host[map]);
+    return new Map(
+      [...values].map(([key, value]) => {
+        const hostKey = translation[map].toHost(key) ?? '';
+        const hostValue = hostValues.get(hostKey);
+        return [
+          key,
+          {
+            virtual: hashOf(value ?? undefined),
+            host: hashOf(hostValue),
+            isPatched: draft.isPatched?.(map, hostKey) ?? false,
+            isMade: false,
+          },
+        ];
+      }),
+    );
+  };
+  return {
+    over: host.annotations?.[baseKey],
+    labels: entries(back.labels, 'labels'),
+    annotations: entries(back.annotations, 'annotations'),
+  };
+}
+
+/** Same name, other object: nothing that was agreed with the old one counts. */
+export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolean {
+  const uid = host.annotations?.[objectKeys.uid];
+  return uid !== undefined && uid !== '' && uid !== virtual.uid;
+}
+
+interface Merged {
+  labels: KeyMerge;
+  annotations: KeyMerge;
+  /** The base as it stands on the host, where it is known to say all. */
+  held?: Base | undefined;
+}
+
+function mergeBoth(input: UpdateInput): Merged {
+  const { host, virtual, draft, translation } = input;
+  if (isNewVirtualObject(host, virtual)) {
+    const base = baseOf(virtual, draft, translation);
+    return {
+      labels: renderOver(draft.labels, entriesOf(host.labels), translation.labels, base.labels),
+      annotations: renderOver(
+        draft.annotations,
+        entriesOf(host.annotations),
+        translation.annotations,
+        base.annotations,
+      ),
+    };
+  }
+  const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
+  const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
+  const shared = {
+    mayFlowBack: !translation.kind.isTakenByController(host),
+    isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
+    holdsBack: input.holdsBack ?? false,
+  };
+  const { observe, reversed } = input;
+  const { isPatched, ownerOf } = draft;
+  const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
+    mergeKeys({
+      ...shared,
+      virtual: entriesOf(virtual[map]),
+      desired: draft[map],
+      host: entriesOf(host[map]),
+      base: base?.[map],
+      rules: translation[map],
+      wasCopied,
+      reversed: reversed?.[map],
+      ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
+      ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
+      ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
+    });
+  return {
+    held: input.agreed === undefined ? base : undefined,
+    labels: merge('labels', () => false),
+    annotations: merge('annotations', (key) => copied.has(key)),
+  };
+}
+
+/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
+function renderOver(
+  desired: ReadonlyMap<string, string>,
+  host: ReadonlyMap<string, string>,
+  rules: KeyRules,
+  base: KeyMerge['base'] | Base['labels'],
+): KeyMerge {
+  const changes = new Map<string, string | null>();
+  for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
+  for (const key of host.keys()) {
+    const virtualKey = rules.toVirtual(key);
+    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey) || virtualKey !== key);
+    if (isLeftover && !desired.has(key)) changes.set(key, null);
+  }
+  return { host: changes, back: new Map(), base: new Map(base), conflicts: 0, reverted: [] };
+}
+
+function digest(translation: Translation): { patchDigest: string } {
+  return { patchDigest: translation.patchDigest };
+}
+
+/** The base rides on a write that is needed anyway; alone it is written only when an older one would mislead us. */
+function setBase(change: HostChange, host: HostItem, base: Base): void {
+  const before = host.annotations?.[baseKey];
+  const text = formatBase(base);
+  if (before === text || (before === undefined && isEmptyChange(change))) return;
+  if (isEmptyChange(change) && saysTheSame(parseBase(before), base)) return;
+  const after = entriesOf(host.annotations);
+  for (const [key, value] of change.annotations) {
+    if (value === null) after.delete(key);
+    else after.set(key, value);
+  }
+  after.set(baseKey, text);
+  if (areWithin(after, maxAnnotationBytes)) change.annotations.set(baseKey, text);
+  else if (before !== undefined) change.annotations.set(baseKey, null);
+}
+
+/** Another patch set that touches nothing here is no reason to write every object. */
+function saysTheSame(before: Base | undefined, after: Base): boolean {
+  if (before === undefined) return false;
+  const isPatched = [before, after].some((base) =>
+    [...base.labels.values(), ...base.annotations.values()].some((entry) => entry.isPatched),
+  );
+  return !isPatched && formatBase({ ...before, patchDigest: '' }) === formatBase({ ...after, patchDigest: '' });
+}
+
+function setAll(changes: Map<string, string | null>, host: HostItem['labels'], wanted: [string, string][]): void {
+  for (const [key, value] of wanted) setOne(changes, host, key, value);
+}
+
+function setOne(
+  changes: Map<string, string | null>,
+  host: HostItem['labels'],
+  key: string,
+  value: string | undefined,
+): void {
+  if (host?.[key] === value) changes.delete(key);
+  else changes.set(key, value ?? null);
+}
+
+function isEmptyChange(change: HostChange): boolean {
+  return (
+    change.labels.size === 0 &&
+    change.annotations.size === 0 &&
+    change.ownerReferences === undefined &&
+    change.payload === undefined
+  );
+}
+
+function touchesOf(change: HostChange): string[] {
+  return [
+    ...Object.keys(change.payload ?? {}),
+    ...[...change.labels.keys()].map((key) => `label ${key}`),
+    ...[...change.annotations.keys()].map((key) => `annotation ${key}`),
+    ...(change.ownerReferences ? ['ownerReferences'] : []),
+  ];
+}

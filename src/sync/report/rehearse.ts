@@ -1,0 +1,154 @@
+// What the daemon would make of virtual objects and their host copies, with no cluster at hand: the conductor of the live
+// sync between two clusters that are maps in memory. In: objects of both sides and the rules. Out: both sides afterwards and
+// how each pass ended. For offline commands; nothing here decides anything.
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { createPatching } from '../loop/patching.ts';
+import { type Patching, reconcile } from '../loop/reconcile.ts';
+import { formatBase } from '../plan/base.ts';
+import { baseOf, fixedAnnotations, fixedLabels } from '../plan/draft.ts';
+import { projectService } from '../plan/kind.ts';
+import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
+import type { Outcome } from '../plan/step.ts';
+import { StoredAsRequested } from '../plan/stored-as-requested.ts';
+import { type Circumstances, type Rules, World } from '../world/world.ts';
+import { MemoryCluster } from './memory-cluster.ts';
+
+export interface RehearsalInput {
+  /** Objects of the kind that is synced. */
+  virtual: readonly KubeObject[];
+  /** Whatever has none is taken to have a Service without a selector. */
+  services: readonly KubeObject[];
+  host: readonly KubeObject[];
+  rules: Rules;
+  /** uid of the host Service VC; without it no owner reference is written. */
+  ownerUid: string | undefined;
+  /** Host objects without our base are edits of what the virtual side alone would give. */
+  assumesAgreement: boolean;
+  /** Told before patches run over an object. */
+  patching?: (key: Key, direction: 'forward' | 'back') => void;
+}
+
+export interface Rehearsed {
+  key: Key;
+  outcome: Outcome;
+  virtual: KubeObject;
+  /** Undefined when it has no host copy. */
+  host: KubeObject | undefined;
+}
+
+const circumstances: Circumstances = {
+  isDeleteWithheld: false,
+  ignoreOrder: false,
+  mayRemoveLabelsBack: true,
+  backFlowWaitMs: 0,
+};
+
+export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
+  const { rules } = input;
+  const { kind, placement } = rules.translation;
+  const virtualCluster = new MemoryCluster();
+  const hostCluster = new MemoryCluster();
+  const { resource } = kind.resource;
+  const world = new World(
+    {
+      virtual: virtualCluster.window(resource, (object) => kind.projectVirtual(object)),
+      services: virtualCluster.window('services', projectService),
+      host: hostCluster.window(resource, (object) => kind.projectHost(object)),
+      owner: input.ownerUid === undefined ? undefined : hostCluster.window('services', projectService),
+    },
+    rules,
+  );
+  for (const object of input.host) hostCluster.put(resource, object);
+  if (input.ownerUid !== undefined) {
+    const metadata = { namespace: placement.hostNamespace, name: placement.virtualCluster, uid: input.ownerUid };
+    hostCluster.put('services', { apiVersion: 'v1', kind: 'Service', metadata });
+  }
+  for (const service of input.services) virtualCluster.put('services', service);
+  const keys = input.virtual.map((object) => {
+    const known = withUidOf(object, input.host);
+    const { namespace = '', name = '' } = known.metadata;
+    virtualCluster.put(resource, known);
+    if (!world.windows.services.has(keyOf(namespace, name)))
+      virtualCluster.put('services', { apiVersion: 'v1', kind: 'Service', metadata: { namespace, name } });
+    return keyOf(namespace, name);
+  });
+  for (const key of keys) world.noteVirtual(key);
+  for (const hostKey of world.windows.host.keys()) world.noteHost(hostKey);
+  const patching = patchingOf(input, world);
+  if (input.assumesAgreement) for (const key of keys) await assumeBase(key, { world, patching, hostCluster });
+  const ports = {
+    world,
+    patching: patching && observed(patching, input.patching),
+    virtualWriter: virtualCluster.writer(),
+    hostWriter: hostCluster.writer(),
+    agreements: new Map(),
+    circumstances: () => circumstances,
+    storedAsRequested: new StoredAsRequested(world, { looking: () => {}, hasNews: () => false }),
+    wake: () => {},
+    mayWrite: () => undefined,
+    written: () => {},
+  };
+  const results: Rehearsed[] = [];
+  for (const key of keys) {
+    const { outcome } = await reconcile(key, ports);
+    const place = world.placeOf(key);
+    results.push({
+      key,
+      outcome,
+      virtual: virtualCluster.object(resource, key) as KubeObject,
+      host: place && hostCluster.object(resource, keyOf(place.namespace, place.name)),
+    });
+  }
+  return results;
+}
+
+function patchingOf({ rules }: RehearsalInput, world: World): Patching | undefined {
+  return rules.patcher && createPatching(rules.patcher, world);
+}
+
+function observed(patching: Patching, tell: RehearsalInput['patching']): Patching {
+  return {
+    forward(facts) {
+      tell?.(facts.key, 'forward');
+      return patching.forward(facts);
+    },
+    back(facts, raw) {
+      tell?.(facts.key, 'back');
+      return patching.back(facts, raw);
+    },
+  };
+}
+
+/** A file that a person wrote has no uid; its copy from a cluster does, and both mean the same object. */
+function withUidOf(virtual: KubeObject, host: readonly KubeObject[]): KubeObject {
+  if (virtual.metadata.uid) return virtual;
+  const { namespace, name } = virtual.metadata;
+  const copy = host.find(({ metadata: { annotations } }) => {
+    return annotations?.[objectKeys.name] === name && annotations?.[objectKeys.namespace] === namespace;
+  });
+  const uid = copy?.metadata.annotations?.[objectKeys.uid];
+  return uid ? { ...virtual, metadata: { ...virtual.metadata, uid } } : virtual;
+}
+
+/** As if the daemon had made this copy, and somebody had then edited it. */
+async function assumeBase(
+  key: Key,
+  on: { world: World; patching: Patching | undefined; hostCluster: MemoryCluster },
+): Promise<void> {
+  const { world, patching, hostCluster } = on;
+  const { translation } = world.rules;
+  const seen = world.look(key, circumstances);
+  const { draft, virtual, host } = patching === undefined ? seen : await patching.forward(seen);
+  if (draft === undefined || virtual === undefined || host === undefined) return;
+  if (host.annotations?.[baseKey] !== undefined) return;
+  const { resource } = translation.kind.resource;
+  const copy = hostCluster.object(resource, keyOf(host.namespace, host.name)) as KubeObject;
+  const marks = {
+    labels: Object.fromEntries(fixedLabels(virtual, translation.placement)),
+    annotations: Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
+  };
+  const labels = { ...marks.labels, ...copy.metadata.labels };
+  const base = formatBase(baseOf(virtual, draft, translation));
+  const annotations = { ...marks.annotations, ...copy.metadata.annotations, [baseKey]: base };
+  hostCluster.put(resource, { ...copy, metadata: { ...copy.metadata, labels, annotations } });
+}

@@ -1,0 +1,83 @@
+// Watches over the lists of the virtual side on behalf of the delete guard: which keys a list lacks although the host holds
+// their copies, whether that many are believable, and the second list that confirms them.
+import type { Log } from '../../log.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { isOursFor } from '../plan/ownership.ts';
+import { DeleteGuard, type VirtualList } from './delete-guard.ts';
+import type { World } from './world.ts';
+
+export class MassDelete {
+  readonly guard = new DeleteGuard();
+  readonly #world: World;
+  readonly #log: Log;
+  readonly #enqueue: (key: Key) => void;
+  readonly #confirming = new Set<VirtualList>();
+
+  constructor(options: { world: World; log: Log; enqueue: (key: Key) => void }) {
+    this.#world = options.world;
+    this.#log = options.log;
+    this.#enqueue = options.enqueue;
+  }
+
+  noteChange(key: Key, list: VirtualList, { isAbsentFromList }: { isAbsentFromList: boolean }): void {
+    if (isAbsentFromList && this.#hasHostCopy(key)) this.guard.suspect(key, list);
+    else this.guard.clear(key, list);
+  }
+
+  /** After a start there is no earlier list to compare with, so a list is held against the copies on the host. */
+  judgeFirstLists(): void {
+    const { virtual, services, host } = this.#world.windows;
+    const { placement } = this.#world.rules.translation;
+    for (const hostKey of host.keys()) {
+      const key = host.markOf(hostKey);
+      if (!key || (virtual.has(key) && services.has(key))) continue;
+      const item = host.get(hostKey);
+      if (item === undefined || !isOursFor(item, key, placement)) continue;
+      if (!virtual.has(key)) this.guard.suspect(key, 'endpoints');
+      else if (!services.has(key)) this.guard.suspect(key, 'services');
+    }
+    this.judgeList('endpoints');
+    this.judgeList('services');
+  }
+
+  judgeList(list: VirtualList): void {
+    const suspects = this.guard.suspects(list);
+    if (suspects.length === 0 || this.#confirming.has(list)) return;
+    const copies = this.#world.windows.host.size;
+    if (this.guard.isBelievable(suspects.length, copies)) {
+      this.#release(suspects, list);
+      return;
+    }
+    this.#log.error(
+      { component: 'sync', list, deletes: suspects.length, copies },
+      'list would delete many host copies, asking again',
+    );
+    this.#confirming.add(list);
+    this.#confirm(list).catch((error: unknown) => {
+      this.#confirming.delete(list);
+      this.#log.error({ component: 'sync', list, err: error }, 'second list could not be read, nothing is deleted');
+    });
+  }
+
+  /** Keys that the second list has again were cleared by their own change; what is still suspect is confirmed. */
+  async #confirm(list: VirtualList): Promise<void> {
+    const window = list === 'endpoints' ? this.#world.windows.virtual : this.#world.windows.services;
+    const asked = this.guard.suspects(list);
+    await window.relist('confirm a mass delete');
+    this.#confirming.delete(list);
+    const suspects = new Set(this.guard.suspects(list));
+    const confirmed = asked.filter((key) => suspects.has(key));
+    this.#log.warn({ component: 'sync', list, deletes: confirmed.length }, 'second list read');
+    this.#release(confirmed, list);
+    this.judgeList(list);
+  }
+
+  #release(keys: Key[], list: VirtualList): void {
+    for (const key of this.guard.release(keys, list)) this.#enqueue(key);
+  }
+
+  #hasHostCopy(key: Key): boolean {
+    const place = this.#world.placeOf(key);
+    return place !== undefined && this.#world.windows.host.has(keyOf(place.namespace, place.name));
+  }
+}

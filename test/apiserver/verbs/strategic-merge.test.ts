@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SchemaSet } from '../../../src/apiserver/kinds/schema.ts';
+import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
+import { applyStrategicMergePatch } from '../../../src/apiserver/verbs/strategic-merge.ts';
+import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
+import type { Json } from '../../../src/object/text/json.ts';
+import { widgetSchemas } from '../widgets.ts';
+
+const node = new SchemaSet(widgetSchemas).node('Widget');
+const patched = (value: Json, patch: Json) => applyStrategicMergePatch(value, patch, node);
+const parts = (...names: string[]) => ({ spec: { parts: names.map((name) => ({ name, count: 1 })) } });
+const names = (value: Json) =>
+  ((value as { spec: { parts?: { name: string }[] } }).spec.parts ?? []).map((part) => part.name);
+
+describe('applyStrategicMergePatch()', () => {
+  it('merges items of a keyed list by their key', () => {
+    const patch = { spec: { parts: [{ name: 'b', count: 2 }] } };
+    expect(patched(parts('a', 'b'), patch)).toEqual({
+      spec: {
+        parts: [
+          { name: 'a', count: 1 },
+          { name: 'b', count: 2 },
+        ],
+      },
+    });
+  });
+
+  it('puts a new item before those that it does not name', () => {
+    expect(names(patched(parts('a'), { spec: { parts: [{ name: 'z' }] } }))).toEqual(['z', 'a']);
+  });
+
+  it('takes the order that is set', () => {
+    const patch = {
+      spec: { '$setElementOrder/parts': [{ name: 'c' }, { name: 'a' }], parts: [{ name: 'c', count: 9 }] },
+    };
+    expect(names(patched(parts('a', 'b', 'c'), patch))).toEqual(['b', 'c', 'a']);
+  });
+
+  it('deletes an item, replaces a list, deletes and replaces a map', () => {
+    expect(names(patched(parts('a', 'b'), { spec: { parts: [{ name: 'a', $patch: 'delete' }] } }))).toEqual(['b']);
+    expect(names(patched(parts('a', 'b'), { spec: { parts: [{ $patch: 'replace' }, { name: 'c' }] } }))).toEqual(['c']);
+    expect(patched({ spec: { size: 'big' } }, { spec: { $patch: 'delete' } })).toEqual({ spec: {} });
+    expect(patched({ spec: { size: 'big' } }, { spec: { $patch: 'replace', tags: ['x'] } })).toEqual({
+      spec: { tags: ['x'] },
+    });
+  });
+
+  it('keeps only the keys that it is told to retain', () => {
+    const value = { spec: { size: 'big', tags: ['x'] } };
+    expect(patched(value, { spec: { $retainKeys: ['tags'], tags: ['y'] } })).toEqual({ spec: { tags: ['y'] } });
+  });
+
+  it('adds to a set and takes single values out of it', () => {
+    const value = { metadata: { finalizers: ['a/x', 'b/x'] } };
+    expect(patched(value, { metadata: { finalizers: ['b/x', 'c/x'] } })).toEqual({
+      metadata: { finalizers: ['a/x', 'b/x', 'c/x'] },
+    });
+    expect(patched(value, { metadata: { '$deleteFromPrimitiveList/finalizers': ['a/x'] } })).toEqual({
+      metadata: { finalizers: ['b/x'] },
+    });
+  });
+
+  it('refuses items without their key, and directives that it does not know', () => {
+    expect(() => patched(parts('a'), { spec: { parts: [{ count: 1 }] } })).toThrow(StatusFault);
+    expect(() => patched(parts('a'), { spec: { $patch: 'nonsense' } })).toThrow(StatusFault);
+  });
+
+  it('is a merge patch wherever no list is merged', () => {
+    const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.array(fc.string()));
+    const maps = fc.dictionary(fc.constantFrom('a', 'b', 'c'), leaf, { maxKeys: 3 });
+    const objects = fc.dictionary(fc.constantFrom('x', 'y', 'z'), fc.oneof(leaf, maps), { maxKeys: 3 });
+    fc.assert(
+      fc.property(objects, objects, (value, patch) => {
+        expect(patched(value as Json, patch as Json)).toEqual(applyMergePatch(value as Json, patch as Json));
+      }),
+    );
+  });
+});

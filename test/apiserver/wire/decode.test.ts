@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { SchemaSet } from '../../../src/apiserver/kinds/schema.ts';
+import { decode } from '../../../src/apiserver/wire/decode.ts';
+import { schemas } from '../../../src/devcluster/kinds/kinds.ts';
+
+const set = new SchemaSet(schemas);
+const read = (name: string, value: unknown) =>
+  decode(value, set.node(`io.k8s.api.core.v1.${name}`), { kind: name, version: 'v1' });
+
+describe('decode()', () => {
+  it('drops unknown fields and names every one of them', () => {
+    const { value, unknownFields } = read('Endpoints', {
+      metadata: { name: 'a', nonsense: 1 },
+      extra: {},
+      subsets: [{ addresses: [{ ip: '10.0.0.1', more: 1 }] }],
+    });
+    expect(value).toEqual({ metadata: { name: 'a' }, subsets: [{ addresses: [{ ip: '10.0.0.1' }] }] });
+    expect(unknownFields).toEqual(['metadata.nonsense', 'extra', 'subsets[0].addresses[0].more']);
+  });
+
+  it('leaves out what is empty and keeps what is a pointer to it', () => {
+    const { value } = read('Endpoints', {
+      metadata: { name: 'a', labels: {}, finalizers: [] },
+      subsets: [{ addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '' }], notReadyAddresses: [], ports: null }],
+    });
+    expect(value).toEqual({
+      metadata: { name: 'a' },
+      subsets: [{ addresses: [{ ip: '10.0.0.1', nodeName: '' }] }],
+    });
+  });
+
+  it('writes what is always written', () => {
+    const { value } = read('Event', { metadata: { name: 'a' } });
+    expect(value).toMatchObject({ involvedObject: {}, source: {}, firstTimestamp: null, reportingComponent: '' });
+  });
+
+  it.each([
+    ['Endpoints', { subsets: 'x' }],
+    ['Endpoints', { subsets: [{ ports: [{ port: '80' }] }] }],
+    ['Endpoints', { metadata: { labels: { a: 1 } } }],
+    ['Service', { spec: { ports: [{ targetPort: true }] } }],
+    ['Service', { spec: { publishNotReadyAddresses: 'yes' } }],
+    ['Secret', { data: { k: 'not base64!' } }],
+    ['Pod', { spec: { containers: [{ resources: { limits: { cpu: 'much' } } }] } }],
+  ])('refuses a %s with %j', (name, value) => {
+    expect(() => read(name, value)).toThrow(/cannot be handled as a/);
+  });
+
+  it('refuses what is nested beyond reason, and keeps a __proto__ as data', () => {
+    const deep = { metadata: { labels: {} }, data: JSON.parse('{"__proto__":"x"}') };
+    const { value } = read('ConfigMap', deep) as { value: { data: object } };
+    expect(Object.keys(value.data)).toEqual(['__proto__']);
+    expect(Object.getPrototypeOf(value.data)).toBe(Object.prototype);
+  });
+});

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { commandNamed, commands, globalOptions } from '../../../src/cli/line/command-table.ts';
+import { commandHelp, commandsAsMarkdown, generalHelp } from '../../../src/cli/line/help.ts';
+import { parseCommandLine } from '../../../src/cli/line/parse-arguments.ts';
+
+describe('help', () => {
+  it('fits 80 columns, example command lines aside', () => {
+    const lines = [generalHelp(), ...commands.map(commandHelp)].join('').split('\n');
+    expect(lines.filter((line) => line.length > 80 && !/^ {2}(hostward|kubectl) /.test(line))).toEqual([]);
+  });
+
+  it.each(commands.map((command) => [command.name]))(
+    'of %s names every option and only examples that parse',
+    (name) => {
+      const command = commandNamed(name)!;
+      const text = commandHelp(command);
+      for (const option of command.options) expect(text).toContain(`--${option.name}`);
+      expect(command.examples.length).toBeGreaterThan(0);
+      for (const { line } of command.examples) {
+        const plain = line.replace(/^.*\| /, '').replace(/ [<>] .*$/, '');
+        const own = (plain.match(/'[^']*'|\S+/g) ?? []).slice(1);
+        expect(parseCommandLine(own)).toMatchObject({ kind: 'command', command: { name } });
+      }
+    },
+  );
+
+  it.each(commands.map((command) => [command.name]))('of %s offers -o json when it prints data', (name) => {
+    const output = commandNamed(name)!.options.find((option) => option.name === 'output');
+    if (name === 'run') expect(output).toBeUndefined();
+    else expect(output?.choices).toContain('json');
+  });
+
+  it('has no two options of one name or letter in a command', () => {
+    for (const command of commands) {
+      const all = [...command.options, ...globalOptions];
+      const words = all.flatMap((option) => [option.name, ...(option.short === undefined ? [] : [option.short])]);
+      expect(words.filter((word, index) => words.indexOf(word) !== index)).toEqual([]);
+    }
+  });
+});
+
+describe('the README', () => {
+  it('has the command table of the program', () => {
+    expect(readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')).toContain(commandsAsMarkdown());
+  });
+});

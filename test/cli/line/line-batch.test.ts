@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { LineBatch } from '../../../src/cli/line/line-batch.ts';
+
+function batch(): { lines: LineBatch; written: string[] } {
+  const written: string[] = [];
+  return { lines: new LineBatch((text) => written.push(text)), written };
+}
+
+describe('lines of one turn', () => {
+  it('are written together when the turn is over, in their order', async () => {
+    const { lines, written } = batch();
+    for (const line of ['a\n', 'b\n', 'c\n']) lines.add(line);
+    expect(written).toEqual([]);
+    await nextTurn();
+    expect(written).toEqual(['a\nb\nc\n']);
+    lines.add('d\n');
+    await nextTurn();
+    expect(written).toEqual(['a\nb\nc\n', 'd\n']);
+  });
+
+  it('are out when asked for, and not once more afterwards', async () => {
+    const { lines, written } = batch();
+    lines.add('why it ends\n');
+    lines.flush();
+    expect(written).toEqual(['why it ends\n']);
+    await nextTurn();
+    lines.flush();
+    expect(written).toEqual(['why it ends\n']);
+  });
+
+  it('do not pile up: past 64 KiB they are written at once', () => {
+    const { lines, written } = batch();
+    const line = `${'x'.repeat(1_023)}\n`;
+    for (let count = 0; count < 64; count++) lines.add(line);
+    expect(written.join('')).toHaveLength(64 * 1024);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { CommandFault, exitCodes } from '../../../src/cli/line/context.ts';
+import { parseCommandLine, wantsVerbose } from '../../../src/cli/line/parse-arguments.ts';
+
+function optionsOf(...argv: string[]) {
+  const line = parseCommandLine(argv);
+  if (line.kind !== 'command') throw new Error(`expected a command, found ${line.kind}`);
+  return line.options;
+}
+
+function faultOf(...argv: string[]): CommandFault {
+  try {
+    parseCommandLine(argv);
+  } catch (thrown) {
+    if (thrown instanceof CommandFault) return thrown;
+    throw thrown;
+  }
+  throw new Error('expected a fault');
+}
+
+describe('parseCommandLine()', () => {
+  it('gathers repeated options in order, long, short and with an equals sign', () => {
+    expect(optionsOf('check', '--config', 'a', '-c', 'b', '--config=c').texts('config')).toEqual(['a', 'b', 'c']);
+  });
+
+  it('lets the last one win where an option does not repeat', () => {
+    expect(optionsOf('check', '-o', 'text', '-o', 'json').choice('output')).toBe('json');
+  });
+
+  it('takes the first choice as the default', () => {
+    expect(optionsOf('render').choice('output')).toBe('yaml');
+  });
+
+  it('takes a lone dash as a value and words after -- as operands', () => {
+    expect(optionsOf('render', '-f', '-').texts('file')).toEqual(['-']);
+    expect(optionsOf('status', '--', '-odd/name').operands).toEqual(['-odd/name']);
+  });
+
+  it.each([[[]], [['--help']], [['-h']], [['help']]])('shows general help for %j', (argv) => {
+    expect(parseCommandLine(argv)).toEqual({ kind: 'help', command: undefined });
+  });
+
+  it.each([[['check', '--help']], [['help', 'check']], [['check', '-c', 'x', '-h']]])(
+    'shows help of the command for %j',
+    (argv) => {
+      expect(parseCommandLine(argv)).toMatchObject({ kind: 'help', command: { name: 'check' } });
+    },
+  );
+
+  it.each<[string[], string, string]>([
+    [['chekc'], 'expected a command, found "chekc"', 'did you mean "check"?'],
+    [['check', '--confg', 'x'], 'has no option "--confg"', 'did you mean "--config"?'],
+    [['check', '-q'], 'has no option "-q"', 'see hostward check --help'],
+    [['check', '--config'], '--config wants a value (FILE), found nothing', ''],
+    [['check', '--config='], '--config wants a value (FILE), found ""', ''],
+    [['check', '--config', '--output', 'json'], '--config wants a value (FILE), found "--output"', ''],
+    [['check', '-o', 'jsn'], '--output is one of text, json, found "jsn"', 'did you mean "json"?'],
+    [['run', '--dry-run=yes'], '--dry-run is a switch and takes no value, found "yes"', ''],
+    [['check', 'file.yaml'], 'takes no operands, found "file.yaml"', 'did you mean --config file.yaml?'],
+    [['render', 'a.json'], 'takes no operands, found "a.json"', '--file a.json'],
+    [['check', 'file'], 'takes no operands, found "file"', 'see hostward check --help'],
+    [['status', 'a/b', 'c/d'], 'takes at most 1 operand, found "c/d"', ''],
+    [['render', '-c', '-', '-f', '-'], 'can be read once, found --config - and --file -', 'into a file'],
+    [['eval', 'value', '-f', '-', '--stdin'], 'can be read once, found --file - and --stdin', 'into a file'],
+    [['--config', 'x', 'check'], 'expected a command first', 'put options after the command'],
+    [['--nonsense'], 'expected a command, found the option "--nonsense"', ''],
+  ])('refuses %j with a sentence', (argv, message, hint) => {
+    const fault = faultOf(...argv);
+    expect(fault.exitCode).toBe(exitCodes.usage);
+    expect(fault.message).toContain(message);
+    expect(fault.hint).toContain(hint);
+  });
+
+  it('calls an option that is not in the table a bug', () => {
+    expect(() => optionsOf('check').has('nonsense')).toThrow('not in the command table');
+  });
+});
+
+describe('wantsVerbose()', () => {
+  it.each([
+    [['run', '--verbose'], {}, true],
+    [['run', '-v'], {}, true],
+    [['run'], { HOSTWARD_DEBUG: '1' }, true],
+    [['run'], { HOSTWARD_DEBUG: '0' }, false],
+    [['run'], {}, false],
+  ])('of %j with %j is %s', (argv, environment, expected) => {
+    expect(wantsVerbose(argv, environment)).toBe(expected);
+  });
+});

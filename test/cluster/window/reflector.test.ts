@@ -1,0 +1,721 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Window, WindowChange } from '../../../src/cluster/window/window.ts';
+import type { Connection } from '../../../src/cluster/wire/connection.ts';
+import { createMetrics, type Metrics } from '../../../src/metrics.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+import { ScriptedServer, sendJson, sendStatus } from '../scripted-server.ts';
+import { connectTo, openTestWindow, passing, type TestItem, until } from '../subject.ts';
+
+let server: ScriptedServer;
+let clock: VirtualClock;
+let connection: Connection;
+let window: Window<TestItem>;
+let metrics: Metrics;
+let changes: WindowChange[];
+let lists: { isFirst: boolean; count: number; removed: readonly string[] }[];
+
+beforeEach(async () => {
+  server = new ScriptedServer();
+  await server.listen();
+  clock = new VirtualClock();
+  metrics = createMetrics();
+  connection = connectTo(server.url, clock);
+  changes = [];
+  lists = [];
+  window = openTestWindow({ connection, clock, metrics });
+  window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
+  server.put('a', { value: 1 });
+  server.put('b', { value: 1 });
+});
+
+afterEach(async () => {
+  await window.stop();
+  await connection.close();
+  await server.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+const value = (key: string) => window.get(key)?.value;
+const watching = () => until(() => server.watches.size === 1 && window.state === 'watching', 'a watch');
+
+async function synced(): Promise<void> {
+  window.start();
+  await window.whenSynced();
+  await watching();
+  changes.length = 0;
+}
+
+/** The proof that a window lives: a change made now is seen, and no list was needed unless one was expected. */
+async function expectAlive(expectedLists: number): Promise<void> {
+  server.put('a', { value: 'alive' });
+  await passing(clock, () => value('default/a') === 'alive', { what: 'the update after the fault' });
+  expect(server.count('list')).toBe(expectedLists);
+}
+
+describe('the eight faults that kill the stock informer', () => {
+  test('clean end: the watch resumes from where it was, without a list', async () => {
+    await synced();
+    server.endWatches('end');
+    await expectAlive(1);
+    expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('1002');
+  });
+
+  test('TCP reset: the watch resumes without a list', async () => {
+    await synced();
+    server.endWatches('reset');
+    await expectAlive(1);
+  });
+
+  for (const code of [500, 429, 401]) {
+    test(`watch answered ${code} once: the watch is tried again`, async () => {
+      server.script('watch', ({ response }) => sendStatus(response, code, 'Whatever', 'no'));
+      window.start();
+      await passing(clock, () => server.watches.size === 1);
+      await expectAlive(1);
+    });
+  }
+
+  test('first list answered 500: the list is tried again', async () => {
+    server.script('list', ({ response }) => sendStatus(response, 500, 'InternalError', 'no'));
+    window.start();
+    await passing(clock, () => window.hasSynced);
+    await expectAlive(2);
+  });
+
+  test('stream cut in the middle of a line: nothing half is applied, the rest arrives', async () => {
+    await synced();
+    server.raw('{"type":"MODIFIED","object":{"kind":"Endpoints","metadata":{"name":"a"');
+    server.endWatches('reset');
+    await expectAlive(1);
+    expect(changes).toEqual([{ key: 'default/a', kind: 'set', origin: 'watch' }]);
+  });
+
+  test('one corrupt complete line: what it may have hidden is found by a list', async () => {
+    await synced();
+    server.objects.delete('default/b');
+    server.raw('{"type":"DELETED","object":{"metada%%%\n');
+    await passing(clock, () => lists.length === 2);
+    expect(changes).toEqual([{ key: 'default/b', kind: 'removed', origin: 'list' }]);
+    await watching();
+    await expectAlive(2);
+    expect(await metrics.metrics()).toContain('reason="fault"} 1');
+  });
+
+  test('handler throws: the stream and the other listeners do not notice', async () => {
+    window.subscribe({
+      changed() {
+        throw new Error('a bug');
+      },
+    });
+    window.subscribe({ changed: async () => Promise.reject(new Error('another bug')) });
+    const after: WindowChange[] = [];
+    window.subscribe({ changed: (change) => after.push(change) });
+    await synced();
+    await expectAlive(1);
+    expect(after.at(-1)).toEqual({ key: 'default/a', kind: 'set', origin: 'watch' });
+    expect(await metrics.metrics()).toContain(
+      'hostward_window_listener_errors_total{cluster="virtual",resource="endpoints"} 6',
+    );
+  });
+
+  test('resourceVersion rollback: two lists agree and what they say is believed', async () => {
+    server.rv = 1200;
+    server.put('late', { value: 1 });
+    await synced();
+    server.endWatches('end');
+    server.rv = 1000;
+    server.history = [];
+    server.objects.clear();
+    server.put('a', { value: 'restored' });
+    await passing(clock, () => server.watches.size === 1);
+    server.bookmark();
+    await passing(clock, () => lists.length === 2);
+    expect([...window.keys()]).toEqual(['default/a']);
+    expect(value('default/a')).toBe('restored');
+    await watching();
+    await expectAlive(3);
+  });
+});
+
+describe('silence', () => {
+  test('a list that never answers is given up after its deadline and tried again', async () => {
+    server.script('list', () => undefined);
+    window.start();
+    await until(() => server.seen.length === 1);
+    const tookMs = await passing(clock, () => window.hasSynced, { stepMs: 500 });
+    expect(tookMs).toBeLessThan(62_000);
+    await expectAlive(2);
+  });
+
+  test('a connection that went dead is found 75 s after the last byte, and resumed without a list', async () => {
+    await synced();
+    const dead = [...server.watches];
+    server.watches.clear();
+    server.put('b', { value: 'missed' });
+    const tookMs = await passing(clock, () => value('default/b') === 'missed', { stepMs: 500 });
+    expect(dead).toHaveLength(1);
+    expect(tookMs).toBeGreaterThanOrEqual(75_000);
+    expect(tookMs).toBeLessThanOrEqual(77_000);
+    expect(server.count('list')).toBe(1);
+  });
+});
+
+test('a first list goes page by page and is shown when it is complete', async () => {
+  for (let index = 0; index < 1200; index++) server.put(`n${index}`, { value: index });
+  window.start();
+  await window.whenSynced();
+  expect(server.count('list')).toBe(3);
+  expect(window.size).toBe(1202);
+  expect(lists).toEqual([{ isFirst: true, count: 1202, removed: [] }]);
+  expect(changes).toHaveLength(1202);
+});
+
+test('a list of another make is refused in words', async () => {
+  server.script('list', ({ response }) => sendJson(response, 200, { kind: 'Potato' }));
+  window.start();
+  await until(() => window.trouble !== undefined);
+  expect(window.trouble?.message).toBe('listing endpoints in all namespaces: wanted a list, got "Potato"');
+});
+
+describe('410', () => {
+  test('at connect: one list, and what vanished meanwhile is told as removed', async () => {
+    await synced();
+    server.endWatches('end');
+    server.remove('b');
+    server.compact();
+    await passing(clock, () => lists.length === 2);
+    expect(lists[1]).toEqual({ isFirst: false, count: 1, removed: ['default/b'] });
+    await watching();
+    await expectAlive(2);
+  });
+
+  test('as an event in the stream, twice in a row: each time one list, further apart', async () => {
+    await synced();
+    const gone = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } };
+    server.raw(`${JSON.stringify(gone)}\n`);
+    const firstMs = await passing(clock, () => lists.length === 2);
+    await watching();
+    server.raw(`${JSON.stringify(gone)}\n`);
+    const secondMs = await passing(clock, () => lists.length === 3);
+    expect(firstMs).toBeGreaterThanOrEqual(200);
+    expect(secondMs).toBeGreaterThanOrEqual(400);
+    expect(changes).toEqual([]);
+    await watching();
+    await expectAlive(3);
+  });
+
+  test('on a continue token: the list begins again and nothing of the half one is shown', async () => {
+    for (let index = 0; index < 700; index++) server.put(`n${index}`);
+    await synced();
+    server.endWatches('end');
+    server.rv++;
+    server.compact();
+    server.script('list', ({ response }) => {
+      const item = { metadata: { name: 'ghost', namespace: 'default', uid: 'u', resourceVersion: '1' } };
+      const metadata = { resourceVersion: String(server.rv), continue: JSON.stringify([1, 500]) };
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items: [item] });
+    });
+    await passing(clock, () => lists.length === 2);
+    expect(lists[1]).toEqual({ isFirst: false, count: 702, removed: [] });
+    expect(window.has('default/ghost')).toBe(false);
+  });
+});
+
+describe('what the server asks for', () => {
+  const cases = [
+    { header: '7', atLeastMs: 7_000, atMostMs: 9_000 },
+    { header: 'Thu, 01 Jan 2026 00:00:09 GMT', atLeastMs: 8_500, atMostMs: 11_000 },
+    { header: '86400', atLeastMs: 60_000, atMostMs: 62_000 },
+    { header: '0', atLeastMs: 100, atMostMs: 2_000 },
+    { header: 'soon', atLeastMs: 100, atMostMs: 2_000 },
+    { header: '-5', atLeastMs: 100, atMostMs: 2_000 },
+  ];
+  for (const sort of ['list', 'watch'] as const) {
+    for (const { header, atLeastMs, atMostMs } of cases) {
+      test(`a ${sort} answered 429 with Retry-After "${header}" is repeated after that time, not before`, async () => {
+        const reply = { 'retry-after': header };
+        server.script(sort, ({ response }) => sendStatus(response, 429, 'TooManyRequests', 'slow down', reply));
+        window.start();
+        await until(() => window.state === 'retrying');
+        const tookMs = await passing(clock, () => server.count(sort) === 2, { stepMs: 100 });
+        expect(tookMs).toBeGreaterThanOrEqual(atLeastMs);
+        expect(tookMs).toBeLessThanOrEqual(atMostMs);
+      });
+    }
+  }
+
+  test('an ERROR event that is not 410 costs no list', async () => {
+    await synced();
+    server.raw(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 500, message: 'etcd' } })}\n`);
+    await passing(clock, () => window.trouble !== undefined);
+    expect(window.trouble?.message).toBe('the watch says: etcd');
+    await passing(clock, () => server.watches.size === 1);
+    expect(window.trouble).toBeUndefined();
+    await expectAlive(1);
+  });
+});
+
+test('rights that are taken away cost nothing that is known, and are told', async () => {
+  await synced();
+  for (const sort of ['watch', 'watch'] as const)
+    server.script(sort, ({ response }) => sendStatus(response, 403, 'Forbidden', 'endpoints is forbidden'));
+  server.endWatches('end');
+  await passing(clock, () => window.trouble !== undefined);
+  expect(window.trouble?.message).toContain('endpoints is forbidden');
+  expect(window.size).toBe(2);
+  await passing(clock, () => server.watches.size === 1);
+  await expectAlive(1);
+});
+
+describe('versions', () => {
+  test('bookmarks move the point of resumption', async () => {
+    await synced();
+    server.rv = 5000;
+    server.bookmark();
+    await until(() => window.lastHeardMs >= 0 && server.watches.size === 1);
+    server.endWatches('end');
+    await passing(clock, () => server.count('watch') === 2);
+    expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('5000');
+  });
+
+  test('a server that never sends bookmarks is listened to again and again, at one list in all', async () => {
+    await synced();
+    for (let round = 0; round < 4; round++) {
+      await passing(clock, () => server.count('watch') === round + 2, { stepMs: 1_000 });
+      await until(() => server.watches.size >= 1);
+    }
+    await expectAlive(1);
+  });
+
+  test('a server restored to an older state is found out after a silence, though it accepted the watch', async () => {
+    server.rv = 1200;
+    server.put('late');
+    await synced();
+    server.endWatches('end');
+    server.rv = 1000;
+    server.history = [];
+    server.objects.delete('default/late');
+    await passing(clock, () => lists.length === 2, { stepMs: 1_000 });
+    expect(window.has('default/late')).toBe(false);
+  });
+
+  test('a server that was away and came back in an older state is found out at once', async () => {
+    server.rv = 1200;
+    server.put('late');
+    await synced();
+    server.script('list', ({ response }) => sendJson(response, 403, { kind: 'Status', status: 'Failure', code: 403 }));
+    server.rv = 1000;
+    server.history = [];
+    server.objects.delete('default/late');
+    server.endWatches('reset');
+    const sinceMs = clock.now();
+    await passing(clock, () => !window.has('default/late'), { stepMs: 100 });
+    expect(clock.now() - sinceMs).toBeLessThan(5_000);
+  });
+
+  test('a repeated event changes nothing and costs nothing', async () => {
+    await synced();
+    const object = server.put('a', { value: 2 });
+    for (let copy = 0; copy < 5; copy++) server.raw(`${JSON.stringify({ type: 'MODIFIED', object })}\n`);
+    await expectAlive(1);
+    expect(changes).toHaveLength(2);
+  });
+
+  test('an event out of order is never shown; what it may mean is settled by a list', async () => {
+    await synced();
+    const old = structuredClone(server.put('a', { value: 'old' }));
+    server.put('a', { value: 'new' });
+    await until(() => value('default/a') === 'new');
+    server.raw(`${JSON.stringify({ type: 'MODIFIED', object: old })}\n`);
+    await passing(clock, () => lists.length === 2);
+    expect(value('default/a')).toBe('new');
+  });
+
+  test('one list older than what was seen is not believed', async () => {
+    await synced();
+    server.script('list', ({ response }) =>
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: '7' }, items: [] }),
+    );
+    const relisted = window.relist('test');
+    await passing(clock, () => lists.length === 2);
+    await relisted;
+    expect(window.size).toBe(2);
+    expect(changes).toEqual([]);
+  });
+
+  test('a watch that goes on past half an hour is followed by a list, in case an event was lost', async () => {
+    await synced();
+    server.objects.delete('default/b');
+    for (let minutes = 0; minutes < 31; minutes++) {
+      await clock.advance(60_000);
+      server.bookmark();
+    }
+    server.endWatches('end');
+    await passing(clock, () => lists.length === 2);
+    expect(changes).toEqual([{ key: 'default/b', kind: 'removed', origin: 'list' }]);
+  });
+});
+
+test('a server that closes every watch at once is asked once a second', async () => {
+  window.start();
+  await window.whenSynced();
+  for (let round = 0; round < 5; round++) server.script('watch', ({ response }) => void response.writeHead(200).end());
+  const tookMs = await passing(clock, () => server.watches.size === 1);
+  expect(tookMs).toBeGreaterThanOrEqual(4_900);
+  expect(server.count('watch')).toBeLessThanOrEqual(6);
+  await expectAlive(1);
+});
+
+test('a server that answers nothing but errors is asked less and less often, and at once when it is well', async () => {
+  for (let round = 0; round < 12; round++)
+    server.script('list', ({ response }) => sendStatus(response, 503, 'ServiceUnavailable', 'no'));
+  window.start();
+  const tookMs = await passing(clock, () => window.hasSynced, { stepMs: 200 });
+  expect(tookMs).toBeGreaterThan(100_000);
+  expect(tookMs).toBeLessThan(12 * 30_000);
+  expect(window.trouble).toBeUndefined();
+});
+
+describe('after a long outage the first success counts', () => {
+  /** Credentials that no longer work, until the waits have grown to their longest. */
+  async function lockedOut(): Promise<void> {
+    await synced();
+    const denials = 10;
+    for (let round = 0; round < denials; round++)
+      server.script('watch', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'who are you'));
+    server.endWatches('reset');
+    await passing(clock, () => server.count('watch') === 1 + denials, { stepMs: 200 });
+  }
+
+  test('a history that is gone meanwhile is made good by a list at once', async () => {
+    await lockedOut();
+    server.put('a', { value: 'meanwhile' });
+    server.compact();
+    await passing(clock, () => server.count('watch') === 12, { stepMs: 200 });
+    expect(await passing(clock, () => value('default/a') === 'meanwhile')).toBeLessThan(1_000);
+    await watching();
+    await expectAlive(2);
+  });
+
+  test('a watch that opens and is cut again soon is soon opened again', async () => {
+    await lockedOut();
+    await passing(clock, () => server.watches.size === 1, { stepMs: 200 });
+    server.endWatches('reset');
+    expect(await passing(clock, () => server.watches.size === 1)).toBeLessThan(1_000);
+    await expectAlive(1);
+  });
+
+  test('a list does away with the waits of lists that failed before it', async () => {
+    for (let round = 0; round < 10; round++)
+      server.script('list', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'who are you'));
+    server.script('watch', ({ response }) => sendStatus(response, 500, 'InternalError', 'no'));
+    window.start();
+    await passing(clock, () => window.hasSynced, { stepMs: 200 });
+    expect(await passing(clock, () => server.watches.size === 1)).toBeLessThan(1_000);
+    await expectAlive(11);
+  });
+
+  test('but a watch that is cut as soon as it opens is opened less and less often', async () => {
+    await synced();
+    const cuts = 8;
+    for (let round = 0; round < cuts; round++)
+      server.script('watch', ({ response }) => {
+        response.writeHead(200).flushHeaders();
+        response.socket?.destroySoon();
+      });
+    server.endWatches('reset');
+    expect(await passing(clock, () => server.count('watch') === 2 + cuts, { stepMs: 100 })).toBeGreaterThan(40_000);
+    await watching();
+    await expectAlive(1);
+  });
+});
+
+describe('partial news', () => {
+  test('a list that breaks off between two pages removes nothing', async () => {
+    for (let index = 0; index < 700; index++) server.put(`n${index}`);
+    await synced();
+    server.objects.clear();
+    server.put('a');
+    server.script('list', ({ response }) => {
+      const metadata = { resourceVersion: String(server.rv), continue: JSON.stringify([server.rv, 500]) };
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items: [] });
+    });
+    server.script('list', ({ response }) => void response.destroy());
+    void window.relist('test').catch(() => undefined);
+    await passing(clock, () => window.state === 'retrying');
+    expect(window.size).toBe(702);
+    expect(changes.filter((change) => change.kind === 'removed')).toEqual([]);
+    await passing(clock, () => lists.length === 2);
+    expect(window.size).toBe(1);
+    expect(lists[1]?.removed).toHaveLength(701);
+  });
+
+  const wrongLists = [
+    { name: 'without a resource version', body: { kind: 'EndpointsList', metadata: {}, items: [] } },
+    { name: 'with resource version 0', body: { kind: 'EndpointsList', metadata: { resourceVersion: '0' }, items: [] } },
+    {
+      name: 'with items that are no array',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: {} },
+    },
+    {
+      name: 'with an item without a name',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: [{ metadata: {} }] },
+    },
+    {
+      name: 'with an item that is null',
+      body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: [null] },
+    },
+  ];
+  for (const { name, body } of wrongLists) {
+    test(`a list ${name} is a fault, not an empty cluster`, async () => {
+      await synced();
+      server.script('list', ({ response }) => sendJson(response, 200, body));
+      const relisted = window.relist('test');
+      await until(() => window.trouble !== undefined);
+      expect(window.size).toBe(2);
+      await passing(clock, () => lists.length === 2);
+      await relisted;
+    });
+  }
+
+  test('a list whose items are null is an empty list', async () => {
+    await synced();
+    server.script('list', ({ response }) =>
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: String(server.rv) }, items: null }),
+    );
+    await Promise.all([window.relist('test'), passing(clock, () => lists.length === 2)]);
+    expect(window.size).toBe(0);
+  });
+});
+
+describe('garbage in the stream is a fault and is followed by a list', () => {
+  const good =
+    '{"type":"ADDED","object":{"kind":"Endpoints","metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"9999"}}}';
+  const lines: Record<string, string | Buffer> = {
+    'a byte order mark': `\ufeff${good}`,
+    'a NUL': `\0${good}`,
+    'broken UTF-8': Buffer.concat([
+      Buffer.from(good.slice(0, 60)),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from(good.slice(60)),
+    ]),
+    'an array': '[1]',
+    'a null object': '{"type":"ADDED","object":null}',
+    'an unknown type': good.replace('ADDED', 'RENAMED'),
+    'another kind': good.replace('Endpoints', 'Secret'),
+    'no version': good.replace('"9999"', '""'),
+    'a word for a version': good.replace('9999', 'newest'),
+    'no uid': good.replace('"uid":"u",', ''),
+    'a line longer than any object': 'x'.repeat(4 * 1024 * 1024 + 10),
+  };
+  for (const [name, line] of Object.entries(lines)) {
+    test(name, async () => {
+      await synced();
+      server.raw(line);
+      server.raw('\n');
+      await passing(clock, () => lists.length === 2);
+      expect(window.has('n/x')).toBe(false);
+      await watching();
+      await expectAlive(2);
+    });
+  }
+});
+
+test('text is the same however its bytes are cut', async () => {
+  await synced();
+  const text = 'Grüße, 世界, 🚀';
+  for (const size of [1, 2, 3, 7, 64]) {
+    server.rv++;
+    const metadata = { name: 'a', namespace: 'default', uid: 'uid-1', resourceVersion: String(server.rv) };
+    const event = { type: 'MODIFIED', object: { kind: 'Endpoints', metadata, value: `${text} ${size}` } };
+    const bytes = Buffer.from(`${JSON.stringify(event)}\n`);
+    for (const watch of server.watches) (watch.response.socket as import('node:net').Socket).setNoDelay(true);
+    for (let at = 0; at < bytes.length; at += size) server.raw(bytes.subarray(at, at + size));
+    await until(() => value('default/a') === `${text} ${size}`);
+  }
+  expect(server.count('list')).toBe(1);
+});
+
+test('ten thousand events in one go leave the process its turns', async () => {
+  await synced();
+  const lines: string[] = [];
+  for (let index = 0; index < 10_000; index++) {
+    server.rv++;
+    const metadata = { name: `n${index}`, namespace: 'default', uid: `u${index}`, resourceVersion: String(server.rv) };
+    lines.push(`${JSON.stringify({ type: 'ADDED', object: { kind: 'Endpoints', metadata } })}\n`);
+  }
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (window.size < 10_000) setImmediate(count);
+  };
+  server.raw(lines.join(''));
+  setImmediate(count);
+  await until(() => window.size === 10_002);
+  expect(turns).toBeGreaterThanOrEqual(5);
+  expect(changes).toHaveLength(10_000);
+});
+
+describe('own writes', () => {
+  const written = (rv: number, fields: Record<string, unknown>, uid = 'uid-1') => ({
+    metadata: { name: 'a', namespace: 'default', uid, resourceVersion: String(rv) },
+    ...fields,
+  });
+
+  test('are shown at once, and older news of that key is not', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    expect(value('default/a')).toBe('mine');
+    server.put('a', { value: 'older' });
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(value('default/a')).toBe('mine');
+  });
+
+  test('come back through the watch without being told again', async () => {
+    await synced();
+    const own = server.put('a', { value: 'mine' });
+    window.remember(own);
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(changes).toEqual([{ key: 'default/b', kind: 'set', origin: 'watch' }]);
+  });
+
+  const line = (rv: number, rest: string, head: { kind?: string; namespace?: string; type?: string } = {}): string => {
+    const { kind = 'Endpoints', namespace = 'default', type = 'MODIFIED' } = head;
+    const names = `"name":"a","namespace":"${namespace}","uid":"uid-1","resourceVersion":"${rv}"`;
+    server.rv = Math.max(server.rv, rv);
+    return `{"type":"${type}","object":{"kind":"${kind}","apiVersion":"v1","metadata":{${names}}${rest}\n`;
+  };
+  const lists = () => server.count('list');
+
+  test('are known when they come back: no more than the beginning of the event is read, and it is passed', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    // Not JSON: reading on would end the watch.
+    server.raw(line(1010, ',oh no'));
+    server.endWatches('end');
+    await passing(clock, () => server.watches.size === 1);
+    expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('1010');
+    expect(changes).toEqual([]);
+    expect(value('default/a')).toBe('mine');
+    expect(lists()).toBe(1);
+    const told = 'hostward_watch_events_total{cluster="virtual",resource="endpoints",type="MODIFIED"} 1';
+    expect(await metrics.metrics()).toContain(told);
+    await expectAlive(1);
+  });
+
+  test('are told from two events that somebody has put on one line', async () => {
+    await synced();
+    window.remember(written(1010, { value: 'mine' }));
+    server.raw(line(1010, '}}').trimEnd() + line(1011, '}}'));
+    await passing(clock, () => lists() > 1 && server.watches.size === 1);
+  });
+
+  const notEchoes: { name: string; rv?: number; head?: Parameters<typeof line>[2] }[] = [
+    { name: 'at a later version', rv: 1011 },
+    { name: 'of another kind', head: { kind: 'Pod' } },
+    { name: 'of another object', head: { namespace: 'other' } },
+    { name: 'that tells of its end', head: { type: 'DELETED' } },
+    { name: 'that the watch has passed', rv: 1002 },
+  ];
+  for (const { name, rv = 1010, head } of notEchoes) {
+    test(`are told from an event ${name}: it is read in whole, and what it may have hidden is found by a list`, async () => {
+      await synced();
+      window.remember(written(1010, { value: 'mine' }));
+      server.raw(line(rv, ',oh no', head));
+      await passing(clock, () => lists() > 1 && server.watches.size === 1);
+    });
+  }
+
+  test('that somebody deleted before their answer came stay gone', async () => {
+    await synced();
+    const own = server.put('a', { value: 'mine' });
+    server.remove('a');
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    window.remember(own);
+    expect(window.has('default/a')).toBe(false);
+  });
+
+  test('are told from what a selector leaves out: a get may find it, and it stays', async () => {
+    const selecting = openTestWindow({ connection, clock, metrics, name: 'selecting', labelSelector: 'of=me' });
+    selecting.start();
+    await selecting.whenSynced();
+    const found = (name: string, labels: Record<string, string>) => {
+      const metadata = { name, namespace: 'default', uid: name, resourceVersion: '7', labels };
+      selecting.remember({ metadata });
+      return selecting.has(`default/${name}`);
+    };
+    expect([found('theirs', {}), found('mine', { of: 'me' })]).toEqual([true, false]);
+    await selecting.stop();
+  });
+
+  test('deletes are shown at once, and late news of the deleted object is not', async () => {
+    await synced();
+    const late = server.put('a', { value: 'late' });
+    window.forget('default/a', late.metadata.resourceVersion);
+    expect(window.has('default/a')).toBe(false);
+    server.put('b', { value: 'seen' });
+    await until(() => value('default/b') === 'seen');
+    expect(window.has('default/a')).toBe(false);
+    server.remove('a');
+    server.put('a', { value: 'again' });
+    await until(() => value('default/a') === 'again');
+  });
+
+  test('survive a list that was begun before them', async () => {
+    await synced();
+    const relisted = window.relist('test');
+    server.script('list', ({ response }) => {
+      const items = [...server.objects.values()].map((object) => structuredClone(object));
+      const metadata = { resourceVersion: String(server.rv) };
+      window.remember(written(1009, { value: 'mine' }));
+      window.forget('default/b');
+      sendJson(response, 200, { kind: 'EndpointsList', metadata, items });
+    });
+    await relisted;
+    expect(value('default/a')).toBe('mine');
+    expect(window.has('default/b')).toBe(false);
+  });
+});
+
+describe('relist()', () => {
+  test('begins at once and resolves when the list is in', async () => {
+    await synced();
+    server.objects.delete('default/b');
+    await window.relist('test');
+    expect(lists[1]).toEqual({ isFirst: false, count: 1, removed: ['default/b'] });
+  });
+
+  test('is answered by a list begun after it, not by one that is under way', async () => {
+    await synced();
+    server.script('list', ({ response }) => {
+      const items = [...server.objects.values()].map((object) => structuredClone(object));
+      second = window.relist('second').then(() => window.has('default/b'));
+      server.objects.delete('default/b');
+      sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: String(server.rv) }, items });
+    });
+    let second: Promise<boolean> | undefined;
+    await window.relist('first');
+    expect(await second).toBe(false);
+    expect(server.count('list')).toBe(3);
+  });
+});
+
+test('stop() ends whatever is under way and lets nobody wait for ever', async () => {
+  server.script('list', () => undefined);
+  window.start();
+  await until(() => server.seen.length === 1);
+  const waiting = window.whenSynced();
+  await window.stop();
+  await expect(waiting).rejects.toThrow('it was stopped before its list was complete');
+  expect(window.state).toBe('stopped');
+});
+
+test('every series reads zero before anything has happened', async () => {
+  const text = await metrics.metrics();
+  expect(text).toContain('hostward_watch_restarts_total{cluster="virtual",resource="endpoints",reason="rollback"} 0');
+  expect(text).toContain('hostward_lists_total{cluster="virtual",resource="endpoints",outcome="ok"} 0');
+  expect(text).toContain('hostward_window_objects{cluster="virtual",resource="endpoints"} 0');
+});

@@ -1,0 +1,325 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import type { Connection, Request } from '../../../src/cluster/wire/connection.ts';
+import { type Lease, openLease } from '../../../src/cluster/write/lease.ts';
+import { silentLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { settle, VirtualClock } from '../../virtual-clock.ts';
+
+/** One Lease object behind requests that can be made slow, lost on the way there, or lost on the way back. */
+class LeaseServer {
+  lease: KubeObject | undefined;
+  rv = 0;
+  #clock: VirtualClock;
+
+  constructor(clock: VirtualClock) {
+    this.#clock = clock;
+  }
+
+  connection(link: Link): Connection {
+    return {
+      name: 'host',
+      server: 'lease server',
+      request: (request) => this.#carry(request, link),
+      stream: () => {
+        throw new Error('a lease needs no stream');
+      },
+      close: async () => undefined,
+    };
+  }
+
+  async #carry(request: Request, link: Link): Promise<Answer> {
+    const lost: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'the link is down' };
+    link.sent++;
+    if (link.state === 'cut' || link.state === 'hangs') {
+      if (link.state === 'hangs') await this.#wait(request.timeoutMs ?? 0, request.signal);
+      return lost;
+    }
+    if (link.delayMs > 0) await this.#wait(link.delayMs, request.signal);
+    const answer = this.#serve(request);
+    return link.state === 'losesAnswers' ? lost : answer;
+  }
+
+  #wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(delayMs, resolve);
+      signal?.addEventListener('abort', () => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #serve(request: Request): Answer {
+    const body = request.body === undefined ? undefined : (JSON.parse(request.body) as KubeObject);
+    if (request.method === 'POST' && body !== undefined) {
+      if (this.lease !== undefined) return { kind: 'alreadyExists', message: 'it is there' };
+      return this.#store(body);
+    }
+    if (this.lease === undefined) return { kind: 'notFound', message: 'no lease' };
+    if (request.method === 'GET' || body === undefined) return { kind: 'ok', status: 200, object: this.lease };
+    if (body.metadata.resourceVersion !== this.lease.metadata.resourceVersion)
+      return { kind: 'conflict', message: 'somebody else was first' };
+    const spec = { ...(this.lease['spec'] as object), ...(body['spec'] as object) };
+    return this.#store({ ...this.lease, spec });
+  }
+
+  #store(object: KubeObject): Answer {
+    const metadata = { ...object.metadata, resourceVersion: String(++this.rv) };
+    this.lease = { ...object, metadata };
+    return { kind: 'ok', status: 200, object: this.lease };
+  }
+
+  get holder(): unknown {
+    return (this.lease?.['spec'] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
+  }
+}
+
+interface Link {
+  state: 'up' | 'cut' | 'hangs' | 'losesAnswers';
+  delayMs: number;
+  sent: number;
+}
+
+interface Replica {
+  lease: Lease;
+  link: Link;
+  states: string[];
+}
+
+let clock: VirtualClock;
+let server: LeaseServer;
+let replicas: Replica[];
+
+function replica(identity: string): Replica {
+  const link: Link = { state: 'up', delayMs: 0, sent: 0 };
+  const lease = openLease({
+    connection: server.connection(link),
+    namespace: 'vc-ns',
+    name: 'hostward-vc',
+    identity,
+    clock,
+    random: () => 0,
+    log: silentLog,
+    metrics: createMetrics(),
+  });
+  const states: string[] = [];
+  lease.subscribe((state) => states.push(state.kind));
+  const made = { lease, link, states };
+  replicas.push(made);
+  return made;
+}
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  server = new LeaseServer(clock);
+  replicas = [];
+});
+
+afterEach(async () => {
+  for (const { lease, link } of replicas) {
+    link.state = 'up';
+    link.delayMs = 0;
+    const stopped = lease.stop();
+    await clock.advance(5_000);
+    await stopped;
+  }
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('the first replica takes the lease at once, the second stands by and says who leads', async () => {
+  const a = replica('a');
+  const b = replica('b');
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(60_000);
+  expect(a.lease.isHeld()).toBe(true);
+  expect(b.lease.isHeld()).toBe(false);
+  expect(b.lease.state).toEqual({ kind: 'standby', holder: 'a', trouble: undefined });
+  expect(a.states).toEqual(['standby', 'leading']);
+});
+
+test('the object is what kubectl and client-go expect', async () => {
+  const a = replica('a');
+  a.lease.start();
+  await clock.advance(2_000);
+  expect(server.lease).toMatchObject({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'hostward-vc', namespace: 'vc-ns' },
+    spec: {
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      acquireTime: '2026-01-01T00:00:00.000000Z',
+      renewTime: '2026-01-01T00:00:02.000000Z',
+      leaseTransitions: 0,
+    },
+  });
+});
+
+test('after a crash another takes over within the lease time and a look', async () => {
+  const a = replica('a');
+  const b = replica('b');
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(10_000);
+  a.link.state = 'cut';
+  const startMs = clock.now();
+  while (!b.lease.isHeld()) await clock.advance(100);
+  expect(clock.now() - startMs).toBeGreaterThan(12_000);
+  expect(clock.now() - startMs).toBeLessThanOrEqual(16_500);
+  expect(server.lease).toMatchObject({ spec: { leaseTransitions: 1 } });
+});
+
+test('after a graceful stop another takes over within a second or so', async () => {
+  const a = replica('a');
+  const b = replica('b');
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(10_000);
+  await a.lease.stop();
+  expect(server.holder).toBe('');
+  expect(a.lease.isHeld()).toBe(false);
+  await clock.advance(1_300);
+  expect(b.lease.isHeld()).toBe(true);
+});
+
+describe('a holder stops to be one', () => {
+  test('10 s after the last renewal was sent, not after its answer came', async () => {
+    const a = replica('a');
+    a.lease.start();
+    await clock.advance(1_000);
+    a.link.delayMs = 4_000;
+    await clock.advance(5_000);
+    a.link.state = 'cut';
+    // Sent at 2 s, answered at 6 s.
+    await clock.advance(5_999);
+    expect(a.lease.isHeld()).toBe(true);
+    await clock.advance(1);
+    expect(a.lease.isHeld()).toBe(false);
+    expect(a.lease.state.kind).toBe('standby');
+  });
+
+  test('while its renewal hangs, without waiting for it', async () => {
+    const a = replica('a');
+    a.lease.start();
+    await clock.advance(1_000);
+    a.link.state = 'hangs';
+    await clock.advance(8_999);
+    expect(a.lease.isHeld()).toBe(true);
+    await clock.advance(1);
+    expect(a.lease.isHeld()).toBe(false);
+    expect(a.states).toEqual(['standby', 'leading', 'standby']);
+  });
+
+  test('at once when it sees that another holds the lease', async () => {
+    const a = replica('a');
+    a.lease.start();
+    await clock.advance(1_000);
+    server.rv++;
+    server.lease = {
+      ...(server.lease as KubeObject),
+      metadata: { name: 'hostward-vc', namespace: 'vc-ns', resourceVersion: String(server.rv) },
+      spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 },
+    };
+    await clock.advance(1_000);
+    expect(a.lease.isHeld()).toBe(false);
+    expect(a.lease.state).toEqual({ kind: 'standby', holder: 'thief', trouble: undefined });
+  });
+
+  test('not because the answer to a renewal was lost once', async () => {
+    const a = replica('a');
+    a.lease.start();
+    await clock.advance(1_000);
+    a.link.state = 'losesAnswers';
+    await clock.advance(2_000);
+    a.link.state = 'up';
+    await clock.advance(30_000);
+    expect(a.states).toEqual(['standby', 'leading']);
+  });
+});
+
+test('a lease that somebody deleted is not taken by a standby before its holder must have noticed', async () => {
+  const a = replica('a');
+  const b = replica('b');
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(10_500);
+  a.link.state = 'cut';
+  server.lease = undefined;
+  while (a.lease.isHeld()) {
+    expect(b.lease.isHeld()).toBe(false);
+    await clock.advance(100);
+  }
+  await clock.advance(16_000);
+  expect(b.lease.isHeld()).toBe(true);
+});
+
+test('wall clocks play no part: an hour forward or back changes nothing', async () => {
+  const a = replica('a');
+  a.lease.start();
+  await settle();
+  const spec = server.lease?.['spec'] as Record<string, unknown>;
+  const b = replica('b');
+  b.lease.start();
+  for (const renewTime of ['2026-01-01T01:00:00.000000Z', '2025-12-31T23:00:00.000000Z']) {
+    spec['renewTime'] = renewTime;
+    await clock.advance(20_000);
+    expect([a.lease.isHeld(), b.lease.isHeld()]).toEqual([true, false]);
+  }
+});
+
+test('missing rights are told while standing by', async () => {
+  const a = replica('a');
+  a.link.state = 'cut';
+  a.lease.start();
+  await clock.advance(3_000);
+  expect(a.lease.state).toEqual({ kind: 'standby', holder: undefined, trouble: 'the link is down' });
+});
+
+const step = fc.oneof(
+  fc.record({
+    who: fc.integer({ min: 0, max: 2 }),
+    link: fc.constantFrom<Link['state']>('up', 'up', 'cut', 'hangs', 'losesAnswers'),
+  }),
+  fc.record({ who: fc.integer({ min: 0, max: 2 }), delayMs: fc.constantFrom(0, 500, 3_000, 9_000) }),
+  fc.record({ passMs: fc.integer({ min: 1, max: 12_000 }) }),
+);
+
+test('whatever the links do, two never hold the lease at once, and in quiet times one does', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      clock = new VirtualClock();
+      server = new LeaseServer(clock);
+      replicas = [];
+      for (const name of ['a', 'b', 'c']) replica(name).lease.start();
+      const pass = async (ms: number): Promise<void> => {
+        for (let passed = 0; passed < ms; passed += 250) {
+          await clock.advance(Math.min(250, ms - passed));
+          expect(replicas.filter(({ lease }) => lease.isHeld()).length).toBeLessThanOrEqual(1);
+        }
+      };
+      for (const each of steps) {
+        const link = 'who' in each ? (replicas[each.who] as Replica).link : undefined;
+        if (link !== undefined && 'link' in each) link.state = each.link;
+        else if (link !== undefined && 'delayMs' in each) link.delayMs = each.delayMs;
+        else if ('passMs' in each) await pass(each.passMs);
+      }
+      for (const { link } of replicas) {
+        link.state = 'up';
+        link.delayMs = 0;
+      }
+      await pass(40_000);
+      expect(replicas.filter(({ lease }) => lease.isHeld())).toHaveLength(1);
+      for (const { lease } of replicas) await lease.stop();
+      replicas = [];
+    }),
+    { numRuns: 15 },
+  );
+});

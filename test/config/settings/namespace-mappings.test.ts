@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compileMappings, mappingProblems } from '../../../src/config/settings/namespace-mappings.ts';
+import { fixtures } from '../loading.ts';
+
+const vectors = JSON.parse(readFileSync(join(fixtures, 'namespace-mappings.json'), 'utf8')) as {
+  virtualClusterName: string;
+  hostNamespace: string;
+  byName: Record<string, string>;
+  hostToVirtual: Record<string, string | null>;
+};
+const context = { virtualClusterName: 'my-vc', hostNamespace: 'hns', mappingsOnly: false };
+
+function compile(byName: Record<string, string>) {
+  return compileMappings(byName, context);
+}
+
+describe('compileMappings()', () => {
+  const compiled = compileMappings(vectors.byName, { ...vectors, mappingsOnly: true });
+
+  it.each(Object.entries(vectors.hostToVirtual))('takes the host namespace %j to %j and back', (host, virtual) => {
+    expect(compiled.virtualNamespaceOf(host)).toBe(virtual ?? undefined);
+    if (virtual !== null) expect(compiled.hostNamespaceOf(virtual)).toBe(host);
+  });
+
+  it('accepts the vectors without a problem and keeps mappingsOnly', () => {
+    expect(mappingProblems(vectors.byName, vectors)).toEqual([]);
+    expect(compiled.mappingsOnly).toBe(true);
+  });
+
+  it('names what must be watched on the host', () => {
+    expect(compiled.windows).toEqual({
+      namespaces: ['customer-project-alpha-prod', 'hx-my-vc'],
+      prefixes: ['h-team-a-', 'my-vc-data-'],
+    });
+  });
+
+  it('decides by the most specific pair, whatever the order', () => {
+    const pairs = { 'a-*': 'x-*', 'a-b-*': 'y-*', 'a-b-c': 'z' };
+    for (const byName of [pairs, Object.fromEntries(Object.entries(pairs).reverse())]) {
+      const { hostNamespaceOf, virtualNamespaceOf } = compile(byName);
+      expect(['a-1', 'a-b-1', 'a-b-c', 'b'].map(hostNamespaceOf)).toEqual(['x-1', 'y-1', 'z', undefined]);
+      // x-b-1 would be the copy of a-b-1, if a-b-1 did not go elsewhere.
+      expect(['x-1', 'x-b-1', 'y-1', 'z'].map(virtualNamespaceOf)).toEqual(['a-1', undefined, 'a-b-1', 'a-b-c']);
+    }
+  });
+
+  it('maps every virtual namespace with a bare * in front', () => {
+    const { hostNamespaceOf } = compile({ '*': `\${name}-*` });
+    expect(hostNamespaceOf('default')).toBe('my-vc-default');
+  });
+
+  it('says when a host namespace belongs to another mapping or is too long', () => {
+    const { hostNamespaceOf, unusable } = compile({ '*': 'h-*', prod: 'h-main' });
+    expect(hostNamespaceOf('main')).toBeUndefined();
+    expect(unusable('main')).toEqual({
+      hostNamespace: 'h-main',
+      reason: 'a more specific mapping gives it to the virtual namespace "prod"',
+    });
+    expect(unusable('x'.repeat(62))?.reason).toBe('it is longer than 63 characters');
+    expect(unusable('x'.repeat(61))).toBeUndefined();
+  });
+
+  it('gives no two virtual namespaces one host namespace, and finds the way back', () => {
+    const word = fc.stringMatching(/^[ab-]{0,4}$/);
+    const byName = fc.dictionary(
+      word.chain((text) => fc.constantFrom(text, `${text}*`)),
+      word.chain((text) => fc.constantFrom(text, `${text}*`)),
+      { maxKeys: 5 },
+    );
+    fc.assert(
+      fc.property(byName, fc.array(fc.stringMatching(/^[ab-]{1,7}$/), { maxLength: 30 }), (pairs, names) => {
+        const sound = Object.entries(pairs).filter(([key, host]) => key.includes('*') === host.includes('*'));
+        const { hostNamespaceOf, virtualNamespaceOf } = compile(Object.fromEntries(sound));
+        const taken = new Map<string, string>();
+        for (const name of new Set(names)) {
+          const host = hostNamespaceOf(name);
+          if (host === undefined) continue;
+          expect(virtualNamespaceOf(host)).toBe(name);
+          expect(taken.has(host)).toBe(false);
+          taken.set(host, name);
+        }
+        for (const name of names) {
+          const virtual = virtualNamespaceOf(name);
+          if (virtual !== undefined) expect(hostNamespaceOf(virtual)).toBe(name);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('mappingProblems()', () => {
+  const words = (byName: Record<string, string>) =>
+    mappingProblems(byName, context).map(({ side, wanted, isWarning }) => `${isWarning ? 'warns' : side}: ${wanted}`);
+
+  it('refuses an empty map, and a key that expands to the same namespace', () => {
+    expect(words({})).toEqual(['virtual: a mapping']);
+    expect(words({ 'my-vc-a': 'x', [`\${name}-a`]: 'y' })).toEqual(['virtual: each virtual namespace once']);
+    expect(words({ a: 'h-my-vc', b: `h-\${name}` })).toEqual(['host: each host namespace once']);
+    expect(words({ 'a-*': 'h-*', 'b-*': 'h-*' })).toEqual(['host: each host namespace once']);
+  });
+
+  it('allows an empty prefix on the virtual side only', () => {
+    expect(words({ '*': 'h-*' })).toEqual([]);
+    expect(words({ 'h-*': '*' })).toEqual(['host: some text before the *']);
+  });
+
+  it('refuses the namespace of the virtual cluster itself, exact and by pattern', () => {
+    const wanted = 'host: a namespace other than the one of the virtual cluster, hns';
+    expect(words({ a: 'hns' })).toEqual([wanted]);
+    expect(words({ 'a-*': 'hns*' })).toEqual([wanted]);
+    expect(words({ 'a-*': 'hns-*' })).toEqual([]);
+  });
+
+  it('limits prefixes to 32 characters after expansion, names to 63', () => {
+    expect(words({ [`${'a'.repeat(32)}*`]: 'h-*' })).toEqual([]);
+    expect(words({ [`${'a'.repeat(33)}*`]: 'h-*' })).toEqual(['virtual: 32 characters before the * at most']);
+    expect(words({ [`\${name}${'a'.repeat(28)}*`]: 'h-*' })).toEqual(['virtual: 32 characters before the * at most']);
+    expect(words({ ['a'.repeat(63)]: 'h' })).toEqual([]);
+    expect(words({ ['a'.repeat(64)]: 'h' })).toHaveLength(1);
+  });
+
+  it('warns of a host namespace that two mappings reach, and not of one that is the same for both', () => {
+    expect(words({ '*': 'h-*', wide: 'h-narrow' })).toEqual(['warns: host namespaces that only one mapping reaches']);
+    expect(words({ '*': 'h-*', narrow: 'h-narrow' })).toEqual([]);
+    expect(words({ 'a-*': 'h-*', 'b-*': 'h-b-*' })).toEqual(['warns: host namespaces that only one mapping reaches']);
+    expect(words({ 'a-*': 'h-*', 'a-b-*': 'h-b-*' })).toEqual([]);
+  });
+});

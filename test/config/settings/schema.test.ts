@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Loaded } from '../../../src/config/load/load.ts';
+import { configurationSchema } from '../../../src/config/settings/schema.ts';
+import { parseYaml } from '../../../src/config/yaml/parse-yaml.ts';
+import { decode } from '../../../src/config/yaml/source-text.ts';
+import { toPlain } from '../../../src/config/yaml/tree.ts';
+import { fixtures, loadFolder } from '../loading.ts';
+
+const schema = configurationSchema();
+// Somebody else's reading of the schema: what it says must be what the loader does.
+const judge = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+
+/** Faults that lie in one value alone; a schema knows nothing of the others. */
+const inOneValue = new Set(['CONFIG_WRONG_TYPE', 'CONFIG_WRONG_VALUE', 'CONFIG_UNKNOWN_KEY', 'CONFIG_MISSING_KEY']);
+/** Letter case elsewhere than under our own keys, and texts that look right to a pattern. */
+const onlyOurs = new Set(['letter-case-on-open-paths']);
+
+function isRefused(loaded: Loaded): boolean {
+  return loaded.kind === 'faults' && loaded.faults.some((of) => inOneValue.has(of.code));
+}
+
+describe('configurationSchema()', () => {
+  const folders = readdirSync(fixtures, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !onlyOurs.has(entry.name))
+    .map((entry) => entry.name);
+  const single = folders.filter((name) => readdirSync(join(fixtures, name)).includes('vcluster.yaml'));
+
+  it.each(single)('agrees with the loader about %s', (name) => {
+    const text = readFileSync(join(fixtures, name, 'vcluster.yaml'));
+    const decoded = decode({ name, text });
+    const parsed = decoded.kind === 'text' ? parseYaml(decoded.source) : undefined;
+    if (parsed?.kind !== 'tree') return;
+    expect(judge.safeParse(toPlain(parsed.root)).success).toBe(!isRefused(loadFolder(join(fixtures, name))));
+  });
+
+  it('describes every setting and closes what is closed', () => {
+    const text = JSON.stringify(schema);
+    expect(text).toContain('"$schema":"https://json-schema.org/draft/2020-12/schema"');
+    const { properties } = schema as { properties: Record<string, { additionalProperties?: boolean }> };
+    expect(properties['hostward']?.additionalProperties).toBe(false);
+    expect(properties['sync']?.additionalProperties).toBeUndefined();
+  });
+});

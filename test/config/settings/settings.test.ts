@@ -1,0 +1,201 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfiguration } from '../../../src/config/load/load.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { settingsTable } from '../../../src/config/settings/table.ts';
+import { vclusterDefaults } from '../../../src/config/settings/vcluster-defaults.ts';
+import { fixtures, load, named, report, settings } from '../loading.ts';
+
+describe('Settings', () => {
+  it('are every default when there is no file', () => {
+    const loaded = loadConfiguration({ files: [], environment: named });
+    expect(loaded.kind === 'ok' && loaded.settings).toEqual({
+      virtualClusterName: 'my-vc',
+      hostNamespace: 'hns',
+      virtualKubeconfig: '/data/pki/admin.conf',
+      hostKubeconfig: undefined,
+      endpointsEnabled: true,
+      patches: [],
+      namespaces: { enabled: false, byName: {}, mappingsOnly: false },
+      setOwner: true,
+      replicas: 1,
+      backSync: 'all',
+      exclude: { labels: [], annotations: [] },
+      addressPolicy: { allow: [], deny: [] },
+      leaderElection: 'auto',
+      maxWritesPerSecond: undefined,
+      references: { naming: 'generated' },
+      listen: '127.0.0.1:9440',
+      logLevel: 'info',
+      vcluster: vclusterDefaults,
+    });
+  });
+
+  it('come from rows of the table, every one of them', () => {
+    const fields = new Set(settingsTable.map((row) => row.field));
+    expect(Object.keys(settings('{}')).filter((field) => field !== 'vcluster' && !fields.has(field as never))).toEqual(
+      [],
+    );
+  });
+
+  it('are frozen through and through, and leave the defaults alone', () => {
+    const value = settings('sync: {toHost: {endpoints: {patches: [{path: a, expression: b}]}}}');
+    expect(Object.isFrozen(value) && Object.isFrozen(value.patches[0]) && Object.isFrozen(value.exclude.labels)).toBe(
+      true,
+    );
+    expect(Object.isFrozen((value.vcluster['sync'] as { toHost: unknown }).toHost)).toBe(true);
+    expect(Object.isFrozen(vclusterDefaults.sync.toHost)).toBe(false);
+  });
+
+  it('follow the switch of vCluster unless ours is given', () => {
+    const both = (theirs: string, ours: string) =>
+      settings(`{sync: {toHost: {endpoints: {enabled: ${theirs}}}}, hostward: {endpoints: {enabled: ${ours}}}}`);
+    expect(both('true', '~').endpointsEnabled).toBe(true);
+    expect(both('false', '~').endpointsEnabled).toBe(false);
+    expect(both('false', 'true').endpointsEnabled).toBe(true);
+    expect(both('true', 'off').endpointsEnabled).toBe(false);
+  });
+
+  it('read ours from global.hostward as from the top', () => {
+    const text = 'backSync: none\nexclude: {labels: [a/*]}\nmaxWritesPerSecond: 2.5';
+    const indented = (by: string) => text.replace(/^/gm, by);
+    const top = settings(`hostward:\n${indented('  ')}`);
+    const global = settings(`global:\n  hostward:\n${indented('    ')}`);
+    expect(top.maxWritesPerSecond).toBe(2.5);
+    expect({ ...global, vcluster: top.vcluster }).toEqual(top);
+  });
+
+  it('keep patches in their order with defaults, and without what was not given', () => {
+    const list = [
+      { path: 5, expression: true },
+      {
+        path: 'b',
+        reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'name', kindPath: '' },
+        onError: 'keepLast',
+      },
+      { path: 'c', labels: {}, onMissing: 'create' },
+    ];
+    const expected: PatchEntry[] = [
+      { path: '5', expression: 'true', onMissing: 'skip', onError: 'fail' },
+      {
+        path: 'b',
+        reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'name' },
+        onMissing: 'skip',
+        onError: 'keepLast',
+      },
+      { path: 'c', labels: {}, onMissing: 'create', onError: 'fail' },
+    ];
+    const { patches } = settings(JSON.stringify({ sync: { toHost: { endpoints: { patches: list } } } }));
+    expect(patches).toEqual(expected);
+    expect(Object.keys(patches[0] as PatchEntry)).not.toContain('reference');
+  });
+
+  const vectors = JSON.parse(readFileSync(join(fixtures, 'patch-vectors.json'), 'utf8')) as {
+    says: string;
+    patches: unknown[];
+    faults: string[];
+  }[];
+  it.each(vectors)('judge patches: $says', ({ patches, faults }) => {
+    const loaded = load(JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }));
+    const found = loaded.kind === 'ok' ? [] : loaded.faults;
+    expect(found.map((of) => `${of.code} ${/patches\[(\d+)\]/.exec(of.path)?.[1]}`)).toEqual(faults);
+  });
+
+  it('leave the sound patches to whoever compiles them when something else is at fault', () => {
+    const list = [{ path: 'a' }, { path: 'b', expression: 'value +' }];
+    const text = JSON.stringify({ sync: { toHost: { endpoints: { patches: list } } }, hostward: { backSync: 1 } });
+    const loaded = load(text);
+    expect(loaded.kind).toBe('faults');
+    expect(loaded.patches.map(({ index, entry }) => [index, entry.path])).toEqual([[1, 'b']]);
+    const column = text.indexOf('value +') + 1;
+    const path = ['sync', 'toHost', 'endpoints', 'patches', 1, 'expression'];
+    expect(loaded.positions.positionInScalar(path, 1, 1)).toEqual({ file: 'f.yaml', line: 1, column });
+  });
+
+  it('are reported a hundred faults at a time', () => {
+    const patches = Array.from({ length: 150 }, (_, index) => ({ path: `${index}` }));
+    const loaded = load(JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }));
+    const faults = loaded.kind === 'faults' ? loaded.faults : [];
+    expect([faults.length, faults.at(-1)?.found]).toEqual([101, '50 more faults']);
+  });
+
+  it('judge only the patches of Endpoints', () => {
+    const pods = { patches: [{ path: 'a' }, { path: 'a', exp: 1 }] };
+    expect(load(JSON.stringify({ sync: { toHost: { pods, endpointSlices: pods } } })).kind).toBe('ok');
+  });
+});
+
+describe('files', () => {
+  const texts = (...all: string[]) =>
+    loadConfiguration({ environment: named, files: all.map((text, index) => ({ name: `${index}.yaml`, text })) });
+
+  it('merge as Helm merges: maps deeply, lists replaced, null takes away', () => {
+    const loaded = texts(
+      'sync: {toHost: {endpoints: {enabled: false, patches: [{path: a, expression: a}, {path: b, expression: b}]}}}\nextra: {a: {b: 1, c: [1, 2]}, d: 1}',
+      'sync: {toHost: {endpoints: {patches: [{path: c, expression: c}]}}}\nextra: {a: {c: [3]}, d: ~}\nnetworking: {podCIDR: ~}',
+    );
+    if (loaded.kind !== 'ok') throw new Error(report(loaded));
+    expect(loaded.settings.endpointsEnabled).toBe(false);
+    expect(loaded.settings.patches.map((patch) => patch.path)).toEqual(['c']);
+    expect(loaded.settings.vcluster['extra']).toEqual({ a: { b: 1, c: [3] } });
+    expect(Object.keys(loaded.settings.vcluster['networking'] as object)).not.toContain('podCIDR');
+    expect(loaded.positions.positionOf(['sync', 'toHost', 'endpoints', 'patches', 0, 'path'])?.file).toBe('1.yaml');
+    expect(loaded.positions.positionOf(['sync', 'toHost', 'endpoints', 'enabled'])?.file).toBe('0.yaml');
+  });
+
+  it('merge our settings of both places, and a null takes a setting back to its default', () => {
+    const loaded = texts(
+      'hostward: {backSync: none, logLevel: debug}',
+      'hostward: {backSync: ~}',
+      'global: {hostward: {listen: "h:1"}}',
+    );
+    if (loaded.kind !== 'ok') throw new Error(report(loaded));
+    const { backSync, logLevel, listen } = loaded.settings;
+    expect({ backSync, logLevel, listen }).toEqual({ backSync: 'all', logLevel: 'debug', listen: 'h:1' });
+  });
+
+  it('give expressions the configuration of vCluster with its defaults, but not our top level', () => {
+    const { vcluster } = settings('{hostward: {backSync: none}, sync: {toHost: {pods: {enabled: off}}}, mine: {x: 1}}');
+    const { sync, mine, hostward } = vcluster as Record<string, { toHost: { pods: object; endpoints: object } }>;
+    expect(sync?.toHost.pods).toEqual({ ...vclusterDefaults.sync.toHost.pods, enabled: false });
+    expect(sync?.toHost.endpoints).toEqual({ enabled: true });
+    expect([mine, hostward]).toEqual([{ x: 1 }, undefined]);
+  });
+
+  it('may say __proto__ and constructor without reaching anything', () => {
+    const { vcluster } = settings('{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}');
+    expect(Object.keys(vcluster)).toContain('__proto__');
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+    expect(load('hostward: {__proto__: {}}').kind).toBe('faults');
+  });
+});
+
+describe('names', () => {
+  const names = (text: string, options: object) => {
+    const { virtualClusterName, hostNamespace } = settings(text, options);
+    return `${hostNamespace}/${virtualClusterName}`;
+  };
+  const file = 'hostward: {virtualClusterName: f, hostNamespace: fn}';
+
+  it('come from the flag, then the environment, then the file, then the pod', () => {
+    const flags = { virtualClusterName: 'x', hostNamespace: 'xn' };
+    expect(names(file, { flags, environment: named })).toBe('xn/x');
+    expect(names(file, { environment: named })).toBe('hns/my-vc');
+    expect(names(file, { environment: {}, serviceAccountNamespace: 'pod\n' })).toBe('fn/f');
+    expect(names('{}', { environment: { VCLUSTER_NAME: 'e', NAMESPACE: '' }, serviceAccountNamespace: 'pod\n' })).toBe(
+      'pod/e',
+    );
+  });
+
+  it('find the kubeconfigs: flag, file, the one vCluster is told of, the one in its pod', () => {
+    const theirs = 'experimental: {virtualClusterKubeConfig: {kubeConfig: /theirs}}';
+    const ours = 'hostward: {virtualKubeconfig: /ours, hostKubeconfig: /host}';
+    const of = (text: string, flags = {}) => settings(text, { flags }).virtualKubeconfig;
+    expect(of(`${theirs}\n${ours}`, { virtualKubeconfig: '/flag' })).toBe('/flag');
+    expect(of(`${theirs}\n${ours}`)).toBe('/ours');
+    expect(of(theirs)).toBe('/theirs');
+    expect(settings(ours, { flags: { hostKubeconfig: '/flag' } }).hostKubeconfig).toBe('/flag');
+    expect(settings(ours).hostKubeconfig).toBe('/host');
+  });
+});

@@ -1,0 +1,43 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { measureEventLoopDelay } from '../../src/daemon/event-loop-delay.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
+
+const endings: (() => void)[] = [];
+afterEach(() => {
+  for (const end of endings.splice(0)) end();
+});
+
+function measured(): Metrics {
+  const metrics = createMetrics();
+  const { stop } = measureEventLoopDelay(metrics);
+  endings.push(stop);
+  return metrics;
+}
+
+async function longest(metrics: Metrics): Promise<number> {
+  const text = await metrics.metrics();
+  return Number(/quantile="1"\} (\S+)/.exec(text)?.[1]);
+}
+
+async function turns(untilMs: number): Promise<void> {
+  const endMs = performance.now() + untilMs;
+  while (performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('measureEventLoopDelay()', () => {
+  it('reads zero before anything has happened', async () => {
+    expect(await longest(measured())).toBe(0);
+  });
+
+  it('tells of a stall once, and begins anew with each reading', async () => {
+    const metrics = measured();
+    await turns(30);
+    const endMs = performance.now() + 150;
+    while (performance.now() < endMs);
+    await turns(30);
+    const stalled = await longest(metrics);
+    expect(stalled).toBeGreaterThan(0.14);
+    await turns(30);
+    expect(await longest(metrics)).toBeLessThan(stalled);
+  });
+});

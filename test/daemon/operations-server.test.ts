@@ -1,0 +1,98 @@
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type OperationsAnswers, OperationsServer } from '../../src/daemon/operations-server.ts';
+
+const answers: OperationsAnswers = {
+  health: () => ({ isHealthy: true, lines: [] }),
+  readiness: () => ({ isReady: false, lines: ['virtual Endpoints: listing'] }),
+  metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'hostward_up 1\n' }),
+  status: () => ({ role: 'leader' }),
+  objectStatus: (key) => (key === 'default/nginx' ? { key } : undefined),
+};
+
+let server: OperationsServer | undefined;
+afterEach(() => server?.stop());
+
+async function started(overrides: Partial<OperationsAnswers> = {}, host = '127.0.0.1'): Promise<string> {
+  server = new OperationsServer({ host, port: 0 }, { ...answers, ...overrides });
+  await server.start();
+  return `http://127.0.0.1:${server.address.port}`;
+}
+
+/** The raw answer: fetch would not send what these tests send. */
+function raw(port: number, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.end(request));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('end', () => resolve(text));
+    socket.on('error', reject);
+  });
+}
+
+describe('OperationsServer', () => {
+  it.each([
+    ['/healthz', 200, 'ok\n'],
+    ['/readyz', 503, 'not ready\nvirtual Endpoints: listing\n'],
+    ['/metrics', 200, 'hostward_up 1\n'],
+    ['/status', 200, '{"role":"leader"}\n'],
+    ['/status?object=default%2Fnginx', 200, '{"key":"default/nginx"}\n'],
+    ['/status?object=default/none', 404, '{"message":"nothing is known of \\"default/none\\""}\n'],
+    ['/', 404, 'there are /healthz, /readyz, /metrics and /status\n'],
+  ])('answers %s with %i', async (path, status, text) => {
+    const response = await fetch((await started()) + path);
+    expect([response.status, await response.text()]).toEqual([status, text]);
+  });
+
+  it('answers HEAD without a body', async () => {
+    const response = await fetch(`${await started()}/healthz`, { method: 'HEAD' });
+    expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([200, '3', '']);
+  });
+
+  it('refuses other methods, bodies and endless addresses', async () => {
+    const base = await started();
+    const post = await fetch(`${base}/status`, { method: 'POST', body: 'x' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await fetch(`${base}/${'a'.repeat(3000)}`)).status).toBe(414);
+    const port = Number(new URL(base).port);
+    expect(await raw(port, 'GET /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nhello')).toMatch(
+      /^HTTP\/1.1 413/,
+    );
+  });
+
+  it('tells its status to no page that rebinds its own name to this machine', async () => {
+    const port = Number(new URL(await started()).port);
+    const ask = (host: string) => raw(port, `GET /status HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    expect(await ask('evil.example:80')).toMatch(/^HTTP\/1.1 403/);
+    expect(await ask(`localhost:${port}`)).toMatch(/^HTTP\/1.1 200/);
+    expect(await ask(`[::1]:${port}`)).toMatch(/^HTTP\/1.1 200/);
+  });
+
+  it('answers a thrown fault with 500 and lives on', async () => {
+    const base = await started({
+      metrics: async () => {
+        throw new Error('registry is closed');
+      },
+    });
+    expect((await fetch(`${base}/metrics`)).status).toBe(500);
+    expect((await fetch(`${base}/healthz`)).status).toBe(200);
+  });
+
+  it('says when the port is taken', async () => {
+    await started();
+    const second = new OperationsServer(server!.address, answers);
+    await expect(second.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('stops with connections open', async () => {
+    const base = await started();
+    const socket = connect(Number(new URL(base).port), '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => {});
+    await server?.stop();
+    await closed;
+  });
+});

@@ -1,0 +1,85 @@
+import { Writable } from 'node:stream';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Frame, FrameReader, FrameWriter } from '../../../src/expression/sandbox/frames.ts';
+
+const kinds: Frame['kind'][] = ['setup', 'run', 'ready', 'answer', 'timeout', 'memory', 'broken'];
+const frame = fc.record({
+  id: fc.nat(0xffffffff),
+  kind: fc.constantFrom(...kinds),
+  text: fc.oneof(fc.string({ unit: 'binary' }), fc.constant(''), fc.constant('x'.repeat(70_000))),
+});
+
+/** The bytes of each call that reaches the other side. */
+function calls(frames: readonly Frame[]): Buffer[] {
+  const sent: Buffer[] = [];
+  const channel = new Writable({
+    write: (chunk, _encoding, done) => {
+      sent.push(chunk);
+      done();
+    },
+    writev: (chunks, done) => {
+      sent.push(Buffer.concat(chunks.map(({ chunk }) => chunk)));
+      done();
+    },
+  });
+  const writer = new FrameWriter();
+  for (const each of frames) writer.add(each);
+  writer.writeTo(channel);
+  writer.writeTo(channel);
+  return sent;
+}
+
+const written = (frames: readonly Frame[]) => Buffer.concat(calls(frames));
+
+describe('FrameWriter', () => {
+  it('sends all that it has in one call, short and long, and nothing twice', () => {
+    const texts = ['a', 'x'.repeat(70_000), '\u00e9', '\u20ac'.repeat(70_000), ''];
+    const frames = texts.map((text, at): Frame => ({ id: at, kind: 'run', text }));
+    expect(calls(frames)).toHaveLength(1);
+    expect(new FrameReader().read(written(frames))).toEqual(frames);
+  });
+
+  it('sends nothing where there is nothing', () => {
+    expect(calls([])).toEqual([]);
+  });
+});
+
+describe('FrameReader', () => {
+  it('reads what was written, however it was cut on the way', () => {
+    const cuts = fc.array(fc.nat(2_000), { maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 6 }), cuts, (frames, lengths) => {
+        const bytes = written(frames);
+        const reader = new FrameReader();
+        const read: Frame[] = [];
+        let at = 0;
+        for (const length of [...lengths, bytes.length]) {
+          read.push(...reader.read(bytes.subarray(at, at + length)));
+          at += length;
+        }
+        expect(read).toEqual(frames);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  const wrong = [
+    ['a sign that is no digit', '0000000g00000001100'],
+    ['capitals, which nobody writes', '0000000A000000011xxxxxxxxxx'],
+    ['a minus', '-000000100000001100'],
+    ['a number that is none', '00000001 000000g100'],
+    ['a kind that there is not', '00000001000000017x'],
+    ['no kind', '0000000100000001 x'],
+    ['more than a frame may hold', '010000010000000111'],
+    ['bytes beyond ASCII', '0000000\u00e9000000011'],
+  ] as const;
+  it.each(wrong)('does not believe a head with %s', (_, head) => {
+    expect(() => new FrameReader().read(Buffer.from(head, 'latin1'))).toThrow(/read a frame: wanted a known kind/);
+  });
+
+  it('takes the longest frame that there is', () => {
+    const text = 'x'.repeat(16_777_216);
+    expect(new FrameReader().read(written([{ id: 1, kind: 'run', text }]))[0]?.text.length).toBe(text.length);
+  });
+});

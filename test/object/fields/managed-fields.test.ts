@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { decodeEntries, type ManagedEntry, updateManagedFields } from '../../../src/object/fields/managed-fields.ts';
+import { applyObject } from '../../../src/object/fields/server-side-apply.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { cases } from '../fixture.ts';
+import { shapes } from '../shapes.ts';
+
+interface Step {
+  update?: KubeObject;
+  apply?: KubeObject;
+  manager: string;
+  force?: boolean;
+  conflict?: { message: string; fields: string[] };
+  object: object;
+  owners: object[];
+}
+
+const time = '2026-01-01T00:00:00Z';
+const base = { apiVersion: 'v1', time };
+
+function configMap(data: Record<string, string>, managedFields?: unknown[]): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'n', ...(managedFields && { managedFields }) },
+    data,
+  };
+}
+
+/** The object after the write, with its new managedFields. */
+function updated(live: KubeObject | undefined, object: KubeObject, manager: string, at = time): KubeObject {
+  const options = { ...base, manager, time: at, ...shapeOf(object) };
+  const managedFields = updateManagedFields(live, object, options);
+  return { ...object, metadata: { ...object.metadata, ...(managedFields && { managedFields }) } };
+}
+
+function shapeOf(object: KubeObject) {
+  const shape = shapes[object.kind ?? ''];
+  return shape === undefined ? {} : { shape };
+}
+
+function withoutTimes(message: string): string {
+  return message.replaceAll(` at ${time}`, '');
+}
+
+function ownersOf(object: KubeObject): object[] {
+  const entries = (object.metadata.managedFields ?? []) as { operation: string; manager: string; fieldsV1: object }[];
+  return entries
+    .map(({ operation, manager, fieldsV1 }) => ({ [`${operation} ${manager}`]: fieldsV1 }))
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+function entriesOf(object: KubeObject): ManagedEntry[] {
+  return decodeEntries(object.metadata.managedFields);
+}
+
+describe('updateManagedFields() and applyObject(), against the field manager of Kubernetes', () => {
+  it.each(cases<{ claim: string; kind: string; steps: Step[] }>('managed-fields'))('$claim', ({ kind, steps }) => {
+    let live: KubeObject | undefined;
+    for (const step of steps) {
+      const object = { ...(step.update ?? step.apply), apiVersion: 'v1', kind } as KubeObject;
+      if (step.update !== undefined) live = updated(live, object, step.manager);
+      else live = applied(live, object, step);
+      const { managedFields: _managedFields, ...metadata } = live?.metadata ?? {};
+      expect({ ...live, metadata }).toEqual(step.object);
+      expect(ownersOf(live as KubeObject)).toEqual(step.owners);
+    }
+  });
+
+  function applied(live: KubeObject | undefined, object: KubeObject, step: Step): KubeObject | undefined {
+    const options = { ...base, manager: step.manager, force: step.force === true, ...shapeOf(object) };
+    const result = applyObject(live, object, options);
+    if (result.ok) {
+      expect(step.conflict).toBeUndefined();
+      return result.object;
+    }
+    expect(
+      withoutTimes(result.status.message ?? '')
+        .split('\n')
+        .toSorted(),
+    ).toEqual(step.conflict?.message.split('\n').toSorted());
+    expect(result.status).toMatchObject({ code: 409, reason: 'Conflict' });
+    expect(result.conflicts.map(({ path }) => path).toSorted()).toEqual(step.conflict?.fields.toSorted());
+    return live;
+  }
+});
+
+describe('updateManagedFields()', () => {
+  it('says when and through what a manager last changed something', () => {
+    const created = updated(undefined, configMap({ x: '1' }), 'a', '2026-01-01T00:00:00Z');
+    const untouched = updated(created, configMap({ x: '1' }), 'a', '2026-01-01T00:00:05Z');
+    expect(untouched.metadata.managedFields).toEqual(created.metadata.managedFields);
+    const options = { ...base, manager: 'a', time: '2026-01-01T00:00:09Z', subresource: 'status' };
+    expect(updateManagedFields(created, configMap({ x: '1', y: '1' }), options)).toMatchObject([
+      { manager: 'a', operation: 'Update', apiVersion: 'v1', time: '2026-01-01T00:00:00Z', fieldsType: 'FieldsV1' },
+      { manager: 'a', time: '2026-01-01T00:00:09Z', subresource: 'status', fieldsV1: { 'f:data': { 'f:y': {} } } },
+    ]);
+  });
+
+  it('forgets everybody when asked to, and starts again with the next apply', () => {
+    const created = updated(undefined, configMap({ x: '1' }), 'a');
+    for (const reset of [[], [{}]]) {
+      expect(updateManagedFields(created, configMap({ x: '2' }, reset), { ...base, manager: 'b' })).toBeUndefined();
+    }
+    const result = applyObject(configMap({ x: '1' }), configMap({ x: '2' }), { ...base, manager: 'b', force: false });
+    expect(result).toMatchObject({ ok: false, conflicts: [{ manager: 'before-first-apply', path: '.data.x' }] });
+  });
+
+  it('keeps what the object has when a client sends no managedFields or nonsense', () => {
+    const created = updated(undefined, configMap({ x: '1' }), 'a');
+    for (const sent of [
+      undefined,
+      [{ manager: 1 }],
+      [{ operation: 'Update', fieldsType: 'FieldsV1', fieldsV1: { x: 1 } }],
+    ]) {
+      const after = updated(created, configMap({ x: '1' }, sent), 'b');
+      expect(entriesOf(after).map(({ manager }) => manager)).toEqual(['a']);
+    }
+  });
+
+  it('bounds the number of managers that update', () => {
+    let object: KubeObject | undefined;
+    for (let n = 10; n < 40; n++) {
+      const data = { ...(object?.['data'] as Record<string, string> | undefined), [`k${n}`]: '1' };
+      object = updated(object, configMap(data), `client-${n}`, `2026-01-01T00:00:${n}Z`);
+    }
+    const entries = entriesOf(object as KubeObject);
+    expect(entries).toHaveLength(10);
+    expect(entries.map(({ manager }) => manager)).toEqual(['ancient-changes', ...numbered(31, 39)]);
+    expect(entries[0]?.fields.children.get('f:data')?.children.size).toBe(21);
+  });
+
+  it('changes neither object', () => {
+    const live = Object.freeze(updated(undefined, configMap({ x: '1' }), 'a'));
+    const before = structuredClone(live);
+    const after = Object.freeze(configMap({ x: '2' }));
+    updateManagedFields(live, after, { ...base, manager: 'b' });
+    applyObject(live, after, { ...base, manager: 'b', force: true });
+    expect(live).toEqual(before);
+    expect(after).toEqual(configMap({ x: '2' }));
+  });
+
+  function numbered(from: number, to: number): string[] {
+    return Array.from({ length: to - from + 1 }, (_, n) => `client-${from + n}`);
+  }
+});
+
+describe('applyObject()', () => {
+  it('says whether it changed anything, and keeps the time of an apply that did not', () => {
+    const options = { ...base, manager: 'a', force: false };
+    const first = applyObject(undefined, configMap({ x: '1' }), options);
+    if (!first.ok) throw new Error(first.status.message);
+    const again = applyObject(first.object, configMap({ x: '1' }), { ...options, time: '2026-01-01T00:00:09Z' });
+    expect(again).toEqual({ ok: true, object: first.object, isChanged: false });
+    const more = applyObject(first.object, configMap({ x: '1', y: '1' }), { ...options, time: '2026-01-01T00:00:09Z' });
+    expect(more).toMatchObject({
+      isChanged: true,
+      object: { metadata: { managedFields: [{ time: '2026-01-01T00:00:09Z' }] } },
+    });
+  });
+
+  it('finds an item whose key is left to its default', () => {
+    const service = (port: object): KubeObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'n' },
+      spec: { ports: [port] },
+    });
+    const live = updated(undefined, service({ port: 80, protocol: 'TCP' }), 'a');
+    const options = { ...base, manager: 'b', force: false, ...shapeOf(live) };
+    const result = applyObject(live, service({ port: 80, name: 'http' }), options);
+    expect(result).toMatchObject({ object: { spec: { ports: [{ port: 80, protocol: 'TCP', name: 'http' }] } } });
+  });
+});

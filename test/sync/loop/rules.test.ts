@@ -1,0 +1,765 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import {
+  baseKey,
+  instanceKey,
+  markerLabel,
+  namespaceLabel,
+  objectKeys,
+  theSix,
+} from '../../../src/sync/plan/reserved-keys.ts';
+import { objectStatus } from '../../../src/sync/report/status.ts';
+import { recreateBeforeAnswers } from '../paper-cluster.ts';
+import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from '../paper-sync.ts';
+
+let world: PaperWorld;
+async function start(options: PaperOptions = {}, prepare?: (world: PaperWorld) => void): Promise<PaperWorld> {
+  world = new PaperWorld(options);
+  prepare?.(world);
+  return world.run();
+}
+afterEach(() => world.stop());
+
+const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+
+describe('rule 1 and 2: what stands on the host', () => {
+  it('creates the copy with the six, the marker labels, the owner and a base', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.7', { labels: { app: 'x' }, annotations: { a: '1' } }));
+    const copy = world.copy('web');
+    expect(theSix.every((key) => key in meta(copy).annotations)).toBe(true);
+    expect(meta(copy).labels).toEqual({ app: 'x', [markerLabel]: 'vc', [namespaceLabel]: 'default' });
+    expect(meta(copy).ownerReferences).toMatchObject([{ kind: 'Service', name: 'vc', controller: false }]);
+    expect(meta(copy).annotations[baseKey]).toBeDefined();
+    expect(ipOf(copy)).toBe('10.0.0.7');
+  });
+
+  it.each([
+    ['the Endpoints is deleted', (w: PaperWorld) => w.virtual.remove('endpoints', 'default', 'web')],
+    ['the Service is deleted', (w: PaperWorld) => w.virtual.remove('services', 'default', 'web')],
+    [
+      'the Service gains a selector',
+      (w: PaperWorld) => w.virtual.put('services', service('web', 'default', { selector: { a: 'b' } })),
+    ],
+    [
+      'somebody else takes control',
+      (w: PaperWorld) =>
+        edit(w.virtual, w.virtual.get('endpoints', 'default', 'web'), (d) => {
+          d.metadata.labels = { 'vcluster.loft.sh/controlled-by': 'vcluster' };
+        }),
+    ],
+  ])('removes the copy when %s, and brings it back when that ends', async (_, change) => {
+    await start({}, (w) => putPair(w, 'web'));
+    expect(world.copy('web')).toBeDefined();
+    await world.change(() => change(world));
+    expect(world.copy('web')).toBeUndefined();
+    await world.change(() => {
+      putPair(world, 'web');
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+        delete d.metadata.labels;
+        d.metadata.labels = {};
+      });
+    });
+    expect(world.copy('web')).toBeDefined();
+  });
+
+  it('never touches default/kubernetes', async () => {
+    await start({}, (w) => putPair(w, 'kubernetes'));
+    expect(world.host.writes).toEqual([]);
+  });
+
+  it('deletes nothing that has lost object-name or object-namespace', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    await world.stop();
+    edit(world.host, world.copy('web'), (d) => {
+      delete d.metadata.annotations?.[objectKeys.namespace];
+    });
+    world.virtual.remove('endpoints', 'default', 'web');
+    world.host.writes.length = 0;
+    await world.run();
+    expect(world.host.writes).toEqual([]);
+    expect(world.copy('web')).toBeDefined();
+  });
+
+  it('order does not matter: Endpoints before its Service', async () => {
+    await start();
+    await world.change(() => world.virtual.put('endpoints', endpoints('web')));
+    expect(world.copy('web')).toBeUndefined();
+    await world.change(() => world.virtual.put('services', service('web')));
+    expect(world.copy('web')).toBeDefined();
+  });
+});
+
+describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
+  it('recreates a deleted copy and never touches the virtual object', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    expect(world.copy('web')).toBeDefined();
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('creates nothing while the owner Service is absent or being deleted, updates and deletes go on', async () => {
+    await start({ hasOwner: false }, (w) => putPair(w, 'web'));
+    expect(world.copy('web')).toBeUndefined();
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'waiting', reason: 'OwnerMissing' });
+    await world.change(() => world.host.put('services', service('vc', 'vcluster-vc')));
+    expect(world.copy('web')).toBeDefined();
+    await world.change(() => world.host.remove('services', 'vcluster-vc', 'vc'));
+    await world.change(() => putPair(world, 'web', '10.0.0.2'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(world.copy('web')).toBeUndefined();
+  });
+
+  it('repairs the owner reference when the owner comes back with another uid, and keeps foreign ones', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'u-other' };
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.ownerReferences = [foreign, ...(d.metadata.ownerReferences ?? [])];
+      }),
+    );
+    world.host.remove('services', 'vcluster-vc', 'vc');
+    const owner = world.host.put('services', service('vc', 'vcluster-vc'));
+    await world.clock.advance(5000);
+    await world.quiet();
+    expect(meta(world.copy('web')).ownerReferences.map((one) => one.uid)).toEqual(['u-other', owner.metadata.uid]);
+  });
+
+  it('does not write a host object that is being deleted', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    edit(world.host, world.copy('web'), (d) => {
+      d.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      d.metadata.finalizers = ['x'];
+    });
+    await world.quiet();
+    world.host.writes.length = 0;
+    await world.change(() => putPair(world, 'web', '10.0.0.9'));
+    expect(world.host.writes).toEqual([]);
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.9');
+  });
+});
+
+describe('rule 4: whose object is it', () => {
+  const at = { name: 'web-x-default-x-vc', namespace: 'vcluster-vc' };
+
+  it('takes over a native object in place when there is no host Service of that name', async () => {
+    await start({}, (w) => {
+      w.host.put('endpoints', {
+        ...endpoints('x', '192.168.9.9'),
+        metadata: { ...at, labels: { own: '1', 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
+      });
+      putPair(w, 'web', '10.0.0.1', { annotations: { a: '1' } });
+    });
+    expect(world.host.writes).toEqual(['patch endpoints web-x-default-x-vc']);
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+    expect(meta(world.copy('web')).labels).toEqual({ own: '1', [markerLabel]: 'vc', [namespaceLabel]: 'default' });
+    expect(meta(world.copy('web')).annotations['vcluster.loft.sh/managed-annotations']).toBe('a');
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it.each([
+    [
+      'a copy of this virtual Service without a selector: taken over',
+      { annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' } },
+      {},
+      true,
+    ],
+    [
+      'a copy with a selector: refused',
+      { annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' } },
+      { selector: { a: 'b' } },
+      false,
+    ],
+    ['a Service of the host’s people: refused', {}, {}, false],
+  ])('native object, and the host Service of that name is %s', async (_, metadata, spec, isTaken) => {
+    await start({}, (w) => {
+      w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: at });
+      w.host.put('services', { ...service('x', 'vcluster-vc', spec), metadata: { ...at, ...metadata } });
+      putPair(w, 'web', '10.0.0.1');
+    });
+    expect(ipOf(world.copy('web'))).toBe(isTaken ? '10.0.0.1' : '192.168.9.9');
+    expect(world.eventReasons()).toEqual(isTaken ? [] : ['HostNameTaken']);
+  });
+
+  it.each([
+    [
+      'object-name without the marker label',
+      { annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' } },
+    ],
+    [
+      'another object-host-name',
+      {
+        labels: { [markerLabel]: 'vc' },
+        annotations: { [objectKeys.name]: 'web', [objectKeys.hostName]: 'elsewhere' },
+      },
+    ],
+    [
+      'the marker of another virtual cluster',
+      {
+        labels: { [markerLabel]: 'other' },
+        annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' },
+      },
+    ],
+  ])('refuses a foreign object: %s', async (_, metadata) => {
+    await start({}, (w) => {
+      w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: { ...at, ...metadata } });
+      putPair(w, 'web');
+    });
+    expect(ipOf(world.copy('web'))).toBe('192.168.9.9');
+    expect(world.host.writes).toEqual([]);
+    expect(world.eventReasons()).toEqual(['NotOwned']);
+  });
+
+  it.each([objectKeys.kind, objectKeys.uid, objectKeys.hostName, objectKeys.name])(
+    'repairs ours when %s was removed or emptied',
+    async (key) => {
+      await start({}, (w) => putPair(w, 'web'));
+      const whole = structuredClone(meta(world.copy('web')).annotations);
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (d) => {
+          delete d.metadata.annotations?.[key];
+        }),
+      );
+      expect(meta(world.copy('web')).annotations).toEqual(whole);
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (d) => {
+          (d.metadata.annotations as Record<string, string>)[key] = '';
+        }),
+      );
+      expect(meta(world.copy('web')).annotations).toEqual(whole);
+      expect(world.virtual.writes).toEqual([]);
+    },
+  );
+});
+
+describe('rule 5 to 9: what flows where', () => {
+  it('a recreated virtual object takes the copy over in one write, and nothing flows back', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        (d.metadata.labels as Record<string, string>)['host'] = 'h';
+      }),
+    );
+    await world.stop();
+    world.virtual.remove('endpoints', 'default', 'web');
+    world.virtual.put('endpoints', endpoints('web', '10.0.0.5'));
+    world.host.writes.length = 0;
+    world.virtual.writes.length = 0;
+    const uid = meta(world.copy('web')).uid;
+    await world.run();
+    expect(world.host.writes).toEqual(['patch endpoints web-x-default-x-vc']);
+    expect(world.virtual.writes).toEqual([]);
+    expect(meta(world.copy('web')).uid).toBe(uid);
+    expect(meta(world.copy('web')).labels).toEqual({ [markerLabel]: 'vc', [namespaceLabel]: 'default' });
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.5');
+  });
+
+  it('repairs marker labels, owner reference and subsets, but not managed-annotations', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { a: '1' } }));
+    const before = structuredClone(world.copy('web') as KubeObject);
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.labels = {};
+        d.metadata.ownerReferences = [];
+        d['subsets'] = [];
+      }),
+    );
+    const after = structuredClone(world.copy('web') as KubeObject);
+    expect({ ...after, metadata: { ...after.metadata, resourceVersion: '' } }).toEqual({
+      ...before,
+      metadata: { ...before.metadata, resourceVersion: '' },
+    });
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        (d.metadata.annotations as Record<string, string>)['vcluster.loft.sh/managed-annotations'] = 'bogus';
+      }),
+    );
+    expect(meta(world.copy('web')).annotations['vcluster.loft.sh/managed-annotations']).toBe('bogus');
+  });
+
+  it('a host label edit flows back with two writes, and a restart is silent', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    world.host.writes.length = 0;
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.labels = { ...d.metadata.labels, app: 'host', extra: '1' };
+      }),
+    );
+    expect(meta(world.virtual.get('endpoints', 'default', 'web')).labels).toEqual({ app: 'host', extra: '1' });
+    expect([world.virtual.writes.length, world.host.writes.length]).toEqual([1, 1]);
+    await world.restart();
+    expect([world.virtual.writes.length, world.host.writes.length]).toEqual([1, 1]);
+  });
+
+  it('edits made on either side while we were down land on the right side', async () => {
+    await start({}, (w) =>
+      putPair(w, 'web', '10.0.0.1', { labels: { a: '1', b: '1', c: '1' }, annotations: { n: '1' } }),
+    );
+    await world.stop();
+    edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+      d.metadata.labels = { a: '2', b: '1', fresh: 'v' };
+    });
+    edit(world.host, world.copy('web'), (d) => {
+      d.metadata.labels = { ...d.metadata.labels, b: 'h', hfresh: 'h' };
+      d.metadata.annotations = { ...d.metadata.annotations, n: 'h' };
+    });
+    await world.run();
+    expect(meta(world.virtual.get('endpoints', 'default', 'web')).labels).toEqual({
+      a: '2',
+      b: 'h',
+      fresh: 'v',
+      hfresh: 'h',
+    });
+    expect(meta(world.virtual.get('endpoints', 'default', 'web')).annotations).toEqual({ n: 'h' });
+    expect(meta(world.copy('web')).labels).toEqual({
+      a: '2',
+      b: 'h',
+      fresh: 'v',
+      hfresh: 'h',
+      [markerLabel]: 'vc',
+      [namespaceLabel]: 'default',
+    });
+  });
+
+  it('an object adopted without a base never causes a write to the tenant', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.stop();
+    edit(world.host, world.copy('web'), (d) => {
+      delete d.metadata.annotations?.[baseKey];
+      d.metadata.labels = { ...d.metadata.labels, app: 'drift', own: 'h' };
+    });
+    await world.run();
+    expect(world.virtual.writes).toEqual([]);
+    expect(meta(world.copy('web')).labels).toMatchObject({ app: 'x', own: 'h' });
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.labels = { ...d.metadata.labels, own: 'h2' };
+      }),
+    );
+    expect(meta(world.virtual.get('endpoints', 'default', 'web')).labels).toEqual({ app: 'x', own: 'h2' });
+  });
+
+  it('an object in sync but without a base is not written just to get one', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    await world.stop();
+    edit(world.host, world.copy('web'), (d) => {
+      delete d.metadata.annotations?.[baseKey];
+    });
+    world.host.writes.length = 0;
+    await world.run();
+    expect(world.host.writes).toEqual([]);
+  });
+
+  it('a host version of the endpoint controller is no source of back-flow', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.labels = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller', svc: 'label' };
+      }),
+    );
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('on an old host removed labels wait for news of the virtual Services, 60 s at most', async () => {
+    await start({ isHostRecent: false }, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        delete d.metadata.labels?.['app'];
+      }),
+    );
+    expect(world.virtual.writes).toEqual([]);
+    await world.clock.advance(30_000);
+    expect(world.virtual.writes).toEqual([]);
+    await world.clock.advance(31_500);
+    await world.quiet();
+    expect(world.virtual.writes).toEqual(['patch endpoints web']);
+  });
+
+  it('skip-backsync of the host keeps the copy, that of the tenant does not', async () => {
+    await start({}, (w) => {
+      putPair(w, 'kept');
+      putPair(w, 'gone', '10.0.0.2', { annotations: { 'vcluster.loft.sh/skip-backsync': 'true' } });
+    });
+    await world.change(() =>
+      edit(world.host, world.copy('kept'), (d) => {
+        (d.metadata.annotations as Record<string, string>)['vcluster.loft.sh/skip-backsync'] = 'true';
+      }),
+    );
+    await world.change(() => {
+      world.virtual.remove('endpoints', 'default', 'kept');
+      world.virtual.remove('endpoints', 'default', 'gone');
+    });
+    expect(world.copy('kept')).toBeDefined();
+    expect(world.copy('gone')).toBeUndefined();
+  });
+
+  it.each(['hostward.dev/pause=true', 'vcluster.loft.sh/controlled-by=other'])(
+    'leaves a host object with %s alone',
+    async (mark) => {
+      const [key, value] = mark.split('=') as [string, string];
+      await start({}, (w) => putPair(w, 'web'));
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (d) => {
+          (d.metadata.annotations as Record<string, string>)[key] = value;
+        }),
+      );
+      world.host.writes.length = 0;
+      await world.change(() => putPair(world, 'web', '10.9.9.9'));
+      await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+      expect(world.host.writes).toEqual([]);
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (d) => {
+          delete d.metadata.annotations?.[key];
+        }),
+      );
+      expect(world.copy('web')).toBeUndefined();
+    },
+  );
+});
+
+describe('rule 10: one write per effective change', () => {
+  it('writes nothing for churn that says nothing', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: '1' } }));
+    world.host.writes.length = 0;
+    await world.change(() =>
+      world.virtual.put('endpoints', world.virtual.get('endpoints', 'default', 'web') as KubeObject),
+    );
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+        d.metadata.managedFields = [{ manager: 'x' }];
+      }),
+    );
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+        d.metadata.annotations = { k: '1', 'control-plane.alpha.kubernetes.io/leader': 'who' };
+      }),
+    );
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+        d['subsets'] = [...(d['subsets'] as object[]), { addresses: [], ports: [{ port: 1 }] }];
+      }),
+    );
+    await world.clock.advance(3_600_000);
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+  });
+
+  it('a restart in sync writes nothing', async () => {
+    await start({}, (w) => {
+      for (let i = 0; i < 20; i++) putPair(w, `web-${i}`, `10.0.0.${i + 1}`, { labels: { app: 'x', release: 'r' } });
+    });
+    world.host.writes.length = 0;
+    await world.restart();
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+  });
+
+  it('a host that repacks is written once and believed afterwards', async () => {
+    world = new PaperWorld();
+    const put = world.host.put.bind(world.host);
+    world.host.put = (resource, given) => {
+      const object = structuredClone(given);
+      if (resource === 'endpoints')
+        for (const subset of (object['subsets'] ?? []) as { addresses: { ip: string }[] }[])
+          subset.addresses.sort((a, b) => (a.ip < b.ip ? -1 : 1));
+      return put(resource, object);
+    };
+    putPair(world, 'web');
+    edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (d) => {
+      d['subsets'] = [{ addresses: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }], ports: [{ port: 80, protocol: 'TCP' }] }];
+    });
+    await world.run();
+    expect(world.host.writes).toHaveLength(1);
+    expect(world.sync.ledger.entry('default/web')).toBeUndefined();
+  });
+});
+
+describe('rule 12: contested objects', () => {
+  it('slows down after the fourth repair, says who it is, and never slows the virtual side', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    world.host.writes.length = 0;
+    const fight = () =>
+      edit(world.host, world.copy('web'), (d) => {
+        d['subsets'] = [];
+        d.metadata.managedFields = [{ manager: 'rival', time: '2026-01-01T00:00:00Z' }];
+      });
+    for (let round = 0; round < 4; round++) await world.change(fight);
+    expect(world.host.writes).toHaveLength(4);
+    await world.change(fight);
+    expect(world.host.writes).toHaveLength(4);
+    await world.clock.advance(1000);
+    await world.quiet();
+    expect(world.host.writes).toHaveLength(5);
+    expect(world.eventReasons()).toEqual(['Contested']);
+    expect(String(world.virtual.list('events')[0]?.['message'])).toContain('"rival"');
+    expect(world.sync.contest.contested()).toMatchObject([{ key: 'default/web', manager: 'rival' }]);
+    await world.change(() => putPair(world, 'web', '10.0.0.3'));
+    expect(world.host.writes).toHaveLength(6);
+    await world.clock.advance(60_000);
+    expect(world.sync.contest.contested()).toEqual([]);
+  });
+});
+
+describe('rule 12: a webhook that changes what we write', () => {
+  it('is written once a second, not as fast as the wire allows', async () => {
+    world = new PaperWorld();
+    const put = world.host.put.bind(world.host);
+    world.host.put = (resource, given) => {
+      const object = structuredClone(given);
+      if (resource === 'endpoints')
+        object['subsets'] = [{ addresses: [{ ip: '192.168.0.1' }], ports: [{ port: 1, protocol: 'TCP' }] }];
+      return put(resource, object);
+    };
+    putPair(world, 'web');
+    await world.run();
+    expect(world.host.writes.length).toBeLessThanOrEqual(6);
+    await world.clock.advance(3000);
+    expect(world.host.writes.length).toBeLessThanOrEqual(9);
+    expect(world.eventReasons()).toEqual(['Contested']);
+  });
+});
+
+describe('rule 13: name collisions', () => {
+  const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
+  const meet = (w: PaperWorld) => {
+    putPair(w, 'api', '10.2.2.2', younger);
+    putPair(w, 'api-x-default', '10.1.1.1', older);
+  };
+  const shared = 'api-x-default-x-default-x-vc';
+  const holder = () => ipOf(world.host.get('endpoints', 'vcluster-vc', shared));
+
+  it('the oldest holds the name, the loser is told, and is served when the holder goes', async () => {
+    await start({}, meet);
+    expect(holder()).toBe('10.1.1.1');
+    expect(world.eventReasons()).toEqual(['NameCollision']);
+    expect(world.sync.ledger.entry('default-x-default/api')?.outcome).toMatchObject({ reason: 'NameCollision' });
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'api-x-default'));
+    expect(holder()).toBe('10.2.2.2');
+  });
+
+  it('an incumbent keeps the name against an older rival, and after a restart', async () => {
+    await start({}, (w) => putPair(w, 'api', '10.2.2.2', younger));
+    await world.change(() => putPair(world, 'api-x-default', '10.1.1.1', older));
+    expect(holder()).toBe('10.2.2.2');
+    await world.restart();
+    expect(holder()).toBe('10.2.2.2');
+  });
+
+  it('a holder whose addresses are refused lets go, and the other one is served', async () => {
+    await start({}, meet);
+    await world.change(() => putPair(world, 'api-x-default', '127.0.0.1', older));
+    expect(holder()).toBe('10.2.2.2');
+    expect(world.sync.ledger.entry('default/api-x-default')?.outcome).toMatchObject({ reason: 'AddressRefused' });
+  });
+
+  it.each([objectKeys.name, objectKeys.namespace, objectKeys.kind])(
+    'a copy that has lost %s is still its holder’s',
+    async (key) => {
+      // The younger holds it, so that its age alone would not save it.
+      await start({}, (w) => putPair(w, 'api', '10.2.2.2', younger));
+      await world.change(() => putPair(world, 'api-x-default', '10.1.1.1', older));
+      await world.change(() =>
+        edit(world.host, world.host.get('endpoints', 'vcluster-vc', shared), (d) => {
+          delete d.metadata.annotations?.[key];
+        }),
+      );
+      expect(holder()).toBe('10.2.2.2');
+      expect(meta(world.host.get('endpoints', 'vcluster-vc', shared)).annotations[key]).toBeDefined();
+    },
+  );
+
+  it('never writes one over the other, whatever happens to both', async () => {
+    await start({}, meet);
+    world.host.writes.length = 0;
+    await world.change(() => putPair(world, 'api', '10.2.2.9', younger));
+    expect(world.host.writes).toEqual([]);
+    expect(holder()).toBe('10.1.1.1');
+  });
+});
+
+describe('rule 14: address policy', () => {
+  it('one refused address refuses the object and no other', async () => {
+    await start({ settings: { addressPolicy: { allow: [], deny: ['10.5.0.0/16'] } } }, (w) => {
+      putPair(w, 'good', '10.0.0.1');
+      putPair(w, 'bad', '10.5.1.1');
+    });
+    expect(world.copy('good')).toBeDefined();
+    expect(world.copy('bad')).toBeUndefined();
+    expect(world.eventReasons()).toEqual(['AddressRefused']);
+    expect(String(world.virtual.list('events')[0]?.['message'])).toContain('"10.5.1.1" (denied by 10.5.0.0/16)');
+  });
+
+  it('takes the copy away when an address turns bad', async () => {
+    await start({}, (w) => putPair(w, 'web'));
+    await world.change(() => putPair(world, 'web', '127.0.0.1'));
+    expect(world.copy('web')).toBeUndefined();
+    await world.change(() => putPair(world, 'web', '10.0.0.1'));
+    expect(world.copy('web')).toBeDefined();
+  });
+});
+
+describe('rule 15: mass deletes', () => {
+  const many = (w: PaperWorld) => {
+    for (let i = 0; i < 30; i++) putPair(w, `web-${i}`);
+  };
+
+  it('does not believe one empty list: the second one decides', async () => {
+    await start({}, many);
+    world.windows.virtual.nextList = [];
+    await world.windows.virtual.relist();
+    await world.quiet();
+    expect(world.windows.virtual.relists).toBe(2);
+    expect(world.host.list('endpoints')).toHaveLength(30);
+  });
+
+  it('does not believe the first list after a start either', async () => {
+    await start({}, many);
+    await world.stop();
+    const [lied] = [world.virtual.list('services')];
+    await world.run({});
+    world.windows.services.nextList = lied.slice(0, 3);
+    await world.windows.services.relist();
+    await world.quiet();
+    expect(world.host.list('endpoints')).toHaveLength(30);
+  });
+
+  it('deletes what both lists lack', async () => {
+    await start({}, many);
+    await world.stop();
+    for (let i = 0; i < 30; i++) world.virtual.remove('endpoints', 'default', `web-${i}`);
+    await world.run();
+    await world.quiet();
+    expect(world.windows.virtual.relists).toBe(1);
+    expect(world.host.list('endpoints')).toHaveLength(0);
+  });
+
+  it('watch events are evidence by themselves', async () => {
+    await start({}, many);
+    await world.change(() => {
+      for (let i = 0; i < 30; i++) world.virtual.remove('endpoints', 'default', `web-${i}`);
+    });
+    expect(world.host.list('endpoints')).toHaveLength(0);
+    expect(world.windows.virtual.relists).toBe(0);
+  });
+});
+
+describe('rule 16: leadership', () => {
+  it('a standby writes nothing and serves everything when it takes over', async () => {
+    world = new PaperWorld();
+    world.isLeader = false;
+    putPair(world, 'web');
+    await world.run();
+    expect(world.host.writes).toEqual([]);
+    world.isLeader = true;
+    world.sync.enqueueAll();
+    await world.quiet();
+    expect(world.copy('web')).toBeDefined();
+  });
+});
+
+describe('rule 17: namespace mapping', () => {
+  const mapping = { mappingsOnly: true, hostNamespaceOf: (ns: string) => (ns === 'default' ? 'h-default' : undefined) };
+
+  it('keeps the name, marks the instance, sets no owner, and leaves unmapped namespaces out', async () => {
+    await start({ mapping }, (w) => {
+      putPair(w, 'web', '10.0.0.1', { labels: { release: 'r' } });
+      putPair(w, 'out', '10.0.0.2', { namespace: 'other' });
+    });
+    const copy = world.host.get('endpoints', 'h-default', 'web');
+    expect(meta(copy).annotations[instanceKey]).toBe('vcluster-vc/vc');
+    expect(meta(copy).labels['release']).toBe('r');
+    expect(meta(copy).ownerReferences).toBeUndefined();
+    expect(world.host.list('endpoints')).toHaveLength(1);
+  });
+
+  it('an object of another instance is foreign', async () => {
+    await start({ mapping }, (w) => putPair(w, 'web'));
+    await world.stop();
+    edit(world.host, world.host.get('endpoints', 'h-default', 'web'), (d) => {
+      (d.metadata.annotations as Record<string, string>)[instanceKey] = 'elsewhere/vc';
+    });
+    world.virtual.remove('endpoints', 'default', 'web');
+    world.host.writes.length = 0;
+    await world.run();
+    expect(world.host.writes).toEqual([]);
+  });
+
+  it('a copy that came back before the answer said that it was gone is still known', async () => {
+    let isBack = false;
+    await start({}, (w) => {
+      recreateBeforeAnswers(w.host, (_, found) => {
+        if (isBack) return undefined;
+        isBack = true;
+        return found;
+      });
+      putPair(w, 'web', '10.0.0.1');
+    });
+    await world.change(() => putPair(world, 'web', '10.0.0.2'));
+    expect(isBack).toBe(true);
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
+    expect(world.host.writes).toEqual(['create endpoints web-x-default-x-vc', 'patch endpoints web-x-default-x-vc']);
+  });
+
+  it('keys whose mappings changed places both move', async () => {
+    const swapped = (a: string, b: string) => ({
+      mappingsOnly: true,
+      hostNamespaceOf: (ns: string) =>
+        new Map([
+          ['default', a],
+          ['other', b],
+        ]).get(ns),
+    });
+    await start({ mapping: swapped('h-a', 'h-b') }, (w) => {
+      putPair(w, 'web', '10.0.0.1');
+      putPair(w, 'web', '10.0.0.2', { namespace: 'other' });
+    });
+    await world.stop();
+    Object.assign(world.options, { mapping: swapped('h-b', 'h-a') });
+    await world.run();
+    expect(ipOf(world.host.get('endpoints', 'h-b', 'web'))).toBe('10.0.0.1');
+    expect(ipOf(world.host.get('endpoints', 'h-a', 'web'))).toBe('10.0.0.2');
+  });
+
+  it('a key whose mapping changed: the new object is created, then the old one deleted', async () => {
+    await start({ mapping }, (w) => putPair(w, 'web'));
+    await world.stop();
+    world.host.writes.length = 0;
+    const moved = new PaperWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
+    Object.assign(moved, { virtual: world.virtual, host: world.host });
+    world = moved;
+    await world.run();
+    expect(world.host.writes).toEqual(['create endpoints web', 'remove endpoints web']);
+    expect(world.host.list('endpoints').map((one) => one.metadata.namespace)).toEqual(['h-new']);
+  });
+
+  it('refuses a native object of the host’s people', async () => {
+    await start({ mapping }, (w) => {
+      w.host.put('endpoints', {
+        ...endpoints('web', '192.168.1.1'),
+        metadata: { name: 'web', namespace: 'h-default' },
+      });
+      putPair(w, 'web');
+    });
+    expect(world.host.writes).toEqual([]);
+    expect(world.eventReasons()).toEqual(['HostNameTaken']);
+  });
+});
+
+describe('status of an object', () => {
+  it('says what is missing where nothing is to be done, and nothing of what nobody knows', async () => {
+    await start({}, (w) => w.virtual.put('services', service('only')));
+    expect(objectStatus(world.sync, 'default/only')).toMatchObject({
+      state: 'ineligible/NoEndpoints',
+      message: 'there is no virtual Endpoints of this name',
+    });
+    expect(objectStatus(world.sync, 'default/none')).toBeUndefined();
+  });
+});
+
+describe('dry run', () => {
+  it('writes nothing and knows every difference', async () => {
+    await start({ isDryRun: true }, (w) => putPair(w, 'web'));
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+    expect(world.sync.ledger.differences.get('default/web')).toMatchObject({ request: 'host create' });
+  });
+});

@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/endpoints/items.ts';
+import { createRules } from '../../../../src/sync/loop/rules.ts';
+import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
+import { defaultSettings } from '../../paper-sync.ts';
+import { entry, openTestPatcher } from '../paper-patch.ts';
+
+let opened: OpenedPatcher | undefined;
+afterEach(() => opened?.stop());
+
+const virtual = projectVirtualEndpoints({
+  metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels: { team: 'a' } },
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }] }],
+});
+const host = projectHostEndpoints({
+  metadata: { namespace: 'vcluster-vc', name: 'web-x-default-x-vc', uid: 'h-1', labels: { team: 'b' } },
+});
+
+async function labelsBack(
+  path: string,
+  reverseExpression: string,
+  { key = 'team', onError = 'fail' }: { key?: string; onError?: 'fail' | 'skip' } = {},
+) {
+  opened = openTestPatcher([entry({ path, reverseExpression, onError })]);
+  const { patcher } = opened;
+  await opened.start();
+  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const raw = { labels: new Map([[key, 'b']]), annotations: new Map() };
+  const back = await patcher.back({ virtual, host, translation, raw });
+  return back.kind === 'failed' ? back.failure.message : [...back.values.labels];
+}
+
+describe('reverse expressions of a whole map', () => {
+  it.each(['null', 'undefined', '(() => null)()', '({})'])(
+    'take its keys away when they give %s',
+    async (expression) => {
+      expect(await labelsBack('metadata.labels', expression)).toEqual([['team', null]]);
+    },
+  );
+
+  it.each(['value.team', '"x"', '7', 'true', '[value.team]'])('fail when they give %s', async (expression) => {
+    expect(await labelsBack('metadata.labels', expression)).toBe(
+      'reverse expressions must give a string for metadata.labels["team"]',
+    );
+  });
+
+  it('find a key in it only where it is its own', async () => {
+    expect(await labelsBack('metadata.labels', '({ team: "x" })', { key: 'constructor' })).toEqual([
+      ['constructor', null],
+    ]);
+    await opened?.stop();
+    expect(await labelsBack('metadata.labels', '({ team: "x" })')).toEqual([['team', 'x']]);
+  });
+
+  it.each(['', 'metadata'])('take all keys away with the metadata around them, with the path "%s"', async (path) => {
+    const expression = path === '' ? '({ metadata: null })' : 'null';
+    expect(await labelsBack(path, expression)).toEqual([['team', null]]);
+  });
+});
+
+describe('a reverse expression that fails, and may', () => {
+  const thrown = '(() => { throw new Error("no") })()';
+
+  it.each(['metadata.labels', 'metadata.labels.team', 'metadata[*]', '[*]', ''])(
+    'keeps what the host made of the places of "%s" from the tenant',
+    async (path) => {
+      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'a']]);
+    },
+  );
+
+  it.each(['subsets', 'subsets[0].addresses[0].ip', 'metadata.annotations'])(
+    'keeps nothing else back: "%s"',
+    async (path) => {
+      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'b']]);
+    },
+  );
+});

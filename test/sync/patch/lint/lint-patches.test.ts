@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import { createEvaluator, type Evaluator } from '../../../../src/expression/evaluate/evaluator.ts';
+import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
+import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';
+import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
+import { compilePatchSet, type PatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
+import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
+import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
+import { entry } from '../paper-patch.ts';
+
+const fixture = <T>(name: string): T =>
+  JSON.parse(readFileSync(new URL(`../../../../fixtures/sync/${name}`, import.meta.url), 'utf8'));
+
+function setOf(entries: readonly PatchEntry[]): PatchSet {
+  const compiled = compilePatchSet(
+    entries.map((one, index) => ({ index, entry: one })),
+    patchableFields,
+  );
+  if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
+  return compiled.set;
+}
+
+interface LintCase extends PatchEntry {
+  before?: string[];
+  mode?: 'mapped';
+  warns: string[];
+  fix?: string;
+}
+
+describe('lintPatches()', () => {
+  const cases = fixture<LintCase[]>('patch-lint.json');
+  it.each(cases.map((one) => [`${one.path} <- ${one.expression ?? one.reverseExpression}`, one] as const))(
+    '%s',
+    (_, { before = [], mode, warns, fix, ...patch }) => {
+      const earlier = before.map((path) => entry({ path, expression: 'value' }));
+      const set = setOf([...earlier, entry(patch)]);
+      const exclude = { labels: ['excluded'], annotations: [] };
+      const keys = { virtualCluster: 'vc', mode: mode ?? 'single', backSync: 'all', exclude } as const;
+      const rules = { labels: labelRules(keys), annotations: annotationRules(keys) };
+      const found = lintPatches(set.patches, { rules }).filter(({ index }) => index === before.length);
+      expect(found.map(({ rule }) => rule)).toEqual(warns);
+      if (fix !== undefined) expect(found[0]?.fix).toBe(fix);
+    },
+  );
+
+  it('judges paths and expressions without any settings', () => {
+    const { patches } = setOf([entry({ path: 'metadata.labels.release.x', expression: "value in ['a']" })]);
+    expect(lintPatches(patches, { rules: undefined }).map(({ rule }) => rule)).toEqual(['no-such-field', 'in-array']);
+  });
+});
+
+interface RoundTrip {
+  path: string;
+  expression: string;
+  reverseExpression: string;
+  value?: unknown;
+  onHost?: unknown;
+  returned?: unknown;
+}
+
+describe('findCounterExamples()', () => {
+  const rows = fixture<RoundTrip[]>('round-trips.json');
+  // One sandbox for all of them, each a patch set of its own.
+  const sets = rows.map(({ path, expression, reverseExpression }) =>
+    setOf([entry({ path, expression, reverseExpression })]),
+  );
+  let evaluator: Evaluator | undefined;
+  const open = async (): Promise<Evaluator> => {
+    if (evaluator !== undefined) return evaluator;
+    evaluator = createEvaluator({
+      expressions: sets.flatMap((set) => set.expressions),
+      vcluster: { name: 'vc', namespace: 'n', config: {} },
+      openSandbox: (setup) => new InProcessSandbox(setup),
+      clock: new VirtualClock(),
+    });
+    await evaluator.start();
+    return evaluator;
+  };
+  afterAll(() => evaluator?.stop());
+
+  it.each(rows.map((row, at) => [row.path, row.expression, row.reverseExpression, at] as const))(
+    '%s: %s and %s',
+    async (_, __, ___, at) => {
+      const row = rows[at] as RoundTrip;
+      const [found] = await findCounterExamples(sets[at]?.patches ?? [], await open());
+      const wanted = 'value' in row ? { value: row.value, onHost: row.onHost, returned: row.returned } : undefined;
+      expect(found && { value: found.value, onHost: found.onHost, returned: found.returned }).toEqual(wanted);
+    },
+  );
+
+  it('takes two entries on one path for a pair, in whatever spelling', async () => {
+    const set = setOf([
+      entry({ path: 'metadata.annotations.k', expression: '"a" + value' }),
+      entry({ path: 'metadata.annotations["k"]', reverseExpression: 'value' }),
+    ]);
+    const on = createEvaluator({
+      expressions: set.expressions,
+      vcluster: { name: 'vc', namespace: 'n', config: {} },
+      openSandbox: (setup) => new InProcessSandbox(setup),
+      clock: new VirtualClock(),
+    });
+    await on.start();
+    const [found] = await findCounterExamples(set.patches, on);
+    await on.stop();
+    expect([found?.forward.index, found?.back.index, found?.returned]).toEqual([0, 1, 'aweb']);
+  });
+});

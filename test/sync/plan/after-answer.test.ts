@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import { afterAnswer } from '../../../src/sync/plan/after-answer.ts';
+import type { Agreement } from '../../../src/sync/plan/base.ts';
+import { freshMemory, type Memory, type Request } from '../../../src/sync/plan/step.ts';
+import { place, toldOutcome } from '../facts.ts';
+
+const object = { kind: 'Endpoints', metadata: { ...place, uid: 'h-1', resourceVersion: '21' } };
+const agreed: Agreement = { over: undefined, labels: new Map(), annotations: new Map() };
+const create: Request = { side: 'host', verb: 'create', object, reason: '' };
+const remove: Request = { side: 'host', verb: 'remove', place, preconditions: { uid: 'h-1' }, reason: '' };
+const read: Request = { side: 'host', verb: 'get', what: 'object', place };
+const readService: Request = { side: 'host', verb: 'get', what: 'service', place };
+const metadata = { uid: 'h-1', resourceVersion: '20' };
+const patch: Request = {
+  side: 'host',
+  verb: 'patch',
+  place,
+  mergePatch: { metadata },
+  reason: '',
+  touches: [],
+  conflicts: 0,
+};
+const back = { labels: new Map(), annotations: new Map() };
+const backFlow: Request = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
+
+const ok: Answer = { kind: 'ok', status: 200, object };
+const message = 'said by the server';
+const conflict: Answer = { kind: 'conflict', message };
+const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
+
+/** What the rest of the pass does. */
+function goesOn({ end, mustRead }: Memory): string {
+  if (end !== undefined) return toldOutcome(end);
+  return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
+}
+
+describe('after an answer the pass', () => {
+  it.each<[goesOn: string, name: string, request: Request, answer: Answer]>([
+    ['decides', 'a write is done', patch, ok],
+    ['decides', 'what was to be changed is gone', patch, { kind: 'notFound', message }],
+    ['decides', 'what was to be deleted is gone', remove, { kind: 'notFound', message }],
+    ['waiting HostNamespaceMissing', 'a create finds no namespace', create, { kind: 'notFound', message }],
+    ['reads host', 'another wrote to the copy first', patch, conflict],
+    ['reads virtual', 'the tenant wrote first', backFlow, conflict],
+    ['reads host', 'the copy is there already', create, { kind: 'alreadyExists', message }],
+    ['refused Forbidden', 'a right is missing', patch, { kind: 'forbidden', message, namespaceTerminating: false }],
+    ['waiting OwnerMissing', 'the namespace is being deleted', create, terminating],
+    [
+      'refused HostRefused',
+      'the server will never accept it',
+      patch,
+      { kind: 'refused', status: 422, reason: '', message },
+    ],
+    ['retry', 'the server asks for a pause', patch, { kind: 'throttled', retryAfterMs: 700, message }],
+    ['retry', 'the connection broke', patch, { kind: 'failed', status: undefined, retryAfterMs: undefined, message }],
+    ['retry', 'the credentials are refused', patch, { kind: 'unauthorized', message }],
+    ['retry', 'the lease is lost', patch, { kind: 'notSent', reason: 'noLease' }],
+  ])('%s when %s', (expected, _, request, answer) => {
+    expect(goesOn(afterAnswer(freshMemory(), request, answer))).toBe(expected);
+  });
+
+  it('keeps the pause that a server asks for', () => {
+    const { end } = afterAnswer(freshMemory(), patch, { kind: 'throttled', retryAfterMs: 700, message });
+    expect(end).toMatchObject({ kind: 'retry', retryAfterMs: 700 });
+  });
+
+  it('reads again after eight conflicts, and leaves the ninth to back-off', () => {
+    let memory = freshMemory();
+    const seen: string[] = [];
+    for (let conflicts = 0; conflicts < 9; conflicts++) {
+      memory = afterAnswer(memory, patch, conflict);
+      seen.push(goesOn(memory));
+    }
+    expect(seen).toEqual([...Array.from({ length: 8 }, () => 'reads host'), 'retry']);
+  });
+
+  it('has read what it had to read', () => {
+    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok))).toBe('decides');
+    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }))).toBe(
+      'decides',
+    );
+  });
+
+  it.each<[name: string, request: Request, answer: Answer, known: object]>([
+    ['is known once it was read', readService, ok, { known: true, service: { uid: 'h-1' } }],
+    ['is known to be missing', readService, { kind: 'notFound', message }, { known: true, service: undefined }],
+    ['stays unknown when the read fails', readService, conflict, { known: false }],
+    ['stays unknown after any other read', read, ok, { known: false }],
+  ])('the host Service %s', (_, request, answer, known) => {
+    expect(afterAnswer(freshMemory(), request, answer).hostService).toMatchObject(known);
+  });
+
+  it('remembers what a back-flow has agreed on, and only when it was written', () => {
+    expect(afterAnswer(freshMemory(), backFlow, ok).agreed).toEqual(agreed);
+    expect(afterAnswer(freshMemory(), backFlow, conflict).agreed).toBeUndefined();
+    expect(afterAnswer(freshMemory(), patch, ok).agreed).toBeUndefined();
+  });
+});

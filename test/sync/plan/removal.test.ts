@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { HostItem } from '../../../src/sync/plan/kind.ts';
+import { decideRemoval, decideStrays } from '../../../src/sync/plan/removal.ts';
+import {
+  controlledByKey,
+  managedAnnotationsKey,
+  markerLabel,
+  objectKeys,
+  pauseKey,
+  skipBackSyncKey,
+} from '../../../src/sync/plan/reserved-keys.ts';
+import type { Facts, Outcome } from '../../../src/sync/plan/step.ts';
+import { asAnnotation, type Change, copyWith, factsWith, told, translation, virtualWith } from '../facts.ts';
+
+const ineligible: Outcome = { kind: 'ineligible', reason: 'NoService', message: 'there is no Service' };
+const gone = { virtual: undefined };
+const isDeleting: Change = ({ metadata }) => Object.assign(metadata, { deletionTimestamp: 'now' });
+const native: Change = ({ metadata }) => {
+  metadata.labels = {};
+  metadata.annotations = {};
+};
+const ofOther: Change = ({ metadata }) => {
+  metadata.labels = { [markerLabel]: 'another' };
+  delete metadata.annotations?.[objectKeys.kind];
+};
+/** vCluster copied the key from the tenant, so it is not the word of the host. */
+const copied =
+  (key: string, value: string): Change =>
+  (object) => {
+    asAnnotation(key, value)(object);
+    asAnnotation(managedAnnotationsKey, key)(object);
+  };
+
+interface Row {
+  rule: string;
+  host?: Change;
+  facts?: Partial<Facts>;
+  step: string;
+}
+
+const rows: Row[] = [
+  { rule: '2: our copy goes', step: 'host remove' },
+  { rule: '2: there is no copy', facts: { host: undefined }, step: 'ineligible NoService' },
+  { rule: '2: a native object stays', host: native, step: 'ineligible NoService' },
+  { rule: '2: a foreign object stays', host: ofOther, step: 'ineligible NoService' },
+  {
+    rule: '2: a copy without object-name stays',
+    host: asAnnotation(objectKeys.name, undefined),
+    step: 'left NotOurs',
+  },
+  {
+    rule: '2: a copy without object-namespace stays',
+    host: asAnnotation(objectKeys.namespace, undefined),
+    step: 'left NotOurs',
+  },
+  { rule: '3: a copy that is being deleted is not deleted again', host: isDeleting, step: 'ineligible NoService' },
+  { rule: '9: a paused copy stays', host: asAnnotation(pauseKey, 'true'), step: 'left Paused' },
+  {
+    rule: '9: a copy that another controls stays',
+    host: asAnnotation(controlledByKey, 'other'),
+    step: 'left ControlledByOther',
+  },
+  {
+    rule: '9: controlled-by, copied from the tenant, counts for nothing',
+    host: copied(controlledByKey, 'other'),
+    step: 'host remove',
+  },
+  {
+    rule: '9: controlled-by, on the virtual object too, counts for nothing',
+    host: asAnnotation(controlledByKey, 'other'),
+    facts: { virtual: virtualWith(asAnnotation(controlledByKey, 'other')) },
+    step: 'host remove',
+  },
+  {
+    rule: '9: skip-backsync keeps the copy of an object that is gone',
+    host: asAnnotation(skipBackSyncKey, 'true'),
+    facts: gone,
+    step: 'left KeptByHost',
+  },
+  {
+    rule: '9: skip-backsync does not keep the copy of an object that is there',
+    host: asAnnotation(skipBackSyncKey, 'true'),
+    step: 'host remove',
+  },
+  {
+    rule: '9: skip-backsync, copied from the tenant, counts for nothing',
+    host: copied(skipBackSyncKey, 'true'),
+    facts: gone,
+    step: 'host remove',
+  },
+  { rule: '15: a list is in doubt', facts: { isDeleteWithheld: true }, step: 'waiting DeleteWithheld' },
+];
+
+describe('a copy that must not exist', () => {
+  it.each(rows)('$rule: $step', ({ host, facts, step }) => {
+    const given = factsWith({ host: copyWith(host), ...facts });
+    expect(told(decideRemoval(given, translation, ineligible))).toBe(step);
+  });
+});
+
+describe('an old copy at a place that the key has left', () => {
+  const at = (namespace: string, change: Change = () => {}): HostItem =>
+    copyWith((object) => {
+      Object.assign(object.metadata, { namespace });
+      change(object);
+    });
+
+  it.each<[rule: string, strays: HostItem[], step: string, from?: string]>([
+    ['goes once its key is settled', [at('one')], 'host remove', 'one'],
+    [
+      'goes after a paused one, which stays',
+      [at('one', asAnnotation(pauseKey, 'true')), at('two')],
+      'host remove',
+      'two',
+    ],
+    ['is not deleted again', [at('one', isDeleting)], 'inSync'],
+  ])('%s', (_, strays, step, from) => {
+    const decided = decideStrays(factsWith({ strays }), { kind: 'inSync' });
+    expect(told(decided)).toBe(step);
+    if (from !== undefined) expect(decided).toMatchObject({ request: { place: { namespace: from } } });
+  });
+
+  it('stays while a list is in doubt', () => {
+    const facts = factsWith({ strays: [at('one')], isDeleteWithheld: true });
+    expect(told(decideStrays(facts, { kind: 'inSync' }))).toBe('waiting DeleteWithheld');
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest';
+import type { HostItem, VirtualItem } from '../../../src/sync/plan/kind.ts';
+import {
+  baseKey,
+  leaderKey,
+  managedAnnotationsKey,
+  markerLabel,
+  namespaceLabel,
+  objectKeys,
+} from '../../../src/sync/plan/reserved-keys.ts';
+import { planUpdate, type UpdateInput } from '../../../src/sync/plan/update-patch.ts';
+import {
+  asAddress,
+  asAnnotation,
+  asLabel,
+  type Change,
+  copyWith,
+  draftOf,
+  translation,
+  virtualWith,
+} from '../facts.ts';
+
+const owner = { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'owner-1', controller: false };
+const all =
+  (...changes: Change[]): Change =>
+  (object) => {
+    for (const change of changes) change(object);
+  };
+const withoutBase = asAnnotation(baseKey, undefined);
+const uid =
+  (value: string): Change =>
+  ({ metadata }) => {
+    metadata.uid = value;
+  };
+
+function plan(virtual: VirtualItem, host: HostItem, over: Partial<UpdateInput> = {}) {
+  const draft = draftOf(virtual);
+  const update = planUpdate({
+    virtual,
+    host,
+    draft,
+    translation,
+    owner,
+    isTakeOver: false,
+    ignoreOrder: false,
+    ...over,
+  });
+  const back = update.virtual && {
+    ...Object.fromEntries(update.virtual.labels),
+    ...Object.fromEntries(update.virtual.annotations),
+  };
+  return { update, back, touches: update.touches.filter((touch) => touch !== `annotation ${baseKey}`) };
+}
+
+interface Row {
+  rule: string;
+  virtual?: Change;
+  host?: Change;
+  over?: Partial<UpdateInput>;
+  /** What the host patch touches beside the base. */
+  touches?: string[];
+  /** What the virtual patch holds. */
+  back?: object;
+}
+
+const rows: Row[] = [
+  {
+    rule: '5: a new uid renders the copy as on create',
+    virtual: uid('v-2'),
+    host: asLabel('edited', 'h'),
+    touches: ['label edited', `annotation ${objectKeys.uid}`],
+  },
+  {
+    rule: '5: and keeps keys that never come back',
+    virtual: uid('v-2'),
+    host: asAnnotation(leaderKey, 'h'),
+    touches: [`annotation ${objectKeys.uid}`],
+  },
+  {
+    rule: '6: a lost marker label is repaired',
+    host: asLabel(markerLabel, undefined),
+    touches: [`label ${markerLabel}`],
+  },
+  {
+    rule: '6: a wrong namespace label is repaired',
+    host: asLabel(namespaceLabel, 'x'),
+    touches: [`label ${namespaceLabel}`],
+  },
+  {
+    rule: '6: one of the six is repaired',
+    host: asAnnotation(objectKeys.kind, undefined),
+    touches: [`annotation ${objectKeys.kind}`],
+  },
+  { rule: '6: managed-annotations is not repaired', host: asAnnotation(managedAnnotationsKey, undefined) },
+  {
+    rule: '6: the owner is repaired',
+    host: ({ metadata }) => delete metadata.ownerReferences,
+    touches: ['ownerReferences'],
+  },
+  {
+    rule: '6: without an owner none is written',
+    host: ({ metadata }) => delete metadata.ownerReferences,
+    over: { owner: undefined },
+  },
+  { rule: '7: an address edited on the host is overwritten', host: asAddress('10.0.0.9'), touches: ['subsets'] },
+  { rule: '7: an address of the tenant arrives', virtual: asAddress('10.0.0.9'), touches: ['subsets'] },
+  { rule: '8: a label of the tenant arrives', virtual: asLabel('team', 'b'), touches: ['label team'] },
+  { rule: '8: a label that the tenant removed goes', virtual: asLabel('team', undefined), touches: ['label team'] },
+  { rule: '8: a label edited on the host flows back', host: asLabel('team', 'b'), back: { team: 'b' } },
+  {
+    rule: '8: a label removed on the host goes from the tenant',
+    host: asLabel('team', undefined),
+    back: { team: null },
+  },
+  { rule: '8: an annotation of the host flows back', host: asAnnotation('mine', 'h'), back: { mine: 'h' } },
+  {
+    rule: '8: of two edits of one key the tenant’s wins',
+    virtual: asLabel('team', 'b'),
+    host: asLabel('team', 'c'),
+    touches: ['label team'],
+  },
+  {
+    rule: '8: without a base the tenant’s value wins',
+    host: all(withoutBase, asLabel('team', 'b')),
+    touches: ['label team'],
+  },
+  { rule: '8: without a base a key of the host stays, on the host', host: all(withoutBase, asLabel('mine', 'h')) },
+  {
+    rule: '8: without a base a copied annotation that the tenant lacks goes',
+    virtual: asAnnotation('note', undefined),
+    host: withoutBase,
+    touches: ['annotation note'],
+  },
+  { rule: '8: the leader annotation never comes back', host: asAnnotation(leaderKey, 'h') },
+  {
+    rule: '8: held back, a host edit waits and the tenant is served',
+    virtual: asAddress('10.0.0.9'),
+    host: asLabel('team', 'b'),
+    over: { holdsBack: true },
+    touches: ['subsets'],
+  },
+  { rule: '9: unknown reserved keys of the host are left alone', host: asAnnotation('hostward.dev/other', 'h') },
+  { rule: '10: nothing differs', touches: [] },
+  { rule: '10: only the base is missing', host: withoutBase },
+  {
+    rule: '10: another order, on a host that repacks',
+    virtual: asAddress('10.0.0.1', '10.0.0.2'),
+    host: asAddress('10.0.0.2', '10.0.0.1'),
+    over: { ignoreOrder: true },
+  },
+  {
+    rule: '10: another order, on any other host',
+    virtual: asAddress('10.0.0.1', '10.0.0.2'),
+    host: asAddress('10.0.0.2', '10.0.0.1'),
+    touches: ['subsets'],
+  },
+];
+
+describe('the plan of an update, by the rules of sync', () => {
+  it.each(rows)('$rule', ({ virtual, host, over, touches = [], back }) => {
+    const planned = plan(virtualWith(virtual), copyWith(host), over);
+    expect(planned.touches.sort()).toEqual([...touches].sort());
+    expect(planned.back).toEqual(back);
+  });
+
+  it('8: counts keys that both sides changed to different values', () => {
+    const both = (host: string) =>
+      plan(virtualWith(asLabel('team', 'b')), copyWith(asLabel('team', host))).update.conflicts;
+    expect([both('c'), both('b'), both('a')]).toEqual([1, 0, 0]);
+  });
+
+  it('8: the base goes along with a write, and alone is no reason for one', () => {
+    const moved = plan(virtualWith(asAddress('10.0.0.9')), copyWith(withoutBase)).update.host;
+    expect(moved?.annotations.get(baseKey)).toEqual(expect.any(String));
+    expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
+  });
+
+  it('4: a take-over writes the marks and the tenant’s keys, and keeps what else stands there', () => {
+    const native = copyWith(({ metadata }) => {
+      metadata.labels = { theirs: 'h' };
+      metadata.annotations = {};
+    });
+    const { update } = plan(virtualWith(), native, { isTakeOver: true });
+    expect(Object.fromEntries(update.host?.labels ?? [])).toEqual({
+      team: 'a',
+      [markerLabel]: 'vc',
+      [namespaceLabel]: 'default',
+    });
+    expect(update.host?.annotations.get(managedAnnotationsKey)).toBe('note');
+    expect(update.virtual).toBeUndefined();
+  });
+});

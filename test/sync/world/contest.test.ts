@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { Contest } from '../../../src/sync/world/contest.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+
+const key = 'default/web';
+
+/** Pauses in ms before each repair; the delay that the next one has to keep. */
+async function repaired(pausesMs: readonly number[]) {
+  const clock = new VirtualClock();
+  const contest = new Contest(clock);
+  const news: boolean[] = [];
+  for (const pauseMs of pausesMs) {
+    await clock.advance(pauseMs);
+    news.push(contest.noteRepair(key, 'rival'));
+  }
+  return { clock, contest, news };
+}
+
+const many = (count: number, pauseMs: number) => Array.from({ length: count }, () => pauseMs);
+
+describe('the brake for contested objects (rule 12)', () => {
+  it.each<[name: string, pausesMs: number[], delayMs: number]>([
+    ['an object that nobody edits', [], 0],
+    ['three quick repairs', many(3, 10), 0],
+    ['four quick repairs: the fifth write waits', many(4, 10), 1000],
+    ['four repairs, the first more than 10 s ago', [0, 5000, 4000, 1500], 0],
+    ['a contested object whose rival has become slow', [...many(5, 10), 20_000], 1000],
+  ])('%s', async (_, pausesMs, delayMs) => {
+    const { contest } = await repaired(pausesMs);
+    expect(contest.delayBeforeRepair(key)).toBe(delayMs);
+  });
+
+  it('lets one write a second through', async () => {
+    const { clock, contest } = await repaired(many(5, 10));
+    await clock.advance(400);
+    expect(contest.delayBeforeRepair(key)).toBe(600);
+    await clock.advance(600);
+    expect(contest.delayBeforeRepair(key)).toBe(0);
+  });
+
+  it('says once that an object has become contested, at the fifth repair within 10 s, and who contests it', async () => {
+    const { contest, news } = await repaired(many(7, 10));
+    expect(news).toEqual([false, false, false, false, true, false, false]);
+    expect(contest.contested()).toEqual([{ key, manager: 'rival', sinceMs: expect.any(Number) }]);
+  });
+
+  it('is over after 60 quiet seconds, not before', async () => {
+    const { clock, contest } = await repaired(many(5, 10));
+    await clock.advance(59_000);
+    expect(contest.contested()).toHaveLength(1);
+    await clock.advance(1000);
+    expect(contest.contested()).toEqual([]);
+    expect(contest.delayBeforeRepair(key)).toBe(0);
+    expect(contest.noteRepair(key, 'rival')).toBe(false);
+  });
+
+  it('counts each object apart, and forgets one that is forgotten', async () => {
+    const { contest } = await repaired(many(5, 10));
+    expect(contest.delayBeforeRepair('default/other')).toBe(0);
+    contest.forget(key);
+    expect(contest.delayBeforeRepair(key)).toBe(0);
+    expect(contest.contested()).toEqual([]);
+  });
+});
