@@ -1,36 +1,58 @@
 // The laws of the house as functions over file texts, so that a fixture can break each of them.
 import { posix } from 'node:path';
 
+/** Rooms import from lower floors and from themselves. */
 export const floors: Record<string, number> = {
-  object: 0,
-  config: 1,
-  expression: 1,
-  cluster: 1,
-  queue: 1,
-  store: 1,
-  sync: 2,
-  apiserver: 2,
-  management: 3,
-  devcluster: 3,
-  cli: 4,
+  object: 1,
+  config: 2,
+  expression: 2,
+  cluster: 2,
+  queue: 2,
+  store: 2,
+  sync: 3,
+  apiserver: 3,
+  management: 4,
+  devcluster: 4,
+  daemon: 4,
+  cli: 5,
 };
+
+/**
+ * Small rooms inside big ones, with floors of their own. '.' stands for the files that lie directly in the big room; the files of
+ * `ground` lie there too and are for all its small rooms.
+ */
+export const smallRooms: Record<string, { floors: Record<string, number>; ground: readonly string[] }> = {
+  apiserver: {
+    floors: { request: 1, kinds: 2, wire: 3, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
+    ground: [],
+  },
+  cli: { floors: { line: 1, offline: 2, demo: 3, '.': 4 }, ground: [] },
+  cluster: {
+    floors: { credentials: 1, wire: 2, write: 3, window: 3, '.': 4 },
+    ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
+  },
+  config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts'] },
+  devcluster: { floors: { kinds: 1, '.': 2 }, ground: [] },
+  expression: {
+    floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },
+    ground: ['limits.ts'],
+  },
+  object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },
+  sync: {
+    floors: { plan: 1, endpoints: 2, world: 2, references: 3, patch: 4, loop: 5, report: 6, '.': 7 },
+    ground: [],
+  },
+  'sync/patch': { floors: { set: 1, entry: 2, result: 2, back: 3, run: 4, lint: 4, '.': 5 }, ground: [] },
+};
+
+/** A folder with more entries is one that a reader no longer sees. */
+const widestFolder = 18;
 
 /** Files directly under src/ that everyone may import. */
 export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts']);
 
 /** Files directly under src/ that nobody may import: the front door. */
-export const frontDoor = new Set([
-  'src/main.ts',
-  'src/daemon/daemon.ts',
-  'src/daemon/connections.ts',
-  'src/daemon/lease.ts',
-  'src/daemon/patches.ts',
-  'src/daemon/permissions.ts',
-  'src/daemon/references.ts',
-  'src/daemon/report.ts',
-  'src/daemon/windows.ts',
-  'src/sandbox.ts',
-]);
+export const frontDoor = new Set(['src/main.ts', 'src/sandbox.ts']);
 
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 
@@ -41,7 +63,7 @@ export function violations(files: ReadonlyMap<string, string>): string[] {
     edges.set(file, importsOf(file, text));
     found.push(...fileViolations(file, text, edges.get(file) ?? []));
   }
-  return [...found, ...cycles(edges)];
+  return [...found, ...wideFolders([...files.keys()]), ...cycles(edges)];
 }
 
 function importsOf(file: string, text: string): string[] {
@@ -58,6 +80,7 @@ function fileViolations(file: string, text: string, imports: string[]): string[]
   for (const target of imports) {
     if (frontDoor.has(target) && !frontDoor.has(file))
       found.push(`${file} imports ${target}: nobody imports the front door`);
+    found.push(...smallRoomViolations(file, target));
     const other = roomOf(target);
     if (room === undefined) {
       if (leaves.has(file) && !leaves.has(target))
@@ -102,6 +125,51 @@ function codeLines(text: string): { line: number; code: string }[] {
 function roomOf(file: string): string | undefined {
   const parts = file.split('/');
   return parts[0] === 'src' && parts.length > 2 ? parts[1] : undefined;
+}
+
+function smallRoomViolations(file: string, target: string): string[] {
+  return Object.entries(smallRooms).flatMap(([big, { floors: inside, ground }]) => {
+    const [from, to] = [smallRoomOf(file, big), smallRoomOf(target, big)];
+    if (from === undefined || to === undefined) return [];
+    const known = Object.keys(inside).join(', ');
+    const unknown = [from, to].find((one) => !(one.room in inside));
+    if (unknown !== undefined)
+      return [`${file}: there is no small room "${unknown.room}" in ${big}; there are ${known}`];
+    if (to.room === '.' && ground.includes(to.rest)) return [];
+    const [below, above] = [
+      inside[to.room] as number,
+      from.room === '.' && ground.includes(from.rest) ? 0 : (inside[from.room] as number),
+    ];
+    if (from.room === to.room || below < above) return [];
+    return [`${file} imports ${target}: inside ${big} a small room imports only from lower floors and from itself`];
+  });
+}
+
+/** The small room of a file in a big room, and the file's path inside the small room. */
+function smallRoomOf(file: string, big: string): { room: string; rest: string } | undefined {
+  const prefix = `src/${big}/`;
+  if (!file.startsWith(prefix)) return undefined;
+  const inside = file.slice(prefix.length);
+  const slash = inside.indexOf('/');
+  return slash < 0 ? { room: '.', rest: inside } : { room: inside.slice(0, slash), rest: inside.slice(slash + 1) };
+}
+
+function wideFolders(files: readonly string[]): string[] {
+  const entries = new Map<string, Set<string>>();
+  for (const file of files) {
+    const parts = file.split('/');
+    for (let depth = 1; depth < parts.length; depth++) {
+      const folder = parts.slice(0, depth).join('/');
+      const inside = entries.get(folder) ?? new Set();
+      entries.set(folder, inside.add(parts[depth] as string));
+    }
+  }
+  return [...entries]
+    .filter(([, inside]) => inside.size > widestFolder)
+    .map(
+      ([folder, inside]) =>
+        `${folder}: ${inside.size} files and folders side by side; beyond ${widestFolder} nobody sees them`,
+    );
 }
 
 function cycles(edges: Map<string, string[]>): string[] {

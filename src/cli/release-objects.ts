@@ -2,7 +2,7 @@
 // preconditions. Only what is provably ours; what somebody else wrote in between is judged anew.
 
 import { type Clock, pause } from '../clock.ts';
-import { endpointsResource, type ResourceRef } from '../cluster/write/writer.ts';
+import { endpointsResource, type ResourceRef } from '../cluster/wire/scope.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { rulesOf } from '../daemon/rules-of.ts';

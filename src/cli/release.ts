@@ -1,7 +1,7 @@
 // `hostward release`: gives the host objects back. In: a configuration and the host. Out: our annotations taken off, so that
 // vCluster can go on with the same objects, or the copies removed, those of Secrets and ConfigMaps included.
 
-import { leasesResource } from '../cluster/write/writer.ts';
+import { leasesResource } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { keyOf } from '../object/meta/object.ts';
 import type { ClusterClient } from './line/cluster-client.ts';

@@ -1,7 +1,7 @@
 // The series of this room. Every label value that is known is touched at start, so that "never happened" reads 0.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { type Metrics, readSeries } from '../metrics.ts';
-import type { Answer } from './wire/answer.ts';
+import type { Answer } from './answer.ts';
 
 export const restartReasons = [
   'ended',

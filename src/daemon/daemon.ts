@@ -11,14 +11,13 @@ import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { createRules } from '../sync/loop/rules.ts';
+import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import { Sync } from '../sync/loop/sync.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { FoundCopies } from '../sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from '../sync/references/references.ts';
 import { setGauges } from '../sync/report/gauges.ts';
 import { objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
-import type { Rules } from '../sync/world/world.ts';
 import { Clusters } from './connections.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './daemon-options.ts';
 import { openDaemonLease } from './lease.ts';
@@ -182,7 +181,7 @@ class AssembledDaemon implements Daemon {
     });
   }
 
-  #rulesOf(settings: Settings): Rules {
+  #rulesOf(settings: Settings): SyncRules {
     return createRules(settings, this.#mappings, this.#patches.current?.patcher);
   }
 
@@ -299,7 +298,7 @@ class AssembledDaemon implements Daemon {
   objectStatus(key: string): unknown {
     const sync = this.#sync;
     if (!sync?.isReady) return undefined;
-    return sync.world.rules.patcher === undefined ? objectStatus(sync, key) : patchedObjectStatus(sync, key);
+    return !sync.world.rules.isPatched ? objectStatus(sync, key) : patchedObjectStatus(sync, key);
   }
 }
 

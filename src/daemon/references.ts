@@ -5,7 +5,7 @@ import { listPages } from '../cluster/window/list-pages.ts';
 import type { Item, Window } from '../cluster/window/window.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
 import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
-import type { ResourceRef } from '../cluster/write/writer.ts';
+import type { ResourceRef } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
 import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';

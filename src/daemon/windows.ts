@@ -5,7 +5,7 @@ import { combineWindows, narrowWindow } from '../cluster/window/combined-window.
 import { openWindow } from '../cluster/window/open-window.ts';
 import type { Item, Window } from '../cluster/window/window.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
-import { type ResourceRef, servicesResource } from '../cluster/write/writer.ts';
+import { type ResourceRef, servicesResource } from '../cluster/wire/scope.ts';
 import { isWide, namedHostNamespaces } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';

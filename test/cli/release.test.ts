@@ -9,7 +9,7 @@ import type { ClusterClient } from '../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../src/cli/line/context.ts';
 import { openCluster } from '../../src/cli/line/open-cluster.ts';
 import { systemClock } from '../../src/clock.ts';
-import { endpointsResource, leasesResource } from '../../src/cluster/write/writer.ts';
+import { endpointsResource, leasesResource } from '../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { generatedName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';

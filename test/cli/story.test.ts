@@ -4,9 +4,9 @@ import { type Expectation, type Step, story } from '../../src/cli/demo/demo-stor
 import { playStep, type Stage } from '../../src/cli/demo/story-runner.ts';
 import { ClusterClient } from '../../src/cli/line/cluster-client.ts';
 import { differences } from '../../src/cli/offline/difference.ts';
-import type { Answer } from '../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../src/cluster/answer.ts';
 import type { Connection, Request } from '../../src/cluster/wire/connection.ts';
-import { endpointsResource } from '../../src/cluster/write/writer.ts';
+import { endpointsResource } from '../../src/cluster/wire/scope.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** A cluster of answers by path; the test changes them between questions. */

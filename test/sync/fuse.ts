@@ -1,5 +1,6 @@
-import type { Answer } from '../../src/cluster/wire/answer.ts';
-import type { ResourceRef, Writer } from '../../src/cluster/write/writer.ts';
+import type { Answer } from '../../src/cluster/answer.ts';
+import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
+import type { Writer } from '../../src/cluster/write/writer.ts';
 import type { PaperWorld } from './paper-sync.ts';
 
 /** Where in a write the process dies: nothing was sent yet, or the server has done it and the answer is lost. */

@@ -1,6 +1,6 @@
 // Somebody writes between our decision and our write. The write fails, is thought over, and no edit of anybody is lost.
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../src/cluster/answer.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';

@@ -1,6 +1,7 @@
+import type { Answer } from '../../src/cluster/answer.ts';
 import type { Item, Window, WindowListener } from '../../src/cluster/window/window.ts';
-import type { Answer } from '../../src/cluster/wire/answer.ts';
-import type { ResourceRef, Writer } from '../../src/cluster/write/writer.ts';
+import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
+import type { Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 
 /**

@@ -1,5 +1,5 @@
 // The story that `demo --once` plays: every step is what is done to either side, and what must then be true of both.
-import { endpointsResource, type ResourceRef, servicesResource } from '../../cluster/write/writer.ts';
+import { endpointsResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { secretAnnotation, teamLabel } from './demo-patches.ts';

@@ -3,8 +3,8 @@
 import { join, resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
+import { servicesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
-import { servicesResource } from '../../cluster/write/writer.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Daemon } from '../../daemon/daemon-options.ts';

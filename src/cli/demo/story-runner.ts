@@ -2,8 +2,8 @@
 // true or its time is up. In: steps, clients, a daemon to stop and start. Out: per step what differed, nothing when all is well.
 
 import { type Clock, pause } from '../../clock.ts';
-import type { Answer } from '../../cluster/wire/answer.ts';
-import { eventsResource } from '../../cluster/write/writer.ts';
+import type { Answer } from '../../cluster/answer.ts';
+import { eventsResource } from '../../cluster/wire/scope.ts';
 import { type ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { differences } from '../offline/difference.ts';
 import type { Act, Expectation, Side, Spot, Step } from './demo-story.ts';

@@ -1,8 +1,9 @@
 // Plain calls to one API server for commands that look at a cluster or change it by hand: the demo and `release`. Answers
 // stay values; what a command cannot go on without becomes a fault of the environment here.
-import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import type { Connection, Request } from '../../cluster/wire/connection.ts';
-import type { Preconditions, ResourceRef } from '../../cluster/write/writer.ts';
+import type { ResourceRef } from '../../cluster/wire/scope.ts';
+import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { CommandFault, exitCodes } from './context.ts';
 

@@ -2,8 +2,8 @@
 // costs the memory of one page. Believes nothing that is not a list of the right kind with a resource version.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
-import type { Answer } from '../wire/answer.ts';
 import { answerTooLong, type Connection } from '../wire/connection.ts';
 import { listPath, type Scope } from '../wire/scope.ts';
 import { isVersion } from './resource-version.ts';

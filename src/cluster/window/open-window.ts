@@ -8,7 +8,7 @@ import { matchesLabels, parseLabelSelector } from '../../object/select/label-sel
 import { WindowStoppedError } from '../errors.ts';
 import { type WindowMetrics, windowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import type { ResourceRef } from '../write/writer.ts';
+import type { ResourceRef } from '../wire/scope.ts';
 import { Cache, keyOfObject } from './cache.ts';
 import { Reflector } from './reflector.ts';
 import type { Item, Window, WindowListener, WindowState } from './window.ts';

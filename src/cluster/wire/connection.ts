@@ -1,5 +1,5 @@
 // The seam between whoever talks to an API server and the transport: one request with one answer, or one stream.
-import type { Answer } from './answer.ts';
+import type { Answer } from '../answer.ts';
 
 /** The reason of a `refused` answer that nobody but us refused. */
 export const answerTooLong = 'AnswerTooLong';

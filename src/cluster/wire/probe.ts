@@ -1,8 +1,8 @@
 // Finds out, before any work begins, whether a cluster can be worked with: is there an API server, does it know us, is
 // the namespace there, may we do what we shall have to do. Everything missing is told at once, as faults with a fix.
 
+import type { Answer } from '../answer.ts';
 import { type ClusterFault, excerpt } from '../errors.ts';
-import type { Answer } from './answer.ts';
 import type { Connection } from './connection.ts';
 
 export interface Permission {

@@ -1,5 +1,16 @@
-// What part of a cluster a window looks at, and the paths that ask for it.
-import type { ResourceRef } from '../write/writer.ts';
+// Names resources, says what part of a cluster a window looks at, and builds the paths that ask for it.
+
+/** Plural resource with its group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
+export interface ResourceRef {
+  /** `api/v1` or `apis/<group>/<version>`. */
+  path: string;
+  resource: string;
+}
+
+export const endpointsResource: ResourceRef = { path: 'api/v1', resource: 'endpoints' };
+export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'services' };
+export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events' };
+export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
 
 export interface Scope {
   ref: ResourceRef;

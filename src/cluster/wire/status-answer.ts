@@ -1,7 +1,7 @@
 // Turns one HTTP response into an Answer: which outcome it is, and in which words. Knows Status objects, no sockets.
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
-import type { Answer } from './answer.ts';
 import { retryAfterSecondsMs } from './retry-after.ts';
 
 export interface HttpResponse {

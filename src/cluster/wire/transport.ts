@@ -4,10 +4,10 @@ import type { Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import type { Answer } from '../answer.ts';
 import type { Access, Credentials } from '../credentials/access.ts';
 import { AccessCache, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
-import type { Answer } from './answer.ts';
 import {
   answerTooLong,
   type Connection,

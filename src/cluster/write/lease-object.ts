@@ -1,10 +1,9 @@
 // The Lease as the API server keeps it: read, made and replaced, and what its spec says. Who holds it, and until when, is
 // decided by lease.ts.
 import type { KubeObject } from '../../object/meta/object.ts';
-import type { Answer } from '../wire/answer.ts';
+import type { Answer } from '../answer.ts';
 import type { Connection } from '../wire/connection.ts';
-import { collectionPath, objectPath } from '../wire/scope.ts';
-import { leasesResource } from './writer.ts';
+import { collectionPath, leasesResource, objectPath } from '../wire/scope.ts';
 
 export interface LeaseRecord {
   holderIdentity: string;

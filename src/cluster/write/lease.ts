@@ -5,8 +5,8 @@ import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../answer.ts';
 import { type LeaseMetrics, leaseMetrics } from '../metrics.ts';
-import type { Answer } from '../wire/answer.ts';
 import type { Connection } from '../wire/connection.ts';
 import { LeaseObject, type LeaseRecord, microTime, recordOf } from './lease-object.ts';
 

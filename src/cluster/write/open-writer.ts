@@ -5,12 +5,13 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../answer.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
-import type { Answer } from '../wire/answer.ts';
 import type { Connection, Request, RequestHandle } from '../wire/connection.ts';
+import type { ResourceRef } from '../wire/scope.ts';
 import { collectionPath, objectPath } from '../wire/scope.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
-import type { Preconditions, ResourceRef, Writer } from './writer.ts';
+import type { Preconditions, Writer } from './writer.ts';
 
 export interface WriterOptions {
   connection: Connection;

@@ -1,19 +1,8 @@
 // Changes one cluster, and is the only thing that does: bounded in flight, adapting to 429 and latency, never without the
 // permit that is asked for at the very moment of sending. Order per key is the caller's: it awaits one write before the next.
 import type { KubeObject } from '../../object/meta/object.ts';
-import type { Answer } from '../wire/answer.ts';
-
-/** Plural resource with its group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
-export interface ResourceRef {
-  /** `api/v1` or `apis/<group>/<version>`. */
-  path: string;
-  resource: string;
-}
-
-export const endpointsResource: ResourceRef = { path: 'api/v1', resource: 'endpoints' };
-export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'services' };
-export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events' };
-export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
+import type { Answer } from '../answer.ts';
+import type { ResourceRef } from '../wire/scope.ts';
 
 export interface Preconditions {
   uid: string;

@@ -3,7 +3,6 @@
 // order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
 
 import { type Fault, fault, sortFaults, warning } from '../fault.ts';
-import { withoutRetired } from '../retired-settings.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { clusterNames, type NameSources } from '../settings/cluster-names.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
@@ -16,6 +15,7 @@ import {
   unreadWarnings,
 } from '../settings/own-settings.ts';
 import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
+import { withoutRetired } from '../settings/retired-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
 import { parseYaml } from '../yaml/parse-yaml.ts';

@@ -1,7 +1,7 @@
 // The JSON Schema of the configuration, made from the table: for editors, and for programs that check one before we do.
 
-import { retiredSettings } from '../retired-settings.ts';
 import { type Slot, slotTree } from './check.ts';
+import { retiredSettings } from './retired-settings.ts';
 import type { Setting } from './table.ts';
 import type { TextRule } from './text-rules.ts';
 

@@ -1,7 +1,7 @@
 // Whether a virtual Endpoints has a place on the host, judged by the virtual side alone. Pure; the address policy and the
 // name contest are judged elsewhere, because they need more than these two objects.
 import type { ServiceItem } from '../plan/kind.ts';
-import { controlledByKey } from '../plan/reserved-keys.ts';
+import { isControlledByOther } from '../plan/ownership.ts';
 import type { VirtualEndpoints } from './items.ts';
 
 export type Eligibility = { kind: 'eligible' } | { kind: 'ineligible'; reason: IneligibleReason };
@@ -38,16 +38,6 @@ export function judgeEligibility(
   if (service === undefined) return ineligible('NoService');
   if (service.hasSelector) return ineligible('ServiceHasSelector');
   return { kind: 'eligible' };
-}
-
-/** As vCluster: any label value excludes, an annotation excludes unless it names this very sync. */
-export function isControlledByOther(object: {
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-}): boolean {
-  if (object.labels?.[controlledByKey]) return true;
-  const annotation = object.annotations?.[controlledByKey];
-  return annotation !== undefined && annotation !== '' && annotation !== 'endpoints';
 }
 
 function ineligible(reason: IneligibleReason): Eligibility {

@@ -1,6 +1,6 @@
 // core/v1 Endpoints behind the seam of sync/kind.ts: which of them go to the host and what their payload looks like there.
 // In: projected objects. Out: verdicts and payloads. Must never know a cluster, a queue or the time.
-import { endpointsResource } from '../../cluster/write/writer.ts';
+import { endpointsResource } from '../../cluster/wire/scope.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 import { endpointControllerName, endpointsManagedByLabel } from '../plan/reserved-keys.ts';
 import { ineligibleSentences, judgeEligibility } from './eligibility.ts';

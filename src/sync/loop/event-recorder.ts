@@ -2,7 +2,8 @@
 // way of the sync itself. Messages speak of virtual names only; host names are not the tenant's business.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import { eventsResource, type Writer } from '../../cluster/write/writer.ts';
+import { eventsResource } from '../../cluster/wire/scope.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { splitKey } from '../../object/meta/object.ts';

@@ -1,22 +1,22 @@
 // Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
 // between a decision and its write, and every answered write is noted. The rules themselves are in decide.
 import type { Clock } from '../../clock.ts';
-import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from '../plan/step.ts';
-import { type News, StoredAsRequested } from '../plan/stored-as-requested.ts';
 import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
-import type { Rules, World } from '../world/world.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
+import type { SyncRules, SyncWorld } from './rules.ts';
+import { type News, StoredAsRequested } from './stored-as-requested.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
 const ownerLength = 8;
@@ -25,7 +25,7 @@ const ownerLength = 8;
 const backFlowHoldMs = 60_000;
 
 export interface ReconcilePortsOptions {
-  world: World;
+  world: SyncWorld;
   virtualWriter: Writer;
   hostWriter: Writer;
   guard: DeleteGuard;
@@ -50,7 +50,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
   const backFlow = new Contest(clock);
   const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
   let hostRepacks = false;
-  let patchingRules: Rules | undefined;
+  let patchingRules: SyncRules | undefined;
   let patching: Patching | undefined;
 
   const mayRemoveLabelsBack = (key: Key): boolean => {

@@ -1,7 +1,8 @@
 // The conductor: looks, asks decide for the next step, sends the request, and shows the answer to the windows, until the key
 // is settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
-import type { Answer } from '../../cluster/wire/answer.ts';
-import { servicesResource, type Writer } from '../../cluster/write/writer.ts';
+import type { Answer } from '../../cluster/answer.ts';
+import { servicesResource } from '../../cluster/wire/scope.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { afterAnswer } from '../plan/after-answer.ts';
 import type { Agreement } from '../plan/base.ts';
@@ -15,8 +16,8 @@ import {
   type Request,
   type Step,
 } from '../plan/step.ts';
-import type { StoredAsRequested } from '../plan/stored-as-requested.ts';
 import type { Circumstances, World } from '../world/world.ts';
+import type { StoredAsRequested } from './stored-as-requested.ts';
 import { tellWindows } from './tell-windows.ts';
 
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */

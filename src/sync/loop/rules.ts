@@ -6,14 +6,26 @@ import { createAddressPolicy } from '../plan/address-policy.ts';
 import { annotationRules, labelRules } from '../plan/keys.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 import { createPlacement, type NamespaceMapping } from '../plan/placement.ts';
-import type { Rules } from '../world/world.ts';
+import type { Rules, World } from '../world/world.ts';
 
 export type RuleSettings = Pick<
   Settings,
   'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
 >;
 
-export function createRules(settings: RuleSettings, mapping: NamespaceMapping | undefined, patcher?: Patcher): Rules {
+/** What the world knows of the rules, and what only the loop needs. */
+export interface SyncRules extends Rules {
+  /** Undefined without patches. */
+  patcher: Patcher | undefined;
+}
+
+export type SyncWorld = World<SyncRules>;
+
+export function createRules(
+  settings: RuleSettings,
+  mapping: NamespaceMapping | undefined,
+  patcher?: Patcher,
+): SyncRules {
   const placement = createPlacement({
     virtualCluster: settings.virtualClusterName,
     hostNamespace: settings.hostNamespace,
@@ -35,6 +47,7 @@ export function createRules(settings: RuleSettings, mapping: NamespaceMapping | 
       patchDigest: patcher?.digest ?? '',
     },
     policy: createAddressPolicy(settings.addressPolicy),
+    isPatched: patcher !== undefined,
     patcher,
   };
 }

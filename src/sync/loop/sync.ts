@@ -12,16 +12,17 @@ import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
-import { type Circumstances, type Rules, type Windows, World } from '../world/world.ts';
+import { type Circumstances, type Windows, World } from '../world/world.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
 import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
+import type { SyncRules, SyncWorld } from './rules.ts';
 
 export interface SyncOptions {
   windows: Windows;
-  rules: Rules;
+  rules: SyncRules;
   virtualWriter: Writer;
   hostWriter: Writer;
   clock: Clock;
@@ -45,7 +46,7 @@ const auditMs = 10 * 60_000;
 const ownerRepairsPerSecond = 20;
 
 export class Sync {
-  readonly world: World;
+  readonly world: SyncWorld;
   readonly ledger = new Ledger();
   readonly contest: Contest;
   readonly massDelete: MassDelete;
@@ -138,7 +139,7 @@ export class Sync {
   }
 
   /** New rules, same clusters: everything is looked at again. */
-  setRules(rules: Rules): void {
+  setRules(rules: SyncRules): void {
     this.#generation++;
     this.world.setRules(rules);
     if (this.isReady) this.enqueueAll();

@@ -1,8 +1,8 @@
 // Shows the windows what an answer says, so that the next look does not see the world from before the write. The watch event
 // that follows is no news any more; other keys that the change concerns are therefore woken here.
 
+import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
-import type { Answer } from '../../cluster/wire/answer.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';

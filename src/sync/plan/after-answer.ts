@@ -1,6 +1,6 @@
 // Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
 // step machine in decide.ts.
-import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
 import { projectHostService } from './kind.ts';
 import type { Memory, Outcome, Request } from './step.ts';

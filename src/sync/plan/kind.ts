@@ -1,7 +1,7 @@
 // The seam between what sync does for any kind and what is special to one: Endpoints stand behind it, EndpointSlices will.
 // A kind is pure: it judges, translates and compares; it never acts.
 import type { Item } from '../../cluster/window/window.ts';
-import type { ResourceRef } from '../../cluster/write/writer.ts';
+import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { annotatedKeyOf } from './ownership.ts';
 import type { Place, Placement } from './placement.ts';

@@ -2,7 +2,14 @@
 // one of Kubernetes, or somebody else's. Deleting and overwriting hang on this answer, so it errs towards "not ours".
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Place, Placement } from './placement.ts';
-import { instanceKey, managedAnnotationsKey, markerLabel, objectKeys, theSix } from './reserved-keys.ts';
+import {
+  controlledByKey,
+  instanceKey,
+  managedAnnotationsKey,
+  markerLabel,
+  objectKeys,
+  theSix,
+} from './reserved-keys.ts';
 
 export interface HostLook {
   namespace: string;
@@ -91,4 +98,14 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
 
 export function isSamePlace(host: HostLook, place: Place | undefined): boolean {
   return place !== undefined && host.namespace === place.namespace && host.name === place.name;
+}
+
+/** As vCluster: any label value excludes, an annotation excludes unless it names this very sync. */
+export function isControlledByOther(object: {
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+}): boolean {
+  if (object.labels?.[controlledByKey]) return true;
+  const annotation = object.annotations?.[controlledByKey];
+  return annotation !== undefined && annotation !== '' && annotation !== 'endpoints';
 }

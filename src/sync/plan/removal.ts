@@ -1,10 +1,9 @@
 // Taking a host copy away, and who may forbid it: the other half of the brain in decide.ts, as pure. Whatever is not provably
 // ours stays, and so does what somebody on the host has put a hand on.
 
-import { isControlledByOther } from '../endpoints/eligibility.ts';
 import type { Translation } from './draft.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
-import { judgeOwnership } from './ownership.ts';
+import { isControlledByOther, judgeOwnership } from './ownership.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
 import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
 

@@ -3,7 +3,7 @@
 // may be many and large and mostly nobody's business, only a digest is kept; whoever has to write one reads it then.
 import { createHash } from 'node:crypto';
 import type { Item } from '../../cluster/window/window.ts';
-import type { ResourceRef } from '../../cluster/write/writer.ts';
+import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { equalJson } from '../../object/text/json.ts';
 import { identityOf, isFilled } from '../plan/kind.ts';

@@ -2,8 +2,8 @@
 // onto both clusters, and who refers to what. Out: copies on the host, imports in the virtual cluster. What it moves may be
 // secret: nothing of an object but its name and kind reaches a log, an event or a status.
 import type { Clock } from '../../clock.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
-import type { Answer } from '../../cluster/wire/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';

@@ -1,6 +1,6 @@
 // What one pass over a piece of content remembers between its requests, and what an answer means for the rest of it. Pure.
 // Messages of servers stop here: one that refuses a Secret may quote it.
-import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';

@@ -1,8 +1,8 @@
 // A cluster that is a map: just enough of an API server for one pass of the conductor, so that offline commands run the
 // same steps as the daemon. One writer, no history, no watch.
 
+import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
-import type { Answer } from '../../cluster/wire/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { applyMergePatch } from '../../object/patch/merge-patch.ts';

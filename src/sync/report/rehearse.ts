@@ -4,13 +4,14 @@
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import { type Patching, reconcile } from '../loop/reconcile.ts';
+import type { SyncRules } from '../loop/rules.ts';
+import { StoredAsRequested } from '../loop/stored-as-requested.ts';
 import { formatBase } from '../plan/base.ts';
 import { baseOf, fixedAnnotations, fixedLabels } from '../plan/draft.ts';
 import { projectService } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { Outcome } from '../plan/step.ts';
-import { StoredAsRequested } from '../plan/stored-as-requested.ts';
-import { type Circumstances, type Rules, World } from '../world/world.ts';
+import { type Circumstances, World } from '../world/world.ts';
 import { MemoryCluster } from './memory-cluster.ts';
 
 export interface RehearsalInput {
@@ -19,7 +20,7 @@ export interface RehearsalInput {
   /** Whatever has none is taken to have a Service without a selector. */
   services: readonly KubeObject[];
   host: readonly KubeObject[];
-  rules: Rules;
+  rules: SyncRules;
   /** uid of the host Service VC; without it no owner reference is written. */
   ownerUid: string | undefined;
   /** Host objects without our base are edits of what the virtual side alone would give. */

@@ -3,7 +3,6 @@
 // claim which host name, and what was worked out of an object that is looked at more than once.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import type { Patcher } from '../patch/run/patcher.ts';
 import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
 import { Claims, chooseWinner } from '../plan/claims.ts';
 import { type Draft, draftHost, type Translation } from '../plan/draft.ts';
@@ -29,8 +28,8 @@ export interface Windows {
 export interface Rules {
   translation: Translation;
   policy: AddressPolicy;
-  /** Undefined without patches. */
-  patcher: Patcher | undefined;
+  /** Patches decide which addresses are published, so the address policy is asked after them. */
+  isPatched: boolean;
 }
 
 /** What the conductor knows beside the windows. */
@@ -48,7 +47,7 @@ interface Wanted {
   refusals: readonly AddressRefusal[] | undefined;
 }
 
-export class World {
+export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
   /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
@@ -57,19 +56,19 @@ export class World {
   /** What the address policy said after patches; of objects whose name others claim as well. */
   readonly #isRefused = new Map<Key, boolean>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
-  #rules: Rules;
+  #rules: R;
 
-  constructor(windows: Windows, rules: Rules) {
+  constructor(windows: Windows, rules: R) {
     this.windows = windows;
     this.#rules = rules;
   }
 
-  get rules(): Rules {
+  get rules(): R {
     return this.#rules;
   }
 
   /** New rules may move claims: they are counted anew. */
-  setRules(rules: Rules): void {
+  setRules(rules: R): void {
     this.#rules = rules;
     this.#isRefused.clear();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
@@ -182,7 +181,7 @@ export class World {
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
       // With patches it is what they make that is judged, when they have run.
-      refusals: wanted === undefined || this.#rules.patcher !== undefined ? [] : this.#refusalsOf(wanted),
+      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#refusalsOf(wanted),
     };
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import type { Connection, Request } from '../../../src/cluster/wire/connection.ts';
 import { type Lease, openLease } from '../../../src/cluster/write/lease.ts';
 import { silentLog } from '../../../src/log.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import type { Connection, Request } from '../../../src/cluster/wire/connection.ts';
+import { endpointsResource } from '../../../src/cluster/wire/scope.ts';
 import { openWriter, type WriterOptions } from '../../../src/cluster/write/open-writer.ts';
-import { endpointsResource } from '../../../src/cluster/write/writer.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';

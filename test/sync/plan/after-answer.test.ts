@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import { afterAnswer } from '../../../src/sync/plan/after-answer.ts';
 import type { Agreement } from '../../../src/sync/plan/base.ts';
 import { freshMemory, type Memory, type Request } from '../../../src/sync/plan/step.ts';

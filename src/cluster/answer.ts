@@ -1,6 +1,6 @@
 // What one request to an API server came to. Expected outcomes are values: a caller switches over them and the compiler
 // sees to it that none is forgotten. `failed` is the only one where the request may or may not have been carried out.
-import type { KubeObject } from '../../object/meta/object.ts';
+import type { KubeObject } from '../object/meta/object.ts';
 
 export type Answer =
   /** `bytes` is the length of the body as it came. */

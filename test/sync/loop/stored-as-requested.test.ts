@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../../src/cluster/wire/answer.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
+import { StoredAsRequested } from '../../../src/sync/loop/stored-as-requested.ts';
 import { decide } from '../../../src/sync/plan/decide.ts';
 import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import { type Facts, freshMemory, type RequestStep } from '../../../src/sync/plan/step.ts';
-import { StoredAsRequested } from '../../../src/sync/plan/stored-as-requested.ts';
 import {
   asAddress,
   asAnnotation,

@@ -1,14 +1,14 @@
 // The kinds that are questions: who am I, may I, may they, whose token is this.
 
-import type { Kind } from '../apiserver/kinds/kind.ts';
-import type { User } from '../apiserver/request/identity.ts';
-import { StatusFault } from '../apiserver/request/status-fault.ts';
-import type { Target, Verb } from '../apiserver/request/target.ts';
-import { invalidValue } from '../object/meta/field-error.ts';
-import type { KubeObject } from '../object/meta/object.ts';
-import { invalid } from '../object/meta/status.ts';
-import type { Access, AccessRule } from './kinds/access.ts';
-import { at, items, text } from './kinds/fields.ts';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target, Verb } from '../../apiserver/request/target.ts';
+import { invalidValue } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
+import type { Access, AccessRule } from './access.ts';
+import { at, items, text } from './fields.ts';
 
 export function reviewKinds(access: Access): Kind[] {
   const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };

@@ -1,13 +1,13 @@
 // Ends a pass right after its last write when the host stored exactly what was requested: the same plan, made again, would
 // come to nothing. That saves the second look, a quarter of the work of a change. A server that repacks, a webhook that adds,
 // an edit that was quicker, new rules: each differs here, and the pass looks again.
-import type { Answer } from '../../cluster/wire/answer.ts';
+import type { Answer } from '../../cluster/answer.ts';
 import type { Key, KubeObject } from '../../object/meta/object.ts';
+import type { Translation } from '../plan/draft.ts';
+import type { HostItem } from '../plan/kind.ts';
+import { ownerReference, repairOwners } from '../plan/owner.ts';
+import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from '../plan/step.ts';
 import type { Rules, World } from '../world/world.ts';
-import type { Translation } from './draft.ts';
-import type { HostItem } from './kind.ts';
-import { ownerReference, repairOwners } from './owner.ts';
-import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from './step.ts';
 
 /** What comes in about a key while its pass is under way; the work queue knows. */
 export interface News {
