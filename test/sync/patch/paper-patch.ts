@@ -8,9 +8,7 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
   return { onMissing: 'skip', onError: 'fail', ...fields };
 }
 
-export type TestPatcherOptions = Partial<
-  Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock' | 'expressionMetrics'>
-> & {
+export type TestPatcherOptions = Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> & {
   /** context.vcluster.config. */
   vcluster?: Record<string, unknown>;
 };
@@ -23,7 +21,6 @@ export function openTestPatcher(
     openSandbox = (setup) => new InProcessSandbox(setup),
     clock = new VirtualClock(),
     vcluster = { sync: { toHost: { endpoints: { enabled: true } } } },
-    expressionMetrics,
   }: TestPatcherOptions = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
@@ -42,6 +39,5 @@ export function openTestPatcher(
     openSandbox,
     clock,
     ...(trace && { trace }),
-    ...(expressionMetrics && { expressionMetrics }),
   });
 }
