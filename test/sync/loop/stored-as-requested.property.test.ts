@@ -12,8 +12,8 @@ import { entry } from '../patch/paper-patch.ts';
 
 const create = { onMissing: 'create' as const };
 /**
- * No forward expression here reads `context.hostObject`: the second look would evaluate it on the result of the own write,
- * which the rules exclude.
+ * No expression here reads `context.hostObject`: the second look would evaluate it on the result of the own write, forward and
+ * back, and the rules exclude that.
  */
 const menu: readonly PatchEntry[] = [
   entry({ path: 'metadata.labels.one', expression: 'value + "-p"' }),
@@ -34,7 +34,7 @@ const menu: readonly PatchEntry[] = [
   entry({ path: 'metadata.labels', expression: '"free" in value ? ({ ...value, free: "y" }) : value' }),
   entry({
     path: 'metadata.labels',
-    reverseExpression: 'context.hostObject.subsets[0].addresses[0].ip.endsWith("3") ? value.no.no : value',
+    reverseExpression: 'context.virtualObject.subsets[0].addresses[0].ip.endsWith("3") ? value.no.no : value',
   }),
   entry({ path: '*.labels.one', expression: 'value + "s"' }),
   entry({ path: '*[*].addresses[*].ip', expression: 'value.replace("10.0.", "10.8.")' }),

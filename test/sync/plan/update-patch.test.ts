@@ -175,6 +175,14 @@ describe('the plan of an update, by the rules of sync', () => {
     expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
   });
 
+  it('8: another patch set is no reason to write, unless a patch has touched a key', () => {
+    const other = { translation: { ...translation, patchDigest: 'other' } };
+    expect(plan(virtualWith(), copyWith(), other).update.host).toBeUndefined();
+    const draft = { ...draftOf(virtualWith()), isPatched: () => true };
+    const { update } = plan(virtualWith(), copyWith(), { ...other, draft });
+    expect([...(update.host?.annotations.keys() ?? [])]).toEqual([baseKey]);
+  });
+
   it('4: a take-over writes the marks and the tenant’s keys, and keeps what else stands there', () => {
     const native = copyWith(({ metadata }) => {
       metadata.labels = { theirs: 'h' };
