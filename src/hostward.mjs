@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseHere, fail, handOver } from './launch.mjs';
+import { chooseHere, fail, handOver, isInstalled } from './launch.mjs';
 
 // V8 flags per command, by the figures of bench/. A young generation that holds the garbage of a burst costs less than
 // copying it about; one helper thread, since more of them take the processor from the API servers beside us; and a collector
@@ -34,6 +34,7 @@ function start() {
   const source = join(root, 'src', 'main.ts');
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
   if (!existsSync(entry)) return fail(`"${entry}" is missing: run npm run build, or install the package again`);
+  if (!isInstalled(root)) return fail('its dependencies are not installed: run npm ci');
   const choice = chooseHere(import.meta.url);
   if (choice.kind === 'none') return fail(choice.sentence);
   const flags = heapFlags[words[0]] || [];

@@ -91,6 +91,11 @@ export function handOver(program, args, { env = process.env, isWatched = false }
   });
 }
 
+/** A checkout without its dependencies would end with a stack at the first import. */
+export function isInstalled(root) {
+  return !existsSync(join(root, 'package-lock.json')) || existsSync(join(root, 'node_modules'));
+}
+
 export function fail(message) {
   process.stderr.write(`hostward: ${message}\n`);
   process.exitCode = 3;

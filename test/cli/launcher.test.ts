@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -190,6 +190,20 @@ describe('the launcher', () => {
       });
     },
   );
+
+  it.each(['hostward.mjs', 'with-node.mjs'])('says that a checkout wants npm ci, from %s', (name) => {
+    const checkout = join(folder, 'checkout');
+    mkdirSync(join(checkout, 'src'), { recursive: true });
+    for (const file of [launcher, launch, withNode]) cpSync(file, join(checkout, 'src', basename(file)));
+    writeFileSync(join(checkout, 'src', 'main.ts'), "import 'missing';");
+    writeFileSync(join(checkout, 'package-lock.json'), '{}');
+    expect(start(join(checkout, 'src', name), undefined, 'demo')).toEqual({
+      status: 3,
+      signal: null,
+      stdout: '',
+      stderr: 'hostward: its dependencies are not installed: run npm ci\n',
+    });
+  });
 
   it('says what is missing when nothing was built', () => {
     rmSync(join(folder, 'dist'), { recursive: true });
