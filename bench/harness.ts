@@ -34,9 +34,14 @@ export class Harness {
 
   /** The package as npm would install it, in a folder of its own. */
   build(plant: Plant): void {
-    execFileSync(process.execPath, [join(root, 'src', 'build.mjs')], { stdio: 'ignore' });
+    execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs')], { stdio: 'ignore' });
     mkdirSync(join(this.folder, 'package', 'src'), { recursive: true });
-    for (const path of ['dist', 'package.json', join('src', 'hostward.mjs'), join('src', 'launch.mjs')])
+    for (const path of [
+      'dist',
+      'package.json',
+      join('src', 'launcher', 'hostward.mjs'),
+      join('src', 'launcher', 'launch.mjs'),
+    ])
       cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
     if (plant === 'get') plantGet(join(this.folder, 'package', 'dist'));
@@ -72,7 +77,7 @@ export class Harness {
 
   /** Node writes a profile only for the process it was started as, so the launcher's flags are given to it directly. */
   #nodeFlags({ profileTo, plant = 'none' }: DaemonOptions): string[] {
-    const launcher = join(this.folder, 'package', 'src', 'hostward.mjs');
+    const launcher = join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
     if (profileTo === undefined && plant !== 'event') return [launcher];
     const flags = launcherFlags(launcher);
     const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];

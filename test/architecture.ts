@@ -3,6 +3,8 @@ import { posix } from 'node:path';
 
 /** Rooms import from lower floors and from themselves. */
 export const floors: Record<string, number> = {
+  // Starts the right Node; plain JavaScript that any Node runs, so it imports nothing of the house.
+  launcher: 0,
   object: 1,
   config: 2,
   expression: 2,

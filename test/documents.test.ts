@@ -39,7 +39,7 @@ describe('the documents', () => {
   );
 
   it('the package holds what it needs to start, and its licence', () => {
-    for (const file of ['dist', 'src/hostward.mjs', 'src/launch.mjs', 'LICENSE'])
+    for (const file of ['dist', 'src/launcher/hostward.mjs', 'src/launcher/launch.mjs', 'LICENSE'])
       expect(packageJson.files).toContain(file);
   });
 });

@@ -18,7 +18,7 @@ interface Launch {
 }
 
 // The launcher is plain JavaScript without types; a literal path would want them.
-const { chooseNode }: Launch = await import(new URL('../../src/launch.mjs', import.meta.url).href);
+const { chooseNode }: Launch = await import(new URL('../../src/launcher/launch.mjs', import.meta.url).href);
 
 const isThere = ({ name, program }: NodePackage) => `/${name}/${program}`;
 const isAbsent = () => undefined;

@@ -6,20 +6,20 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-const launcher = fileURLToPath(new URL('../../src/hostward.mjs', import.meta.url));
-const launch = fileURLToPath(new URL('../../src/launch.mjs', import.meta.url));
-const withNode = fileURLToPath(new URL('../../src/with-node.mjs', import.meta.url));
+const launcher = fileURLToPath(new URL('../../src/launcher/hostward.mjs', import.meta.url));
+const launch = fileURLToPath(new URL('../../src/launcher/launch.mjs', import.meta.url));
+const withNode = fileURLToPath(new URL('../../src/launcher/with-node.mjs', import.meta.url));
 
 describe('the launcher', () => {
   let folder: string;
   let copy: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'hostward launcher '));
-    mkdirSync(join(folder, 'src'));
+    mkdirSync(join(folder, 'src', 'launcher'), { recursive: true });
     mkdirSync(join(folder, 'dist'));
-    copy = join(folder, 'src', 'hostward.mjs');
+    copy = join(folder, 'src', 'launcher', 'hostward.mjs');
     cpSync(launcher, copy);
-    cpSync(launch, join(folder, 'src', 'launch.mjs'));
+    cpSync(launch, join(folder, 'src', 'launcher', 'launch.mjs'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(
       join(folder, 'dist', 'main.js'),
@@ -193,11 +193,11 @@ describe('the launcher', () => {
 
   it.each(['hostward.mjs', 'with-node.mjs'])('says that a checkout wants npm ci, from %s', (name) => {
     const checkout = join(folder, 'checkout');
-    mkdirSync(join(checkout, 'src'), { recursive: true });
-    for (const file of [launcher, launch, withNode]) cpSync(file, join(checkout, 'src', basename(file)));
+    mkdirSync(join(checkout, 'src', 'launcher'), { recursive: true });
+    for (const file of [launcher, launch, withNode]) cpSync(file, join(checkout, 'src', 'launcher', basename(file)));
     writeFileSync(join(checkout, 'src', 'main.ts'), "import 'missing';");
     writeFileSync(join(checkout, 'package-lock.json'), '{}');
-    expect(start(join(checkout, 'src', name), undefined, 'demo')).toEqual({
+    expect(start(join(checkout, 'src', 'launcher', name), undefined, 'demo')).toEqual({
       status: 3,
       signal: null,
       stdout: '',

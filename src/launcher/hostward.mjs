@@ -24,7 +24,7 @@ const environments = {
   run: { MALLOC_ARENA_MAX: '1' },
 };
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const words = process.argv.slice(2);
 
 void start();

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = join(root, 'dist');
 
 // Native code cannot be bundled; it is a dependency of the package.
@@ -68,7 +68,7 @@ function rewriteOwnSources(bundle) {
   bundle.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     if (!path.startsWith(join(root, 'src') + sep)) return undefined;
     const contents = readFileSync(path, 'utf8')
-      .replace(startedFile, "new URL('./$2.js', import.meta.url)")
+      .replace(startedFile, "new URL('../$2.js', import.meta.url)")
       .replace(foreignImport, withNames);
     return { contents, loader: 'ts' };
   });
