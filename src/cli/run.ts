@@ -12,7 +12,6 @@ import { durationMs } from './duration.ts';
 import { measureEventLoopDelay, measureUtilization } from './event-loop-delay.ts';
 import { giveBackMemory, heapOf } from './give-back-memory.ts';
 import { LineBatch } from './line-batch.ts';
-import { withPatches } from './load-patches.ts';
 import { prepareLoad, requireGood } from './load-settings.ts';
 import { OperationsServer } from './operations-server.ts';
 import type { Options } from './parse-arguments.ts';
@@ -63,14 +62,14 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     initial: { files: prepared.files, settings },
     clock,
     read: context.files.readConfiguration,
-    load: prepared.load,
+    load: prepared.loadInTurns,
     onChange: (change) => {
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
           notes.refused = undefined;
           notes.take(change.loaded.warnings);
-          const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
+          const { needsRestart } = daemon.apply(change.loaded.settings, change.loaded.compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
           log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
           return;

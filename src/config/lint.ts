@@ -1,6 +1,6 @@
 // What is allowed and still probably a mistake: two writers on one object, patches that the host can route around, rights
 // that the chart does not give. Expressions and paths themselves are looked at elsewhere.
-import { type Fault, type FaultParts, warning } from './fault.ts';
+import { type Fault, type FaultWords, warning } from './fault.ts';
 import type { Positions } from './positions.ts';
 import type { PatchEntry, Settings } from './settings.ts';
 import { type SettingsPath, showPath } from './settings-path.ts';
@@ -28,7 +28,7 @@ export function lint(input: LintInput): Fault[] {
   ];
 }
 
-function warn({ positions }: LintInput, path: SettingsPath, parts: Omit<FaultParts, 'at' | 'path'>): Fault {
+function warn({ positions }: LintInput, path: SettingsPath, parts: FaultWords & { code: string }): Fault {
   return warning({ ...parts, at: positions.positionOf(path), path: showPath(path) });
 }
 

@@ -6,6 +6,7 @@ import { contextMembers, keptMethods, ownFunctions } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
 import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { expressionLimits } from './limits.ts';
 import { writtenKey } from './member-chain.ts';
 import { calleeOf } from './member-rules.ts';
 import { childrenOf } from './scope.ts';
@@ -21,12 +22,22 @@ export function lintExpression(expression: CompiledExpression, site: ExpressionS
   const nodes = [...everyNode(expression.tree)];
   const found = [
     ...lintTree(expression),
-    ...nodes.flatMap((node) => lintNode(node, expression.source)),
+    ...lintNodes(nodes, expression.source),
     ...lintMissing(expression, nodes, site),
     ...lintContext(expression, site),
   ];
   const warnings = found.map(({ at, ...warning }) => ({ ...placeOf(expression.source, at), ...warning }));
   return warnings.sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** Until there is enough to tell: each suggestion is looked for among all methods. */
+function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
+  const found: Found[] = [];
+  for (const node of nodes) {
+    if (found.length >= expressionLimits.told) break;
+    found.push(...lintNode(node, source));
+  }
+  return found;
 }
 
 function* everyNode(node: AnyNode): Generator<AnyNode> {
@@ -80,18 +91,23 @@ const textMethods: ReadonlySet<string> = new Set([
 
 function lintNode(node: AnyNode, source: string): Found[] {
   const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
-  if (node.type === 'MemberExpression') return lintMember(node, textOf(node.object));
+  if (node.type === 'MemberExpression') return lintMember(node, source.slice(node.object.start, node.object.end));
   if (node.type === 'CallExpression') return lintCall(node);
   if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
     const message = '"in" asks for an index of the array, not for an element';
     const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
     return [{ rule: 'in-array', at: node.start, message, fix }];
   }
-  if (node.type === 'Literal' && typeof node.value === 'string' && /\$\{[^}]*\}/.test(node.value)) {
+  if (node.type === 'Literal' && typeof node.value === 'string' && hasPlaceholder(node.value)) {
     const message = 'a placeholder in plain quotes stays as it is';
     return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
   }
   return [];
+}
+
+function hasPlaceholder(text: string): boolean {
+  const opened = text.indexOf('${');
+  return opened >= 0 && text.includes('}', opened);
 }
 
 const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
@@ -99,9 +115,12 @@ const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ['context.vcluster', ['name', 'namespace', 'config']],
 ]);
 
+/** With a question mark; all others need not be copied to be compared. */
+const longestOwner = 'context?.vcluster'.length;
+
 /** A member that context does not have is undefined for ever; nobody writes one on purpose. */
 function lintMember(node: MemberExpression, owner: string): Found[] {
-  const members = knownMembers.get(owner.replaceAll('?.', '.'));
+  const members = owner.length > longestOwner ? undefined : knownMembers.get(owner.replaceAll('?.', '.'));
   const key = writtenKey(node);
   if (members === undefined || key === undefined || members.includes(key)) return [];
   const near = nearestKey(key, members);

@@ -42,6 +42,9 @@ export function parseExpression(source: string): Parsed {
 }
 
 function explain(source: string, thrown: unknown): Parsed {
+  // acorn says the same in words of its own where it notices; to read it as a program would only run out of stack again.
+  if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
+    return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   const program = programOf(source);
   if (program !== undefined) {
     const [first, second] = program.body;
@@ -55,9 +58,6 @@ function explain(source: string, thrown: unknown): Parsed {
     const at = isTerminated ? first.end - 1 : (second ?? first).start;
     return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
   }
-  // acorn says the same in words of its own where it notices.
-  if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
-    return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   if (!(thrown instanceof SyntaxError)) throw thrown;
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
   const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
@@ -105,12 +105,18 @@ const closers = new Map([
 /** What would close the brackets that are open at the end; texts are left out, as far as they can be told. */
 function closingOf(source: string): string {
   const open: string[] = [];
-  for (const one of source.replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/g, '')) {
+  let quote = '';
+  for (let at = 0; at < source.length; at++) {
+    const one = source.charAt(at);
     const closer = closers.get(one);
-    if (closer !== undefined) open.unshift(closer);
-    else if (one === open[0]) open.shift();
+    if (quote !== '') {
+      if (one === '\\') at++;
+      else if (one === quote) quote = '';
+    } else if (/["'`]/.test(one)) quote = one;
+    else if (closer !== undefined) open.push(closer);
+    else if (one === open.at(-1)) open.pop();
   }
-  return shown(open.join(''));
+  return shown(open.reverse().join(''));
 }
 
 /** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */

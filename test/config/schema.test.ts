@@ -6,6 +6,7 @@ import type { Loaded } from '../../src/config/load.ts';
 import { parseYaml } from '../../src/config/parse-yaml.ts';
 import { configurationSchema } from '../../src/config/schema.ts';
 import { decode } from '../../src/config/source-text.ts';
+import { runAtOnce } from '../../src/config/steps.ts';
 import { toPlain } from '../../src/config/tree.ts';
 import { fixtures, loadFolder } from './loading.ts';
 
@@ -31,7 +32,7 @@ describe('configurationSchema()', () => {
   it.each(single)('agrees with the loader about %s', (name) => {
     const text = readFileSync(join(fixtures, name, 'vcluster.yaml'));
     const decoded = decode({ name, text });
-    const parsed = decoded.kind === 'text' ? parseYaml(decoded.source) : undefined;
+    const parsed = decoded.kind === 'text' ? runAtOnce(parseYaml(decoded.source)) : undefined;
     if (parsed?.kind !== 'tree') return;
     expect(judge.safeParse(toPlain(parsed.root)).success).toBe(!isRefused(loadFolder(join(fixtures, name))));
   });

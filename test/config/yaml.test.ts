@@ -4,12 +4,13 @@ import { formatFault } from '../../src/config/fault.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { parseYaml } from '../../src/config/parse-yaml.ts';
 import { maxFileBytes, SourceText } from '../../src/config/source-text.ts';
+import { runAtOnce } from '../../src/config/steps.ts';
 import { toPlain } from '../../src/config/tree.ts';
 import { plainScalar } from '../../src/config/yaml-scalar.ts';
 import { named } from './loading.ts';
 
 function parse(text: string): unknown {
-  const parsed = parseYaml(new SourceText('f.yaml', text));
+  const parsed = runAtOnce(parseYaml(new SourceText('f.yaml', text)));
   return parsed.kind === 'tree' ? toPlain(parsed.root) : parsed.faults.map((of) => formatFault(of));
 }
 

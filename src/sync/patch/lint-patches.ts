@@ -1,5 +1,6 @@
 // What is allowed in a list of patches and still most likely a mistake: paths that can never match, entries that get into
 // each other's way, keys that have another name on the host, and what the lint of expressions finds. Pure.
+import type { Steps } from '../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
 import { type ExpressionWarning, shown } from '../../expression/expression-fault.ts';
 import { lintExpression } from '../../expression/lint.ts';
@@ -28,14 +29,19 @@ export interface LintContext {
   rules: { labels: KeyRules; annotations: KeyRules } | undefined;
 }
 
-export function lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): PatchWarning[] {
-  const warnings = patches.flatMap((patch, at) => [
-    ...lintReach(patch),
-    ...lintTranslation(patch),
-    ...(rules === undefined ? [] : lintKey(patch, rules)),
-    ...lintOverlap(patch, patches.slice(0, at)),
-    ...lintTexts(patch),
-  ]);
+/** Patch by patch. */
+export function* lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): Steps<PatchWarning[]> {
+  const warnings: PatchWarning[] = [];
+  for (const [at, patch] of patches.entries()) {
+    warnings.push(
+      ...lintReach(patch),
+      ...lintTranslation(patch),
+      ...(rules === undefined ? [] : lintKey(patch, rules)),
+      ...lintOverlap(patch, patches.slice(0, at)),
+      ...lintTexts(patch),
+    );
+    yield;
+  }
   return warnings;
 }
 
