@@ -19,7 +19,7 @@ export interface ExpressionSite {
 type Found = Omit<ExpressionWarning, 'line' | 'column'> & { at: number };
 
 export function lintExpression(expression: CompiledExpression, site: ExpressionSite): ExpressionWarning[] {
-  const nodes = [...everyNode(expression.tree)];
+  const nodes = everyNode(expression.tree);
   const found = [
     ...lintTree(expression),
     ...lintNodes(nodes, expression.source),
@@ -40,9 +40,15 @@ function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
   return found;
 }
 
-function* everyNode(node: AnyNode): Generator<AnyNode> {
-  yield node;
-  for (const child of childrenOf(node)) yield* everyNode(child);
+/** In the order of the text. A loop, for a chain of a thousand calls is a tree that is a thousand levels deep. */
+function everyNode(tree: AnyNode): AnyNode[] {
+  const nodes: AnyNode[] = [];
+  const waiting: AnyNode[] = [tree];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    nodes.push(node);
+    waiting.push(...[...childrenOf(node)].reverse());
+  }
+  return nodes;
 }
 
 function lintTree({ source, tree }: CompiledExpression): Found[] {
