@@ -24,7 +24,7 @@ export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, text
   const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
   const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
   // The line and the caret are those of every fault.
-  const caret = formatFault(warning({ code: '', at, found: '', wanted: '' }), texts)
+  const caret = formatFault(warning({ code: '', at, sentence: '' }), texts)
     .split('\n')
     .slice(1);
   return [`${place}: differs: ${path}: Hostward ${hostward}; vCluster ${vcluster}`, ...caret].join('\n');

@@ -63,8 +63,7 @@ export function placedWarning(one: PatchWarning, { positions }: Loaded): Fault {
     code: `PATCH_${one.rule.toUpperCase().replaceAll('-', '_')}`,
     at: positions.positionInScalar(path, one.line, one.column),
     path: pathOf(one.index, one.field),
-    found: one.found,
-    wanted: one.wanted,
+    ...('sentence' in one ? { sentence: one.sentence } : { found: one.found, wanted: one.wanted }),
     fix: one.fix,
   });
 }
@@ -80,8 +79,7 @@ function placed(one: PatchFault, { positions }: Loaded): Fault {
     code: one.field === 'expression' || one.field === 'reverseExpression' ? 'PATCH_EXPRESSION' : 'PATCH_PATH',
     at,
     path: pathOf(one.index, member.join('.')),
-    found: one.message,
-    wanted: one.field.endsWith('xpression') ? 'one JavaScript expression' : 'a path to something that may be patched',
+    sentence: one.message,
     fix: one.fix,
   });
 }

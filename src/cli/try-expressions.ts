@@ -61,8 +61,7 @@ function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning
     line: 1,
     column: 1,
     rule: 'endless',
-    found: `one that ${limitWords[limit]} on every sample, ${short(value)} among them`,
-    wanted: 'an expression that comes to a result',
+    sentence: `the expression ${limitWords[limit]} on every sample, ${short(value)} among them`,
     fix: 'bound its loops and what it makes; objects that it is asked about fail',
   };
 }
@@ -78,8 +77,7 @@ function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarn
     line: 1,
     column: 1,
     rule: 'round-trip',
-    found: `${short(value)}, which is ${short(onHost)} on the host and ${end}`,
-    wanted: 'a reverse expression that undoes the expression',
+    sentence: `the reverse expression does not undo the expression: ${short(value)} is ${short(onHost)} on the host and ${end}`,
     fix: 'make each undo exactly what the other does',
   };
 }

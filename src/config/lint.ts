@@ -1,6 +1,6 @@
 // What is allowed and still probably a mistake: two writers on one object, patches that the host can route around, rights
 // that the chart does not give. Expressions and paths themselves are looked at elsewhere.
-import { type Fault, type FaultWords, warning } from './fault.ts';
+import { type Fault, type FaultWords, quoted, warning } from './fault.ts';
 import type { Positions } from './positions.ts';
 import type { PatchEntry, Settings } from './settings.ts';
 import { type SettingsPath, showPath } from './settings-path.ts';
@@ -216,7 +216,7 @@ function elsewhere(input: LintInput): Fault[] {
   const node = find(input.root, path);
   const target = node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : '';
   if (target === '' || target === input.settings.hostNamespace) return [];
-  const found = `${JSON.stringify(target)}, while Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
+  const found = `${quoted(target)}, while Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
   const parts = { code: 'CONFIG_TARGET_NAMESPACE', found, wanted: 'the namespace that vCluster syncs to' };
   return [warn(input, path, { ...parts, fix: `give --host-namespace ${target}` })];
 }

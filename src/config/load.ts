@@ -6,14 +6,7 @@ import { clusterNames, type NameSources } from './cluster-names.ts';
 import { type Fault, fault, listFaults, warning } from './fault.ts';
 import { lint } from './lint.ts';
 import { mappingProblems } from './namespace-mappings.ts';
-import {
-  isVclusterFile,
-  joinOwn,
-  strictParserWarnings,
-  topLevel,
-  underGlobal,
-  unreadWarnings,
-} from './own-settings.ts';
+import { isVclusterFile, joinOwn, strictParserWarnings, topLevel, underGlobal, unreadKeys } from './own-settings.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { type CheckedPatch, checkPatches } from './patch-rules.ts';
 import { Positions } from './positions.ts';
@@ -52,7 +45,10 @@ export function loadConfiguration(options: LoadOptions): Loaded {
 export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const files = yield* readFiles(options.files);
   const faults = [...files.faults];
-  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
+  const unread = files.roots.flatMap(unreadKeys);
+  faults.push(...unread.filter(({ severity }) => severity === 'fault'));
+  const warnings = files.roots.flatMap(strictParserWarnings);
+  warnings.push(...unread.filter(({ severity }) => severity === 'warning'));
   const root = files.roots.reduce<TreeNode | undefined>(
     (lower, upper) => (lower ? overlay(lower, upper) : upper),
     undefined,

@@ -5,7 +5,7 @@ import { nearestKey } from '../object/nearest-key.ts';
 import { contextMembers, keptMethods, ownFunctions } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
-import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { type ExpressionFault, type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
 import { expressionLimits } from './limits.ts';
 import { writtenKey } from './member-chain.ts';
 import { calleeOf } from './member-rules.ts';
@@ -58,11 +58,8 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
     const message = 'object without parentheses; vCluster reads "{" as the start of a block';
     return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
   }
-  const call = callOf(tree, shown(text));
-  if (call !== undefined) {
-    const message = 'result is a function, which nobody calls';
-    return [{ rule: 'bare-function', at, message, fix: `write ${call}` }];
-  }
+  const call = callOf(tree, shown(text)) ?? methodCallOf(tree, shown(text));
+  if (call !== undefined) return [{ rule: 'bare-function', at, message: functionMessage, fix: `call it: ${call}` }];
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
     const message = 'result is what was assigned, not the object that was changed';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
@@ -70,19 +67,25 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
   return [];
 }
 
-/** How the function is called that an expression is all of; undefined where it is none. */
+const functionMessage = 'this expression returns a function';
+
+/** An expression that can only give a function, whatever the value: as a patch it fails every object. */
+export function functionFault({ source, tree }: CompiledExpression): Omit<ExpressionFault, 'kind'> | undefined {
+  const call = callOf(tree, shown(source));
+  if (call === undefined) return undefined;
+  return { ...placeOf(source, tree.start), message: functionMessage, fix: `call it: ${call}` };
+}
+
+/** How the function is called that is all of an expression. */
 function callOf(tree: AnyNode, text: string): string | undefined {
-  switch (tree.type) {
-    case 'ArrowFunctionExpression':
-    case 'FunctionExpression':
-      return `(${text})(value)`;
-    case 'Identifier':
-      return ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
-    case 'MemberExpression':
-      return isOfData(tree) && textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
-    default:
-      return undefined;
-  }
+  if (tree.type === 'ArrowFunctionExpression' || tree.type === 'FunctionExpression') return `(${text})(value)`;
+  return tree.type === 'Identifier' && ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
+}
+
+/** Only probably a method: an annotation may hold an object with a field of that name. */
+function methodCallOf(tree: AnyNode, text: string): string | undefined {
+  if (tree.type !== 'MemberExpression' || !isOfData(tree)) return undefined;
+  return textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
 }
 
 /** Those that need no argument, and that no field of an object is called. */

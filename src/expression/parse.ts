@@ -53,18 +53,29 @@ function explain(source: string, thrown: unknown): Parsed {
     const message = isTerminated
       ? 'a semicolon ends a statement'
       : second === undefined
-        ? 'a statement'
-        : 'several statements';
+        ? 'this is a statement'
+        : 'these are several statements';
     const at = isTerminated ? first.end - 1 : (second ?? first).start;
-    return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
+    return fault(source, at, `${message}, and a patch takes one expression`, rewriteOf(source, program));
   }
   if (!(thrown instanceof SyntaxError)) throw thrown;
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
   const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
   const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
-  const message = said === 'Unexpected token' ? unexpected : `${said.toLowerCase()} at ${found}`;
-  return fault(source, at, `not an expression: ${message}`, fixAt(source, at, said));
+  return fault(source, at, plainWords(said) ?? notAsWritten(said, { unexpected, found }), fixAt(source, at, said));
+}
+
+function notAsWritten(said: string, { unexpected, found }: { unexpected: string; found: string }): string {
+  if (said !== 'Unexpected token') return `this is not JavaScript: ${said.toLowerCase()} at ${found}`;
+  return unexpected === 'it ends too early' ? 'the expression ends too early' : `${unexpected} in the expression`;
+}
+
+/** What the parser says of texts that go on to the end. */
+function plainWords(said: string): string | undefined {
+  const of = /^Unterminated (string|template|regular expression|comment)/.exec(said)?.[1];
+  if (of === undefined) return undefined;
+  return `the ${of === 'template' ? 'text between backticks' : of} is not closed`;
 }
 
 /** From the wide forms of East Asian keyboards to the characters of ASCII. */

@@ -5,6 +5,7 @@ import type { PatchEntry, PatchReference } from '../../config/settings.ts';
 import { runAtOnce, type Steps } from '../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../expression/compile.ts';
 import { emptyUse, mergeUse, project, useOf } from '../../expression/context-use.ts';
+import { functionFault } from '../../expression/lint.ts';
 import { type CompiledPath, type MatchOptions, parsePath } from '../../expression/path.ts';
 import type { Segment } from '../../expression/path-grammar.ts';
 import type { KeyOwner } from '../merge-keys.ts';
@@ -98,8 +99,8 @@ function compilePatch(
   const before = faults.length;
   const path = compilePath(entry.path, { index, field: 'path', found });
   const refused = path && whyProtected(path.segments, fieldsOfKind);
-  if (refused !== undefined) {
-    const message = `path "${entry.path}" cannot be patched: ${refused.why}`;
+  if (path !== undefined && refused !== undefined) {
+    const message = `"${path.text}" cannot be patched: ${refused.why}`;
     faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
   }
   const forward = compileText(entry.expression, { index, field: 'expression', found });
@@ -130,7 +131,11 @@ function compilePath(text: string, { index, field, found }: At): CompiledPath | 
 function compileText(source: string | undefined, { index, field, found }: At): CompiledExpression | undefined {
   if (source === undefined || source === '') return undefined;
   const compiled = compileExpression(source);
-  if (compiled.kind === 'ok') return compiled.expression;
+  if (compiled.kind === 'ok') {
+    const fault = functionFault(compiled.expression);
+    if (fault !== undefined) found.faults.push({ index, field, ...fault });
+    return compiled.expression;
+  }
   for (const { line, column, message, fix } of compiled.faults)
     found.faults.push({ index, field, line, column, message, fix });
   found.more += compiled.more;
