@@ -53,8 +53,8 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   if (!isVclusterFile(root)) return [];
   const refused = (entry: MapEntry, path: SettingsPath, fix: string): Fault => {
     const at = entry.key.source.positionAt(entry.key.start);
-    const found = 'a key that vCluster refuses to start with';
-    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), found, wanted: onlyKnown, fix });
+    const sentence = 'vCluster refuses to start with this key in a file that it reads';
+    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), sentence, fix });
   };
   const warnings: Fault[] = [];
   const own = root.entries.get('hostward');
@@ -62,16 +62,15 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
   const list = find(root, listPath);
   for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
-    for (const key of ['onMissing', 'onError']) {
-      const entry = item.kind === 'map' ? item.entries.get(key) : undefined;
+    for (const keys of [['onMissing'], ['onError'], ['reference', 'naming']]) {
+      const parent = find(item, keys.slice(0, -1));
+      const entry = parent?.kind === 'map' ? parent.entries.get(keys.at(-1) as string) : undefined;
       const fix = 'put the patches into a file of their own and give --config twice';
-      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, key], fix));
+      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, ...keys], fix));
     }
   }
   return warnings;
 }
-
-const onlyKnown = "vCluster's own keys in a file that vCluster reads";
 
 /** Top-level keys of the values that vCluster had before 0.20, and has no more. */
 const formerSections: ReadonlySet<string> = new Set([

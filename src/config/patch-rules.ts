@@ -18,6 +18,9 @@ export const referenceKinds: readonly string[] = [
   'Endpoints',
 ];
 
+/** Kinds whose content is kept behind the name on the host; of all others only the name is translated. */
+export const keptKinds: readonly string[] = ['Secret', 'ConfigMap'];
+
 /** Each is run for every object, and a thousand expressions fill the sandbox's time for one. */
 export const maxPatches = 1_000;
 
@@ -127,6 +130,13 @@ function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fa
     refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind), didYouMean(reference.kind));
   if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
     refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
+  if (reference.naming !== undefined && reference.kind !== undefined && keptKinds.includes(reference.kind)) {
+    const sentence = `the copies of every ${reference.kind} stand behind one kind of name, which an entry cannot choose`;
+    const at = positionOfNode(find(node, ['reference', 'naming']) ?? node);
+    const place = showPath([...path, 'reference', 'naming']);
+    const fix = 'remove it, or set hostward.references.naming for all references';
+    faults.push(fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: place, sentence, fix }));
+  }
   const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
   if (needing.length > 0 && !reference.namePath && !isFound)
     refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');

@@ -8,6 +8,10 @@ async function check(options: SceneOptions, ...argv: string[]) {
   return { code, out: out(), err: err() };
 }
 
+/** Behind the list of patches: without it every file warns that vCluster writes too. */
+const oneWriter =
+  '      enabled: false\n    endpointSlices: {enabled: false}\nhostward: {endpoints: {enabled: true}}\n';
+
 /** Each look at the clock is an hour later. */
 let hour = 0;
 const hours = () => hour++ * 3_600_000;
@@ -16,7 +20,7 @@ const named = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
 describe('hostward check', () => {
   it('is content with a file that says nothing wrong, wherever it is read', async () => {
-    const files = { '/home/v.yaml': 'sync: {toHost: {endpoints: {enabled: true}}}\n' };
+    const files = { '/home/v.yaml': 'hostward: {endpoints: {enabled: true}}\n' };
     expect(await check({ files }, '-c', 'v.yaml', ...named)).toEqual({
       code: 0,
       out: 'no faults, no warnings\n',
@@ -96,6 +100,16 @@ describe('hostward check', () => {
     expect(out).toContain('-:1:22: hostward.backSync');
   });
 
+  it.each([
+    ['sync: {toHost: {endpoints: {patches: []}}}', ['v.yaml:1:', 'v.yaml:1:']],
+    ['sync: {toHost: {endpoints: {enabled: true}, endpointSlices: {enabled: false}}}', ['v.yaml:1:38: warning: sync']],
+    ['sync: {toHost: {services: {enabled: true}}}', ['vCluster syncs EndpointSlices', 'vCluster syncs Endpoints']],
+  ])('warns that vCluster writes the same objects, in the ordinary file too: %s', async (text, said) => {
+    const { out } = await check({ files: { '/home/v.yaml': `${text}\n` } }, 'v.yaml', ...named);
+    expect(out).toContain(`no faults, ${said.length} warning`);
+    for (const words of said) expect(out).toContain(words);
+  });
+
   it('takes names from the environment', async () => {
     const environment = { VCLUSTER_NAME: 'vc', NAMESPACE: 'vcluster-vc' };
     expect((await check({ environment })).out).toMatch(/^no faults, no warnings/);
@@ -104,7 +118,7 @@ describe('hostward check', () => {
 
 describe('hostward check, of patches', () => {
   const patches = (...entries: string[]) =>
-    `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n`;
+    `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n${oneWriter}`;
   const checkText = (text: string, ...more: string[]) =>
     check({ files: { '/home/v.yaml': text } }, '-c', 'v.yaml', ...named, ...more);
 

@@ -5,7 +5,7 @@ import { entriesOf } from '../keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import type { ReferenceResolver } from '../references/names.ts';
 import type { PatchSet } from './patch-set.ts';
-import { readReference } from './reference-patch.ts';
+import { namingOf, readReference } from './reference-patch.ts';
 import { plainMap } from './view.ts';
 
 export function noteNames(
@@ -26,7 +26,11 @@ export function noteNames(
       if (read.kind !== 'ok') continue;
       const { kind, namespace, names } = read.spelled;
       for (const { text } of names)
-        resolver.toHost({ kind, namespace: namespace?.text ?? virtual.namespace, name: text }, translation.placement);
+        resolver.toHost(
+          { kind, namespace: namespace?.text ?? virtual.namespace, name: text },
+          translation.placement,
+          namingOf(reference, kind),
+        );
     }
   }
 }
