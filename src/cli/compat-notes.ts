@@ -1,8 +1,9 @@
 // `check --compat`: what a configuration does otherwise here than in vCluster's own patch engine, each with its place.
 import { formatFault, type Position, warning } from '../config/fault.ts';
-import { type CompatNote, compatNotes } from '../sync/patch/compat.ts';
+import { type CompatNote, compatNotes, type NameContext } from '../sync/patch/compat.ts';
 import { patchListPath, pathOf } from './load-patches.ts';
 import type { LoadedAll } from './load-settings.ts';
+import { rulesOf } from './rules-of.ts';
 
 export interface PlacedNote extends Partial<Position> {
   path: string;
@@ -11,8 +12,9 @@ export interface PlacedNote extends Partial<Position> {
   vcluster: string;
 }
 
-export function placedNotes({ compiled, positions }: LoadedAll): PlacedNote[] {
-  return compatNotes(compiled.set.patches).map(({ index, field, ...note }: CompatNote) => ({
+export function placedNotes(loaded: LoadedAll): PlacedNote[] {
+  const { compiled, positions } = loaded;
+  return compatNotes(compiled.set.patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
     ...positions.positionOf([...patchListPath, index, field]),
     path: pathOf(index, field),
     ...note,
@@ -28,4 +30,10 @@ export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, text
     .split('\n')
     .slice(1);
   return [`${place}: differs: ${path}: Hostward ${hostward}; vCluster ${vcluster}`, ...caret].join('\n');
+}
+
+function namesOf(loaded: LoadedAll): NameContext | undefined {
+  if (loaded.kind !== 'ok') return undefined;
+  const { settings } = loaded;
+  return { placement: rulesOf(settings).translation.placement, naming: settings.references.naming };
 }

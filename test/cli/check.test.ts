@@ -277,13 +277,40 @@ describe('hostward check, of patches', () => {
       ['3', 'own-key'],
       ['4', 'dot-star'],
       ['4', 'reference'],
+      ['4', 'reference-name'],
     ]);
     const shown = await checkText(text, '--compat');
     expect(shown.out).toContain(
       'v.yaml:5:17: differs: sync.toHost.endpoints.patches[0].path: Hostward does not run where the key is missing',
     );
     expect(shown.out).toContain('          - path: metadata.annotations["example.com/k"]\n                  ^\n');
-    expect(shown.out).toMatch(/13 differences\n$/);
+    expect(shown.out).toMatch(/14 differences\n$/);
+  });
+});
+
+describe('hostward check --compat, of references', () => {
+  const noteOf = async (reference: string, more = '') => {
+    const text = `hostward: {endpoints: {enabled: true}${more}}\nsync: {toHost: {endpoints: {enabled: false, patches: [{path: metadata.annotations.a, reference: ${reference}}]}}}\n`;
+    const { out } = await check({ files: { '/home/v.yaml': text } }, 'v.yaml', ...named, '--compat', '-o', 'json');
+    const notes = JSON.parse(out).compat as { rule: string; hostward: string; vcluster: string }[];
+    return notes.find(({ rule }) => rule === 'reference-name');
+  };
+  const long = 'my-name-x-default-x-vc';
+
+  it('tells the name that will be written, and why', async () => {
+    expect(await noteOf('{apiVersion: v1, kind: Pod}')).toMatchObject({
+      hostward: expect.stringMatching(
+        /^writes "v[0-9a-z]{13}" for the Pod default\/my-name, behind which nothing stands, because hostward\.references\.naming is generated$/,
+      ),
+      vcluster: `writes "${long}"`,
+    });
+    expect((await noteOf('{apiVersion: v1, kind: Secret}'))?.hostward).toContain('the name of its copy, because');
+    expect((await noteOf('{apiVersion: v1, kind: Pod, naming: vcluster}'))?.hostward).toBe(
+      `writes "${long}" for the Pod default/my-name, because reference.naming of the entry is vcluster`,
+    );
+    expect((await noteOf('{apiVersion: v1, kind: Pod}', ', references: {naming: vcluster}'))?.hostward).toBe(
+      `writes "${long}" for the Pod default/my-name, because hostward.references.naming is vcluster`,
+    );
   });
 });
 
