@@ -105,6 +105,7 @@ const context: Context = {
   cwd: process.cwd(),
   files,
   clock: systemClock,
+  turn: () => new Promise((resolve) => setImmediate(resolve)),
   fetch: (url, options) => fetch(url, options),
   random: Math.random,
   onSignal,

@@ -33,7 +33,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: { credentials: 1, wire: 2, write: 3, window: 3, '.': 4 },
     ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
   },
-  config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts'] },
+  config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts', 'steps.ts'] },
   devcluster: { floors: { kinds: 1, '.': 2 }, ground: [] },
   expression: {
     floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },

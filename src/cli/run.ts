@@ -7,7 +7,6 @@ import { parseListen } from '../config/settings/text-rules.ts';
 import type { Daemon } from '../daemon/daemon-options.ts';
 import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
 import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
-import { withPatches } from '../daemon/load-patches.ts';
 import { OperationsServer } from '../daemon/operations-server.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
@@ -63,14 +62,14 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     initial: { files: prepared.files, settings },
     clock,
     read: context.files.readConfiguration,
-    load: prepared.load,
+    load: prepared.loadInTurns,
     onChange: (change) => {
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
           notes.refused = undefined;
           notes.take(change.loaded.warnings);
-          const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
+          const { needsRestart } = daemon.apply(change.loaded.settings, change.loaded.compiled);
           const changed = change.changes.flatMap(({ paths }) => paths);
           log.info({ component: 'config', changed, needsRestart }, 'configuration taken over');
           return;

@@ -71,6 +71,7 @@ export function scene(options: SceneOptions = {}): Scene {
       },
     },
     clock,
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
     fetch: (url, options) => fetch(url, options),
     random: () => 0.5,
     onSignal(kind, run) {

@@ -19,12 +19,17 @@ export interface CommandSpec {
   /** What follows the name in the usage line, options left out. */
   operands: string;
   maxOperands: number;
+  /** The option whose values operands are, in the order of the command line. */
+  operandsAre?: string;
   summary: string;
   /** Paragraphs for `--help` of the command. */
   details: readonly string[];
   options: readonly OptionSpec[];
   examples: readonly { line: string; says: string }[];
 }
+
+/** More than anybody merges; a shell that expands a wildcard in the wrong folder is told so. */
+const mostFiles = 100;
 
 const config: OptionSpec = {
   name: 'config',
@@ -104,11 +109,12 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'check',
-    operands: '',
-    maxOperands: 0,
+    operands: '[FILE…]',
+    maxOperands: mostFiles,
+    operandsAre: 'config',
     summary: 'Report every fault and warning of a configuration, with its line and how to mend it',
     details: [
-      'Exit code 1 when there is a fault; warnings alone leave it at 0.',
+      'FILE is the same as --config FILE. Exit code 1 when there is a fault; warnings alone leave it at 0.',
       'Expressions are compiled, and every pair of expression and reverse expression is tried on samples in the sandbox: the first value that comes back as another one is reported.',
     ],
     options: [
@@ -117,7 +123,7 @@ export const commands: readonly CommandSpec[] = [
       output('text', 'json'),
     ],
     examples: [
-      { line: 'hostward check --config vcluster.yaml', says: 'before a release' },
+      { line: 'hostward check vcluster.yaml', says: 'before a release' },
       { line: 'hostward check -c base.yaml -c prod.yaml -o json', says: 'for another program' },
     ],
   },

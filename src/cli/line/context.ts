@@ -2,6 +2,7 @@
 // not reach by itself. Commands take nothing from the process, so a test can be the process.
 import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
+import type { Turn } from '../../config/steps.ts';
 import type { LoadRooms } from '../../daemon/daemon-options.ts';
 
 /** One of the two output streams. */
@@ -40,6 +41,8 @@ export interface Context {
   cwd: string;
   files: Files;
   clock: Clock;
+  /** Gives the event loop back for one round. */
+  turn: Turn;
   /** For the daemon's local port. */
   fetch: (url: string, options: { signal: AbortSignal }) => Promise<Response>;
   /** 0 up to but not including 1. */

@@ -1,8 +1,7 @@
 // The room of the configuration. In come the texts of its files, the environment and the flags; out goes one frozen value,
 // complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
 // order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
-
-import { type Fault, fault, sortFaults, warning } from '../fault.ts';
+import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { clusterNames, type NameSources } from '../settings/cluster-names.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
@@ -12,12 +11,13 @@ import {
   strictParserWarnings,
   topLevel,
   underGlobal,
-  unreadWarnings,
+  unreadKeys,
 } from '../settings/own-settings.ts';
 import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
 import { withoutRetired } from '../settings/retired-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
+import { runAtOnce, type Steps } from '../steps.ts';
 import { parseYaml } from '../yaml/parse-yaml.ts';
 import { Positions } from '../yaml/positions.ts';
 import { showPath } from '../yaml/settings-path.ts';
@@ -45,20 +45,26 @@ export type Loaded =
   | ({ kind: 'ok'; settings: Settings } & LoadedParts)
   | ({ kind: 'faults'; faults: readonly Fault[] } & LoadedParts);
 
-/** Beyond this many a report helps nobody; a generated file can have one in every line. */
-const maxFaults = 100;
-
 export function loadConfiguration(options: LoadOptions): Loaded {
-  const files = readFiles(options.files);
+  return runAtOnce(loadSteps(options));
+}
+
+/** The same in parts, for a daemon that has other work meanwhile. */
+export function* loadSteps(options: LoadOptions): Steps<Loaded> {
+  const files = yield* readFiles(options.files);
   const faults = [...files.faults];
-  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
   const current = files.roots.map(withoutRetired);
+  const unread = current.flatMap((of) => unreadKeys(of.root));
+  faults.push(...unread.filter(({ severity }) => severity === 'fault'));
+  const warnings = files.roots.flatMap(strictParserWarnings);
+  warnings.push(...unread.filter(({ severity }) => severity === 'warning'));
   warnings.push(...current.flatMap((of) => of.warnings));
   const root = current.reduce<TreeNode | undefined>(
     (lower, { root: upper }) => (lower ? overlay(lower, upper) : upper),
     undefined,
   );
   const { own, values } = checkTree(root, faults);
+  yield;
   const names = clusterNames(options, values.hostward, own);
   // A name may stand in the very file that could not be read.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
@@ -67,15 +73,17 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const entries = values.sync.toHost.endpoints.patches;
   const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
   faults.push(...checked.faults);
+  yield;
   mappingFaults(root, values, names, { faults, warnings });
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
     const { patches, mistaken } = checked;
-    return { warnings: cut(sortFaults(warnings, order)), patches, mistaken, positions, texts: files.texts };
+    return { warnings: listFaults(warnings, order), patches, mistaken, positions, texts: files.texts };
   };
-  if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
+  if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
+  yield;
   warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
   return { kind: 'ok', settings, ...parts() };
 }
@@ -83,15 +91,13 @@ export function loadConfiguration(options: LoadOptions): Loaded {
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
 
-function cut(faults: Fault[]): Fault[] {
-  const rest = faults.slice(maxFaults);
-  if (rest[0] === undefined) return faults;
-  const kind = rest[0].severity;
-  const parts = { code: 'CONFIG_MORE', found: `${rest.length} more ${kind}s`, wanted: 'none' };
-  return [...faults.slice(0, maxFaults), kind === 'fault' ? fault(parts) : warning(parts)];
+interface ReadFiles {
+  roots: MapNode[];
+  faults: Fault[];
+  texts: Map<string, string>;
 }
 
-function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fault[]; texts: Map<string, string> } {
+function* readFiles(files: readonly SourceFile[]): Steps<ReadFiles> {
   const roots: MapNode[] = [];
   const faults: Fault[] = [];
   const texts = new Map<string, string>();
@@ -102,7 +108,9 @@ function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fa
       continue;
     }
     texts.set(file.name, decoded.source.text);
-    const parsed = parseYaml(decoded.source);
+    yield;
+    const parsed = yield* parseYaml(decoded.source);
+    yield;
     if (parsed.root !== undefined) roots.push(parsed.root);
     if (parsed.kind === 'faults') faults.push(...parsed.faults);
   }

@@ -229,11 +229,15 @@ const strangeKeys: ReadonlyMap<string, string> = new Map([
   ['value', `write it as an expression, a text with quotes of its own: expression: '"text"'`],
 ]);
 
+/** Of all maps only `labels` of a patch has nothing in it. */
+const noContentFix =
+  'write labels: {}, which rewrites the keys of a selector; to set a label, write path: metadata.labels["key"] and an expression';
+
 /** A key that is none here for where it stands. */
 function placeFix(key: string, slot: Slot): string {
   const strange = slot.children.has('expression') ? strangeKeys.get(key) : undefined;
   if (strange !== undefined) return strange;
-  if (slot.children.size === 0) return 'write {} instead of the map';
+  if (slot.children.size === 0) return noContentFix;
   if (key.startsWith('-')) return gluedDashFix;
   if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
   const parents = [...slot.children].filter(([, below]) => below.children.has(key));

@@ -1,5 +1,6 @@
 // Virtual namespaces to host namespaces and back, as sync.toHost.namespaces.mappings.byName says: pure functions over
 // compiled pairs. The most specific pair decides (exact first, then the longest prefix), and both directions always agree.
+import { quoted } from '../fault.ts';
 
 export type MappingSide = 'virtual' | 'host';
 
@@ -145,7 +146,7 @@ export function mappingProblems(byName: Readonly<Record<string, string>>, contex
 
 function pairProblems(key: string, host: string, context: MappingContext): MappingProblem[] {
   const at = (side: MappingSide, wanted: string, fix = ''): MappingProblem => {
-    const found = JSON.stringify(side === 'virtual' ? key : host);
+    const found = quoted(side === 'virtual' ? key : host);
     return { pair: key, side, found, wanted, fix, isWarning: false };
   };
   const problems = [
@@ -188,7 +189,7 @@ function overlaps(pairs: readonly Pair[]): MappingProblem[] {
       const before = taken.get(show(pair[side]));
       taken.set(show(pair[side]), before ?? pair);
       if (before === undefined) continue;
-      const found = `${show(pair[side])}, which the mapping of ${JSON.stringify(before.key)} has already`;
+      const found = `${show(pair[side])}, which the mapping of ${quoted(before.key)} has already`;
       const wanted = `each ${side} namespace once`;
       problems.push({ pair: pair.key, side, found, wanted, fix: 'remove one of the two', isWarning: false });
     }
@@ -211,7 +212,7 @@ function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProb
     problems.push({
       pair: narrow.key,
       side: 'host',
-      found: `${show(narrow.host)}, to which ${JSON.stringify(wide.key)} also sends the virtual namespace ${also}`,
+      found: `${show(narrow.host)}, to which ${quoted(wide.key)} also sends the virtual namespace ${also}`,
       wanted: 'host namespaces that only one mapping reaches',
       fix: `${also} would not be synced under this mapping`,
       isWarning: true,
@@ -221,5 +222,5 @@ function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProb
 }
 
 function show(end: End): string {
-  return JSON.stringify(end.isPattern ? `${end.text}*` : end.text);
+  return quoted(end.isPattern ? `${end.text}*` : end.text);
 }

@@ -8,6 +8,8 @@ export interface PatchReference {
   kindPath?: string;
   namePath?: string;
   namespacePath?: string;
+  /** For this entry alone, instead of hostward.references.naming. */
+  naming?: 'generated' | 'vcluster';
 }
 
 /** One entry of sync.toHost.endpoints.patches, as written; paths and expressions are compiled where rooms are assembled. */

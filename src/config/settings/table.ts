@@ -102,9 +102,17 @@ const sharedRows: Setting[] = [
     shape: { kind: 'list' },
     default: [],
     ...patches,
-    about: 'Rules that rewrite fields on the way, in this order. One mode an entry: expressions, reference or labels.',
+    about:
+      'Rules that rewrite fields on the way, in this order, at most 1,000. One mode an entry: expressions, reference or labels.',
   },
   ...patchRows(`${endpoints}.patches`, patches),
+  {
+    path: `${endpoints}.patches[].reference.naming`,
+    shape: { kind: 'choice', of: ['generated', 'vcluster'] },
+    ...patches,
+    about:
+      'Which names this entry writes, instead of what `hostward.references.naming` says. Not for Secrets and ConfigMaps. Ours.',
+  },
   {
     path: `${endpoints}.patches[].onMissing`,
     shape: { kind: 'choice', of: ['skip', 'create'] },
@@ -280,7 +288,7 @@ const ownRows: Setting[] = [
     field: 'references',
     change: 'live',
     about:
-      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps, or the long ones of what vCluster syncs itself.',
+      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps and nothing else, or the long ones of what vCluster syncs itself. One entry can say so in `reference.naming`.',
   },
   {
     path: 'hostward.listen',

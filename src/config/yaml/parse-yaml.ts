@@ -2,6 +2,7 @@
 // that a text says can make it throw.
 import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Fault, fault, quoted } from '../fault.ts';
+import type { Steps } from '../steps.ts';
 import type { SourceText } from './source-text.ts';
 import type { MapEntry, MapNode, ScalarStyle, Span, TreeNode } from './tree.ts';
 import { plainScalar } from './yaml-scalar.ts';
@@ -10,7 +11,7 @@ import { readSyntax } from './yaml-syntax.ts';
 /** Configurations are ten deep; the reader recurses. */
 const maxDepth = 100;
 /** What aliases may blow a text up to: twice what the token limit allows without them. */
-const maxNodes = 200_000;
+const maxNodes = 100_000;
 
 const duplicateKey = 'CONFIG_DUPLICATE_KEY';
 
@@ -19,9 +20,9 @@ export type Parsed =
   /** With a root, what else is wrong in the text can still be told; it is not to be used for anything else. */
   | { kind: 'faults'; faults: Fault[]; root?: MapNode };
 
-export function parseYaml(source: SourceText): Parsed {
+export function* parseYaml(source: SourceText): Steps<Parsed> {
   try {
-    const syntax = readSyntax(source);
+    const syntax = yield* readSyntax(source);
     if (syntax.kind === 'faults') return syntax;
     return new Builder(source).document(syntax.contents);
   } catch (cause) {

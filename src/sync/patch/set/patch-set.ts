@@ -2,8 +2,10 @@
 // answer to "whose is it". In: the entries as written. Out: a patch set, or every fault with the field it stands in. Pure.
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
+import { runAtOnce, type Steps } from '../../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
 import { emptyUse, mergeUse, project, useOf } from '../../../expression/language/context-use.ts';
+import { functionFault } from '../../../expression/language/lint.ts';
 import { type CompiledPath, type MatchOptions, parsePath } from '../../../expression/path/path.ts';
 import type { Segment } from '../../../expression/path/path-grammar.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
@@ -52,38 +54,56 @@ export interface PatchSet {
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
 }
 
-export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
+export type CompiledPatchSet =
+  | { kind: 'ok'; set: PatchSet }
+  /** more: faults inside expressions beyond those that are told. */
+  | { kind: 'faults'; faults: PatchFault[]; more: number; set: PatchSet };
 
 /** Every entry is compiled, whatever is wrong with its neighbours: all faults come at once. */
 export function compilePatchSet(
   entries: readonly { index: number; entry: PatchEntry }[],
   fieldsOfKind: readonly string[],
 ): CompiledPatchSet {
-  const faults: PatchFault[] = [];
+  return runAtOnce(compileSteps(entries, fieldsOfKind));
+}
+
+/** The same, entry by entry. */
+export function* compileSteps(
+  entries: readonly { index: number; entry: PatchEntry }[],
+  fieldsOfKind: readonly string[],
+): Steps<CompiledPatchSet> {
+  const found: FoundFaults = { faults: [], more: 0 };
   const patches: CompiledPatch[] = [];
   for (const { index, entry } of entries) {
-    const patch = compilePatch(index, entry, { fieldsOfKind, faults });
+    const patch = compilePatch(index, entry, { fieldsOfKind, found });
     if (patch !== undefined) patches.push(patch);
+    yield;
   }
   const set = patchSetOf(patches);
-  return faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', faults, set };
+  return found.faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', ...found, set };
+}
+
+interface FoundFaults {
+  faults: PatchFault[];
+  more: number;
 }
 
 function compilePatch(
   index: number,
   entry: PatchEntry,
-  { fieldsOfKind, faults }: { fieldsOfKind: readonly string[]; faults: PatchFault[] },
+  { fieldsOfKind, found }: { fieldsOfKind: readonly string[]; found: FoundFaults },
 ): CompiledPatch | undefined {
+  const { faults } = found;
   const before = faults.length;
-  const path = compilePath(entry.path, { index, field: 'path', faults });
+  const path = compilePath(entry.path, { index, field: 'path', found });
   const refused = path && whyProtected(path.segments, fieldsOfKind);
-  if (refused !== undefined) {
-    const message = `path "${entry.path}" cannot be patched: ${refused.why}`;
+  if (path !== undefined && refused !== undefined) {
+    const message = `"${path.text}" cannot be patched: ${refused.why}`;
     faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
   }
-  const forward = compileText(entry.expression, { index, field: 'expression', faults });
-  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
-  const reference = entry.reference && compileReference(index, entry.reference, faults);
+  const forward = compileText(entry.expression, { index, field: 'expression', found });
+  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', found });
+  const reference = entry.reference && compileReference(index, entry.reference, found);
   if (path === undefined || faults.length > before) return undefined;
   const isLabels = entry.labels !== undefined;
   const matching = {
@@ -96,28 +116,33 @@ function compilePatch(
 interface At {
   index: number;
   field: PatchFault['field'];
-  faults: PatchFault[];
+  found: FoundFaults;
 }
 
-function compilePath(text: string, { index, field, faults }: At): CompiledPath | undefined {
+function compilePath(text: string, { index, field, found }: At): CompiledPath | undefined {
   const parsed = parsePath(text);
   if (parsed.kind === 'ok') return parsed.path;
-  faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
+  found.faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
   return undefined;
 }
 
-function compileText(source: string | undefined, { index, field, faults }: At): CompiledExpression | undefined {
+function compileText(source: string | undefined, { index, field, found }: At): CompiledExpression | undefined {
   if (source === undefined || source === '') return undefined;
   const compiled = compileExpression(source);
-  if (compiled.kind === 'ok') return compiled.expression;
+  if (compiled.kind === 'ok') {
+    const fault = functionFault(compiled.expression);
+    if (fault !== undefined) found.faults.push({ index, field, ...fault });
+    return compiled.expression;
+  }
   for (const { line, column, message, fix } of compiled.faults)
-    faults.push({ index, field, line, column, message, fix });
+    found.faults.push({ index, field, line, column, message, fix });
+  found.more += compiled.more;
   return undefined;
 }
 
-function compileReference(index: number, reference: PatchReference, faults: PatchFault[]): CompiledReference {
+function compileReference(index: number, reference: PatchReference, found: FoundFaults): CompiledReference {
   const path = (field: 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath'): CompiledPath | undefined =>
-    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, faults });
+    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, found });
   return {
     reference,
     namePath: path('namePath'),
@@ -148,8 +173,9 @@ function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotation
   const below = patches.filter(({ path: { segments } }) => segments.length === 3);
   for (const { path } of below) {
     const last = path.segments[2];
-    const owner = last?.kind === 'key' ? ownerBy(below, placeOf(map, last)) : undefined;
-    if (last?.kind === 'key' && owner !== undefined) named.set(last.key, owner);
+    if (last?.kind !== 'key' || named.has(last.key)) continue;
+    const owner = ownerBy(below, placeOf(map, last));
+    if (owner !== undefined) named.set(last.key, owner);
   }
   const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
   return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
