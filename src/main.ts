@@ -28,7 +28,7 @@ const files: Files = {
       await rename(draft, path);
     } catch (fault) {
       await rm(draft, { force: true });
-      // Nobody asked for the draft.
+      // The message names the file that was asked for, not the draft.
       throw Object.assign(fault as Error, { path });
     }
   },
@@ -63,7 +63,7 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
     isToldToStop ||= kind === 'stop';
     listener();
   };
-  // Under an old Node a launcher stays above us; killed outright, it would leave a daemon that nobody watches.
+  // Under an old Node the launcher stays as our parent; without this, killing the launcher would leave the daemon running.
   const isAlone = kind !== 'stop' || process.channel === undefined;
   const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
   for (const event of events) process.on(event, listen);

@@ -96,14 +96,18 @@ describe('hostward demo', () => {
     expect(readdirSync(join(folder, '.hostward'))).toEqual(['2']);
   }, 60_000);
 
-  it('draws a table on a terminal and gives the terminal back', async () => {
-    const on = scene({ columns: 80 });
-    const end = runCommandLine(real(on), ['demo']);
-    await until(() => on.out().includes('in sync'));
-    on.send('resize');
-    on.send('stop');
-    expect(await end).toBe(0);
-    expect(on.out()).toContain('VIRTUAL OBJECT');
-    expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
-  }, 60_000);
+  it.each([80, 0])(
+    'draws a table on a terminal of %i columns and gives the terminal back',
+    async (columns) => {
+      const on = scene({ columns });
+      const end = runCommandLine(real(on), ['demo']);
+      await until(() => on.out().includes('in sync'));
+      on.send('resize');
+      on.send('stop');
+      expect(await end).toBe(0);
+      expect(on.out()).toContain('VIRTUAL OBJECT');
+      expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
+    },
+    60_000,
+  );
 });

@@ -158,7 +158,9 @@ class Drawing {
 }
 
 function frame(theatre: Theatre, board: DemoBoard, words: { title: string; footer: readonly string[] }): string[] {
-  const { columns = 80, rows: lines = 24 } = theatre.context.stdout;
+  // A terminal that does not know its size, as in some containers, says 0.
+  const columns = theatre.context.stdout.columns || 80;
+  const lines = theatre.context.stdout.rows || 24;
   const footer = [...theatre.patchLines(), ...words.footer];
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
