@@ -7,6 +7,7 @@ import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import { Contest } from './contest.ts';
 import type { DeleteGuard } from './delete-guard.ts';
+import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
@@ -129,11 +130,7 @@ export function createHands(options: HandsOptions): Hands {
       backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
-      if (options.isDryRun) {
-        ledger.setDifference(facts.key, request);
-        const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
-        return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
-      }
+      if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
       if (!undoesHostChange(facts, request)) return undefined;
       const retryAfterMs = contest.delayBeforeRepair(facts.key);
       const message = 'somebody on the host keeps changing the copy';

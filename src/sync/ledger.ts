@@ -1,7 +1,8 @@
 // What sync remembers per key between passes, and nothing that could not be worked out again: outcomes for status, versions
 // to tell a host-side change from a virtual one, and since when a change has been waiting.
 import type { Key } from '../object/object.ts';
-import type { Outcome, Request } from './step.ts';
+import type { Difference } from './dry-run.ts';
+import type { Outcome } from './step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;
@@ -11,19 +12,13 @@ export interface LedgerEntry {
 /** Lags remembered for the percentiles in status. */
 const lagSamples = 1024;
 
-/** What a dry run would have done. */
-export interface Difference {
-  request: string;
-  reason: string;
-  touches: string[];
-}
-
 export class Ledger {
   readonly #entries = new Map<Key, LedgerEntry>();
   /** Version of the virtual side (and rules) at which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #dirtySince = new Map<Key, number>();
-  readonly #differences = new Map<Key, Difference>();
+  /** The writes that a dry run would have made, in order. */
+  readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
   /** What is said of patches that failed and were left out. */
@@ -104,17 +99,12 @@ export class Ledger {
     this.#differences.delete(key);
   }
 
-  setDifference(key: Key, request: Request | undefined): void {
-    if (request === undefined) {
-      this.#differences.delete(key);
-      return;
-    }
-    const reason = request.verb === 'get' ? '' : request.reason;
-    const touches = request.side === 'host' && request.verb === 'patch' ? request.touches : [];
-    this.#differences.set(key, { request: `${request.side} ${request.verb}`, reason, touches });
+  setDifferences(key: Key, differences: readonly Difference[]): void {
+    if (differences.length === 0) this.#differences.delete(key);
+    else this.#differences.set(key, differences);
   }
 
-  get differences(): ReadonlyMap<Key, Difference> {
+  get differences(): ReadonlyMap<Key, readonly Difference[]> {
     return this.#differences;
   }
 

@@ -16,6 +16,7 @@ import {
   type BackValues,
   type Facts,
   freshMemory,
+  type HeldWrite,
   isHostWrite,
   type Memory,
   type Outcome,
@@ -56,7 +57,14 @@ export interface Hands {
   written(facts: Facts, request: Request, end: { answer: Answer; isAsAsked: boolean }): void;
 }
 
-export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
+export interface Ended {
+  outcome: Outcome;
+  facts: Facts;
+  /** The write that the pass was not allowed. */
+  held?: HeldWrite;
+}
+
+export async function reconcile(key: Key, hands: Hands): Promise<Ended> {
   const mustRead = hands.world.isHostUnseen(key) ? ('host' as const) : undefined;
   const pass = { memory: { ...freshMemory(), mustRead, agreed: hands.agreements?.get(key) } };
   const ended = await settle(key, pass, hands);
@@ -67,7 +75,7 @@ export async function reconcile(key: Key, hands: Hands): Promise<{ outcome: Outc
   return ended;
 }
 
-async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<{ outcome: Outcome; facts: Facts }> {
+async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise<Ended> {
   for (let requests = 0; requests < requestLimit; requests++) {
     hands.looking(key);
     const { rules } = hands.world;
@@ -75,7 +83,7 @@ async function settle(key: Key, pass: { memory: Memory }, hands: Hands): Promise
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : hands.mayWrite(facts, request);
-    if (instead !== undefined) return { outcome: instead, facts };
+    if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
     const answer = await sendFor(key, request, hands);
     tellWindows(request, answer, { facts, hands });
     pass.memory = remember(absorb(pass.memory, request, answer), request, answer);

@@ -50,11 +50,19 @@ export function syncStatus(sync: Sync): SyncStatus {
       sinceSeconds: seconds(now - sinceMs),
     })),
     ...(sync.options.isDryRun && {
-      differences: [...ledger.differences]
-        .slice(0, listLimit)
-        .map(([object, { request, touches }]) => ({ object, request, touches: touches.join(', ') })),
+      differences: differencesOf(sync),
     }),
   };
+}
+
+/** One row for each write; the rest of a long list stands with its objects, see `status --all`. */
+function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
+  const rows: NonNullable<SyncStatus['differences']> = [];
+  for (const [object, writes] of ledger.differences) {
+    if (rows.length >= listLimit) break;
+    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+  }
+  return rows;
 }
 
 /** `inSync` is what is left when everything else is counted. */

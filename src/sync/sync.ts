@@ -10,6 +10,7 @@ import { WorkQueue } from '../queue/work-queue.ts';
 import { type ConcludeOptions, conclude } from './conclude.ts';
 import { Contest } from './contest.ts';
 import type { VirtualList } from './delete-guard.ts';
+import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createHands } from './hands.ts';
 import { Ledger } from './ledger.ts';
@@ -192,7 +193,12 @@ export class Sync {
     // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
-      conclude(key, await reconcile(key, this.#hands), this.#conclusions);
+      const ended = await reconcile(key, this.#hands);
+      const { ledger, world } = this;
+      const told = this.options.isDryRun
+        ? await listWrites(key, ended, { world, ledger, patching: this.#hands.patching })
+        : ended;
+      conclude(key, told, this.#conclusions);
     } catch (error) {
       this.metrics.bugs.inc();
       this.options.log.error({ room: 'sync', key, err: error }, 'unexpected error while syncing an object');
