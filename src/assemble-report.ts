@@ -2,6 +2,7 @@
 import type { Clusters } from './assemble-connections.ts';
 import type { RunningPatches } from './assemble-patches.ts';
 import type { OpenedWindow } from './assemble-windows.ts';
+import type { Readiness, ReadinessPart } from './cli/operations-server.ts';
 import type { DaemonOptions } from './cli/rooms.ts';
 import type { Lease } from './cluster/lease.ts';
 import type { Settings } from './config/settings.ts';
@@ -23,13 +24,21 @@ export interface DaemonView {
   patches: RunningPatches;
 }
 
-export function readinessOf(view: DaemonView): { isReady: boolean; lines: readonly string[] } {
+/** The whole is ready when every part is; the management API becomes the second one. */
+export function readinessOf(view: DaemonView): Readiness {
+  const parts = [syncReadiness(view)];
+  return { isReady: parts.every(({ isReady }) => isReady), lines: parts.flatMap(({ lines }) => lines), parts };
+}
+
+function syncReadiness(view: DaemonView): ReadinessPart {
+  const name = 'sync';
   const { settings, phase, sync, clusters, windows } = view;
-  if (!settings.endpointsEnabled) return { isReady: phase === 'running', lines: ['sync: switched off'] };
+  if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
   const isReady = sync?.isReady ?? false;
   const owner = isReady ? sync?.world.ownerState() : undefined;
   const waitsFor = clusters.connections === undefined ? 'clusters' : 'first lists';
   return {
+    name,
     isReady,
     lines: [
       `sync: ${isReady ? 'first lists are in' : `waiting for the ${waitsFor}`}`,

@@ -7,6 +7,7 @@ import { contentPermissions, hostPermissions, virtualPermissions } from './assem
 import { findCopies, referenceSettings } from './assemble-references.ts';
 import { type DaemonView, readinessOf, statusOf } from './assemble-report.ts';
 import { DaemonWindows } from './assemble-windows.ts';
+import type { Readiness } from './cli/operations-server.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Connection } from './cluster/connection.ts';
@@ -271,7 +272,7 @@ class AssembledDaemon implements Daemon {
     return { isHealthy: this.#phase !== 'stopped', lines: [`daemon: ${this.#phase}`] };
   }
 
-  readiness(): { isReady: boolean; lines: readonly string[] } {
+  readiness(): Readiness {
     return readinessOf(this.#view());
   }
 

@@ -3,12 +3,27 @@
 // /status names objects and their faults, so it is answered to this machine alone.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { ConnectionPlaces } from './connection-places.ts';
+
+export interface ReadinessPart {
+  /** As in /readyz/NAME. */
+  name: string;
+  isReady: boolean;
+  lines: readonly string[];
+}
+
+/** The whole is ready when all its parts are. */
+export interface Readiness {
+  isReady: boolean;
+  lines: readonly string[];
+  parts: readonly ReadinessPart[];
+}
 
 export interface OperationsAnswers {
   /** False once the daemon cannot recover by itself and should be restarted. */
   health(): { isHealthy: boolean; lines: readonly string[] };
-  /** First lists in, leader or standby; each line says one condition. */
-  readiness(): { isReady: boolean; lines: readonly string[] };
+  /** Whether the daemon does its work, part by part; each line says one condition. */
+  readiness(): Readiness;
   /** Prometheus text. */
   metrics(): Promise<{ contentType: string; text: string }>;
   /** The daemon as a whole, as JSON. */
@@ -17,12 +32,25 @@ export interface OperationsAnswers {
   objectStatus(key: string): unknown;
 }
 
-/** Probes, one scraper and a few people; more is a mistake or an attack. */
-const connectionLimit = 64;
-/** A probe sends its few hundred bytes at once. */
-const requestTimeoutMs = 5_000;
-/** Scrapers come every 15 to 60 s; holding their sockets in between saves nothing. */
-const keepAliveTimeoutMs = 5_000;
+export interface OperationsLimits {
+  connections: number;
+  requestTimeoutMs: number;
+  keepAliveTimeoutMs: number;
+  answerTimeoutMs: number;
+}
+
+const defaultLimits: OperationsLimits = {
+  /** Probes, one scraper and a few people; more is a mistake or an attack, and costs the oldest idle client its place. */
+  connections: 64,
+  /** A probe sends its few hundred bytes at once. */
+  requestTimeoutMs: 2_000,
+  /** Scrapers come every 15 to 60 s; holding their sockets in between saves nothing. */
+  keepAliveTimeoutMs: 5_000,
+  /** An answer about one object may run its patches; `hostward status` waits for ten seconds. */
+  answerTimeoutMs: 15_000,
+};
+/** How often Node looks for requests that take too long; its default of 30 s would make every shorter limit that long. */
+const shortestCheckMs = 20;
 const headerLimitBytes = 8 * 1024;
 /** namespace/name of two DNS names, percent signs included. */
 const urlLimitCharacters = 2_048;
@@ -42,25 +70,41 @@ interface Reply {
 export class OperationsServer {
   #listen: { host: string; port: number };
   #answers: OperationsAnswers;
+  #limits: OperationsLimits;
   #server: Server | undefined;
 
-  constructor(listen: { host: string; port: number }, answers: OperationsAnswers) {
+  constructor(
+    listen: { host: string; port: number },
+    answers: OperationsAnswers,
+    limits: Partial<OperationsLimits> = {},
+  ) {
     this.#listen = listen;
     this.#answers = answers;
+    this.#limits = { ...defaultLimits, ...limits };
   }
 
   /** Rejects with the system's error when the port cannot be had. */
   async start(): Promise<void> {
+    const { connections, requestTimeoutMs, keepAliveTimeoutMs, answerTimeoutMs } = this.#limits;
+    const places = new ConnectionPlaces(connections);
     const server = createServer(
       {
         maxHeaderSize: headerLimitBytes,
         requestTimeout: requestTimeoutMs,
         headersTimeout: requestTimeoutMs,
         keepAliveTimeout: keepAliveTimeoutMs,
+        connectionsCheckingInterval: Math.max(shortestCheckMs, requestTimeoutMs / 4),
       },
-      (request, response) => void this.#respond(request, response),
+      (request, response) => {
+        places.answering(request.socket);
+        // Also when the client has gone: a place that is held by nobody is given up at once by its socket's end.
+        response.once('finish', () => places.waiting(request.socket));
+        void this.#respond(request, response);
+      },
     );
-    server.maxConnections = connectionLimit;
+    // Time since the last byte in either direction: ends clients that do not read, and answers that never come.
+    server.timeout = answerTimeoutMs;
+    server.on('connection', (socket) => places.take(socket));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -120,10 +164,8 @@ export class OperationsServer {
         const { isHealthy, lines } = this.#answers.health();
         return plain(isHealthy ? 200 : 500, [isHealthy ? 'ok' : 'not healthy', ...lines].join('\n'));
       }
-      case '/readyz': {
-        const { isReady, lines } = this.#answers.readiness();
-        return plain(isReady ? 200 : 503, [isReady ? 'ok' : 'not ready', ...lines].join('\n'));
-      }
+      case '/readyz':
+        return readiness(this.#answers.readiness());
       case '/metrics': {
         const { contentType, text } = await this.#answers.metrics();
         return { status: 200, contentType, text };
@@ -131,8 +173,16 @@ export class OperationsServer {
       case '/status':
         return this.#status(request, new URLSearchParams(url.slice(path.length + 1)));
       default:
-        return plain(404, 'there are /healthz, /readyz, /metrics and /status');
+        return this.#part(path);
     }
+  }
+
+  #part(path: string): Reply {
+    const { parts } = this.#answers.readiness();
+    const part = parts.find(({ name }) => path === `/readyz/${name}`);
+    if (part !== undefined) return readiness(part);
+    const names = ['/healthz', '/readyz', ...parts.map(({ name }) => `/readyz/${name}`), '/metrics'];
+    return plain(404, `there are ${names.join(', ')} and /status`);
   }
 
   async #status(request: IncomingMessage, query: URLSearchParams): Promise<Reply> {
@@ -156,6 +206,10 @@ function isFromThisMachine(request: IncomingMessage): boolean {
 function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   return (length !== undefined && length !== '0') || request.headers['transfer-encoding'] !== undefined;
+}
+
+function readiness({ isReady, lines }: { isReady: boolean; lines: readonly string[] }): Reply {
+  return plain(isReady ? 200 : 503, [isReady ? 'ok' : 'not ready', ...lines].join('\n'));
 }
 
 function plain(status: number, text: string): Reply {

@@ -4,7 +4,10 @@ import { type OperationsAnswers, OperationsServer } from '../../src/cli/operatio
 
 const answers: OperationsAnswers = {
   health: () => ({ isHealthy: true, lines: [] }),
-  readiness: () => ({ isReady: false, lines: ['virtual Endpoints: listing'] }),
+  readiness: () => {
+    const sync = { name: 'sync', isReady: false, lines: ['virtual Endpoints: listing'] };
+    return { isReady: false, lines: sync.lines, parts: [sync, { name: 'other', isReady: true, lines: [] }] };
+  },
   metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'hostward_up 1\n' }),
   status: () => ({ role: 'leader' }),
   objectStatus: (key) => (key === 'default/nginx' ? { key } : undefined),
@@ -36,11 +39,13 @@ describe('OperationsServer', () => {
   it.each([
     ['/healthz', 200, 'ok\n'],
     ['/readyz', 503, 'not ready\nvirtual Endpoints: listing\n'],
+    ['/readyz/sync', 503, 'not ready\nvirtual Endpoints: listing\n'],
+    ['/readyz/other', 200, 'ok\n'],
     ['/metrics', 200, 'hostward_up 1\n'],
     ['/status', 200, '{"role":"leader"}\n'],
     ['/status?object=default%2Fnginx', 200, '{"key":"default/nginx"}\n'],
     ['/status?object=default/none', 404, '{"message":"nothing is known of \\"default/none\\""}\n'],
-    ['/', 404, 'there are /healthz, /readyz, /metrics and /status\n'],
+    ['/', 404, 'there are /healthz, /readyz, /readyz/sync, /readyz/other, /metrics and /status\n'],
   ])('answers %s with %i', async (path, status, text) => {
     const response = await fetch((await started()) + path);
     expect([response.status, await response.text()]).toEqual([status, text]);

@@ -33,7 +33,7 @@ function stage(
       end = resolve;
     }),
     health: () => ({ isHealthy: true, lines: [] }),
-    readiness: () => ({ isReady: true, lines: [] }),
+    readiness: () => ({ isReady: true, lines: [], parts: [] }),
     status: () => ({}),
     objectStatus: () => undefined,
   };

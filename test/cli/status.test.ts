@@ -15,7 +15,7 @@ async function serve(): Promise<string> {
     { host: '127.0.0.1', port: 0 },
     {
       health: () => ({ isHealthy: true, lines: [] }),
-      readiness: () => ({ isReady: true, lines: [] }),
+      readiness: () => ({ isReady: true, lines: [], parts: [] }),
       metrics: async () => ({ contentType: 'text/plain', text: '' }),
       status: () => ({ virtualCluster: 'vc', queue: { depth: 0 }, refused: [{ key: 'a/b', reason: 'HostNameTaken' }] }),
       objectStatus: (key) => (key === 'a/b' ? { key, state: 'refused' } : undefined),
