@@ -1,6 +1,7 @@
 // The log of the process: one JSON line an entry on the stream that is handed in. Constant lower-case messages, facts in
 // fields; info when a decision changed the world, debug when it did not, error when someone must act.
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { safeText } from './safe-text.ts';
 
 export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -14,7 +15,9 @@ export function createLog(options: { level: LogLevel; destination?: DestinationS
     formatters: { level: (label: string) => ({ level: label }) },
   };
   // Synchronous on purpose: a line that explains an exit must be out before the exit.
-  return pino(settings, options.destination ?? pino.destination({ fd: 1, sync: true }));
+  const destination = options.destination ?? pino.destination({ fd: 1, sync: true });
+  // JSON spells out the characters below U+0020 only; a log is read on terminals too.
+  return pino(settings, { write: (line) => void destination.write(safeText(line)) });
 }
 
 /** A burst writes several lines a millisecond, and spelling out the time costs more than the rest of a line. */

@@ -43,6 +43,7 @@ const files: Files = {
 function sinkOf(stream: WriteStream): Sink {
   return {
     write: (words) => void stream.write(words),
+    control: (words) => void stream.write(words),
     get isTerminal() {
       return stream.isTTY === true;
     },

@@ -1,7 +1,9 @@
 // Runs one command line to its exit code. In: the words after the program's name and what the front door provides. Out: text
 // on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
+
+import { safeText } from '../safe-text.ts';
 import { type CommandSpec, globalOptions } from './command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes, type Sink } from './context.ts';
 import { commandHelp, generalHelp, wrap } from './help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './parse-arguments.ts';
 import { systemFault } from './system-fault.ts';
@@ -22,7 +24,8 @@ const loaders: Record<string, () => Promise<Command>> = {
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-export async function runCommandLine(context: Context, argv: readonly string[]): Promise<ExitCode> {
+export async function runCommandLine(given: Context, argv: readonly string[]): Promise<ExitCode> {
+  const context = { ...given, stdout: safeSink(given.stdout), stderr: safeSink(given.stderr) };
   const isVerbose = wantsVerbose(argv, context.environment);
   try {
     const line = parseCommandLine(argv);
@@ -49,8 +52,26 @@ async function commandOf(spec: CommandSpec): Promise<Command> {
   return load();
 }
 
-/** Also for what reaches nobody: the front door sends uncaught errors here. */
-export function sayFault(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+/** Nothing that a tenant wrote reaches a terminal as it is, whichever command prints it. */
+function safeSink(sink: Sink): Sink {
+  return {
+    write: (text) => sink.write(safeText(text)),
+    control: (text) => sink.control(text),
+    get isTerminal() {
+      return sink.isTerminal;
+    },
+    get columns() {
+      return sink.columns;
+    },
+    get rows() {
+      return sink.rows;
+    },
+  };
+}
+
+/** Also for errors that no code catches: the front door sends them here. */
+export function sayFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+  const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
   if (fault === undefined) return sayBug(context, thrown, isVerbose);
   context.stderr.write(`hostward: ${fault.message}\n`);

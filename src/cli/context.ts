@@ -6,7 +6,10 @@ import type { LoadRooms } from './rooms.ts';
 
 /** One of the two output streams. */
 export interface Sink {
+  /** For commands it makes the text safe for a terminal, see `safeText`. */
   write(text: string): void;
+  /** Text with control sequences of our own; what it holds from elsewhere must have been made safe before. */
+  control(text: string): void;
   readonly isTerminal: boolean;
   /** Asked at every use: a terminal can be resized. Undefined when it is none. */
   readonly columns: number | undefined;

@@ -3,6 +3,7 @@
 // /status names objects and their faults, so it is answered to this machine alone.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { safeText } from '../safe-text.ts';
 import { ConnectionPlaces } from './connection-places.ts';
 
 export interface ReadinessPart {
@@ -213,9 +214,9 @@ function readiness({ isReady, lines }: { isReady: boolean; lines: readonly strin
 }
 
 function plain(status: number, text: string): Reply {
-  return { status, contentType: 'text/plain; charset=utf-8', text: `${text}\n` };
+  return { status, contentType: 'text/plain; charset=utf-8', text: safeText(`${text}\n`) };
 }
 
 function json(status: number, value: unknown): Reply {
-  return { status, contentType: 'application/json', text: `${JSON.stringify(value)}\n` };
+  return { status, contentType: 'application/json', text: safeText(`${JSON.stringify(value)}\n`) };
 }

@@ -1,5 +1,6 @@
 // What the daemon says of itself, as text for people: facts as lines, lists of things as tables. Knows no field by its name,
 // so a daemon that says more is shown whole by an older command line.
+import { safeValue } from '../safe-text.ts';
 import { wrap } from './help.ts';
 import { textTable } from './text-table.ts';
 
@@ -72,14 +73,17 @@ function say(value: unknown, nothing = 'none'): string {
   if (value === undefined || value === null || value === '') return nothing;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return String(Math.round(value * 1000) / 1000);
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return safeValue(value);
   if (Array.isArray(value)) return value.length === 0 ? nothing : value.map((item) => say(item)).join(', ');
   return Object.keys(value).length === 0 ? nothing : JSON.stringify(value);
 }
 
 /** `hostNamespace` -> `host namespace`. */
 function wordsOf(name: string): string {
-  return name.replace(/([a-z0-9])([A-Z])/g, (_, before: string, after: string) => `${before} ${after.toLowerCase()}`);
+  return safeValue(name).replace(
+    /([a-z0-9])([A-Z])/g,
+    (_, before: string, after: string) => `${before} ${after.toLowerCase()}`,
+  );
 }
 
 function titleOf(name: string): string {

@@ -1,6 +1,8 @@
 // Rows as columns that fit the width at hand: the widest flexible cells give way first, with an ellipsis in the middle, since
 // the end of a Kubernetes name is what tells it from its neighbours.
 
+import { safeValue } from '../safe-text.ts';
+
 export interface Column {
   title: string;
   align?: 'left' | 'right';
@@ -10,7 +12,8 @@ export interface Column {
 
 const gap = 2;
 
-export function textTable(columns: readonly Column[], rows: readonly (readonly string[])[], width = 80): string[] {
+export function textTable(columns: readonly Column[], given: readonly (readonly string[])[], width = 80): string[] {
+  const rows = given.map((row) => row.map(safeValue));
   const widths = columns.map((column, index) =>
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? '').length)),
   );

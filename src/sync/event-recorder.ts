@@ -6,6 +6,7 @@ import { eventsResource, type Writer } from '../cluster/writer.ts';
 import type { Log } from '../log.ts';
 import type { Key } from '../object/object.ts';
 import { splitKey } from '../object/object.ts';
+import { safeValue } from '../safe-text.ts';
 import type { SyncedKind } from './kind.ts';
 
 export interface EventNote {
@@ -74,7 +75,7 @@ export function createEventRecorder(options: {
     const name =
       before?.name ?? `${place.name.slice(0, shownOfName)}.${digest(`${note.uid}${note.reason}${time}${clock.now()}`)}`;
     remember({ name, message: note.message, count, atMs: clock.now() }, note);
-    const message = note.message.slice(0, messageLimit);
+    const message = safeValue(note.message).slice(0, messageLimit);
     if (before !== undefined) {
       const patched = await writer.patch(
         eventsResource,

@@ -30,6 +30,9 @@ export function scene(options: SceneOptions = {}): Scene {
     write: (text: string) => {
       written[name] += text;
     },
+    control: (text: string) => {
+      written[name] += text;
+    },
     isTerminal: options.columns !== undefined,
     columns: options.columns,
     rows: options.columns === undefined ? undefined : 24,
