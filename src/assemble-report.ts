@@ -1,5 +1,6 @@
 // Part of the front door: what the daemon says of itself, for /readyz and /status. It reads and changes nothing.
 import type { Clusters } from './assemble-connections.ts';
+import type { Outages } from './assemble-outages.ts';
 import type { RunningPatches } from './assemble-patches.ts';
 import type { OpenedWindow } from './assemble-windows.ts';
 import type { Readiness, ReadinessPart } from './cli/operations-server.ts';
@@ -7,8 +8,9 @@ import type { DaemonOptions } from './cli/rooms.ts';
 import type { Lease } from './cluster/lease.ts';
 import type { Settings } from './config/settings.ts';
 import type { References } from './sync/references/references.ts';
-import { syncStatus } from './sync/status.ts';
+import { syncStatus, verdictFacts, waitingObjects } from './sync/status.ts';
 import type { Sync } from './sync/sync.ts';
+import { outageSentence, type Verdict, verdictOf } from './sync/verdict.ts';
 
 export interface DaemonView {
   options: DaemonOptions;
@@ -22,6 +24,7 @@ export interface DaemonView {
   lease: Lease | undefined;
   references: References;
   patches: RunningPatches;
+  outages: Outages;
 }
 
 /** The whole is ready when every part is; the management API becomes the second one. */
@@ -32,24 +35,36 @@ export function readinessOf(view: DaemonView): Readiness {
 
 function syncReadiness(view: DaemonView): ReadinessPart {
   const name = 'sync';
-  const { settings, phase, sync, clusters, windows } = view;
+  const { settings, phase, sync, clusters, windows, outages } = view;
   if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
-  const isReady = sync?.isReady ?? false;
-  const owner = isReady ? sync?.world.ownerState() : undefined;
-  const waitsFor = clusters.connections === undefined ? 'clusters' : 'first lists';
+  const hasBegun = sync?.isReady ?? false;
+  const unwritable = outages.unwritable();
   return {
     name,
-    isReady,
+    isReady: hasBegun && unwritable.length === 0,
     lines: [
-      `sync: ${isReady ? 'first lists are in' : `waiting for the ${waitsFor}`}`,
+      `sync: ${hasBegun ? 'first lists are in' : `waiting for the ${waitsFor(view)}`}`,
       ...clusters.troubles,
       ...windows.map(
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),
+      ...unwritable.map(outageSentence),
       `leadership: ${leadershipOf(view)}`,
-      ...(owner?.kind === 'missing' ? [`OwnerMissing: ${owner.message}`] : []),
+      ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
     ],
   };
+}
+
+function waitsFor({ clusters }: DaemonView): string {
+  return clusters.connections === undefined ? 'clusters' : 'first lists';
+}
+
+/** Both reasons why no copy is created: its owner is gone, or the whole host namespace is going. */
+function ownerLines(sync: Sync): string[] {
+  const owner = sync.world.ownerState();
+  if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
+  const waiting = waitingObjects(sync, 'OwnerMissing');
+  return waiting === undefined ? [] : [`OwnerMissing: ${waiting.message} (${waiting.objects} wait)`];
 }
 
 export function statusOf(view: DaemonView): unknown {
@@ -57,7 +72,9 @@ export function statusOf(view: DaemonView): unknown {
   const { clock, version, isDryRun } = view.options;
   const { virtualClusterName, hostNamespace, namespaces } = view.settings;
   const references = view.references.status();
+  const outages = view.outages.current();
   return {
+    verdict: verdict(view),
     version,
     virtualCluster: virtualClusterName,
     hostNamespace,
@@ -68,6 +85,7 @@ export function statusOf(view: DaemonView): unknown {
     uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
     clusters: clusters.versions,
     ...(clusters.troubles.length > 0 && { waitingFor: clusters.troubles }),
+    ...(outages.length > 0 && { outages }),
     ...(sync && syncStatus(sync)),
     ...(references && { references }),
     ...(patches.current && { patches: patches.current.counts.totals() }),
@@ -80,6 +98,33 @@ export function statusOf(view: DaemonView): unknown {
     })),
   };
 }
+
+function verdict(view: DaemonView): Verdict {
+  const { settings, sync, clusters, lease, options, startedMs } = view;
+  const { clock } = options;
+  const hasBegun = sync?.isReady ?? false;
+  const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
+  const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
+  const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
+  const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
+  return verdictOf({
+    ...facts,
+    isSwitchedOff: !settings.endpointsEnabled,
+    waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
+    outages: [...unreached, ...view.outages.current()],
+    standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
+    isDryRun: options.isDryRun,
+  });
+}
+
+const nothingKnown: ReturnType<typeof verdictFacts> = {
+  differences: 0,
+  objects: 0,
+  ownerMissing: undefined,
+  blocked: new Map(),
+  waiting: 0,
+  oldestSeconds: 0,
+};
 
 function leadershipOf({ lease, options }: DaemonView): string {
   if (lease === undefined) return options.isDryRun ? 'none (dry run)' : 'alone';

@@ -2,6 +2,7 @@
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
 import { Clusters } from './assemble-connections.ts';
 import { openDaemonLease } from './assemble-lease.ts';
+import { Outages } from './assemble-outages.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
 import { findCopies, referenceSettings } from './assemble-references.ts';
@@ -20,11 +21,12 @@ import { copyNamespaces, mappingsOf } from './config/host-namespaces.ts';
 import type { CompiledMappings } from './config/namespace-mappings.ts';
 import type { Settings } from './config/settings.ts';
 import { setGauges } from './sync/gauges.ts';
+import { listObjects, type ObjectFilter } from './sync/object-list.ts';
 import type { ContentKind } from './sync/references/content-kind.ts';
 import type { FoundCopies } from './sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from './sync/references/references.ts';
 import { createRules } from './sync/rules.ts';
-import { objectStatus, patchedObjectStatus } from './sync/status.ts';
+import { areWritesWanted, objectStatus, patchedObjectStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
 import type { Rules } from './sync/world.ts';
 
@@ -42,6 +44,7 @@ class AssembledDaemon implements Daemon {
   readonly #patches: RunningPatches;
   readonly #clusters: Clusters;
   readonly #windows: DaemonWindows;
+  readonly #outages: Outages;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
   #sync: Sync | undefined;
@@ -61,6 +64,7 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
+    this.#outages = new Outages(options, () => this.#windows.opened);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
@@ -153,10 +157,15 @@ class AssembledDaemon implements Daemon {
     const sync = new Sync({
       windows: this.#windows.openSync(rules.translation.kind, this.#settings),
       rules,
-      virtualWriter: openWriter({ ...shared, connection: virtual }),
+      virtualWriter: openWriter({
+        ...shared,
+        connection: virtual,
+        onAnswer: (answer) => this.#outages.writes.virtual.note(answer),
+      }),
       hostWriter: openWriter({
         ...shared,
         connection: host,
+        onAnswer: (answer) => this.#outages.writes.host.note(answer),
         ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
       }),
       clock,
@@ -196,7 +205,10 @@ class AssembledDaemon implements Daemon {
   /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
   #updateGauges(clock: Clock): void {
     const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
-    if (this.#sync !== undefined) setGauges(this.#sync, { isLeader });
+    if (this.#sync !== undefined) {
+      setGauges(this.#sync, { isLeader });
+      this.#outages.look({ areWritesWanted: areWritesWanted(this.#sync) });
+    }
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }
 
@@ -292,7 +304,12 @@ class AssembledDaemon implements Daemon {
       lease: this.#lease,
       references: this.#references,
       patches: this.#patches,
+      outages: this.#outages,
     };
+  }
+
+  objects(filter: ObjectFilter): Iterable<unknown> {
+    return this.#sync?.isReady ? listObjects(this.#sync, filter) : [];
   }
 
   /** A promise where patches have to run for it. */

@@ -24,6 +24,7 @@ export const frontDoor = new Set([
   'src/assemble.ts',
   'src/assemble-connections.ts',
   'src/assemble-lease.ts',
+  'src/assemble-outages.ts',
   'src/assemble-patches.ts',
   'src/assemble-permissions.ts',
   'src/assemble-references.ts',

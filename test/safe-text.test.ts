@@ -148,6 +148,7 @@ describe('commands', () => {
         readiness: () => ({ isReady: false, lines: [hostile], parts: [] }),
         metrics: async () => ({ contentType: 'text/plain', text: '' }),
         status: () => ({ trouble: [{ object: 'a/b', message: hostile }] }),
+        objects: () => [],
         objectStatus: () => undefined,
       },
     );

@@ -215,8 +215,10 @@ export const commands: readonly CommandSpec[] = [
     name: 'status',
     operands: '[NAMESPACE/NAME]',
     maxOperands: 1,
-    summary: 'Say what the running daemon knows: lag, failing objects, and why one object is or is not on the host',
+    summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
     details: [
+      'The first line is the verdict: in step, behind, blocked, or an API server that cannot be reached and since when. Exit code 0 when all is well, 1 when somebody should look, 2 for usage, 3 when the daemon cannot be asked. Of one object it is 1 while it is refused, waits or is tried again.',
+      'With --namespace, --state or --all it lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows behind a slash.',
       'Asks the daemon through its local HTTP port, which answers this question to its own machine only: inside a cluster, use kubectl exec or kubectl port-forward.',
     ],
     options: [
@@ -225,12 +227,17 @@ export const commands: readonly CommandSpec[] = [
         value: 'HOST:PORT',
         summary: 'where the daemon listens (default 127.0.0.1:9440, or what --config says)',
       },
+      { name: 'all', summary: 'list every object with its state' },
+      { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'list the objects of one namespace' },
+      { name: 'state', value: 'STATE', summary: 'list the objects in one state, like refused or refused/NotOwned' },
+      { name: 'watch', short: 'w', summary: 'ask again every two seconds, until Ctrl-C' },
       ...settingOptions,
       output('text', 'json'),
     ],
     examples: [
       { line: 'hostward status', says: 'the daemon as a whole' },
       { line: 'hostward status default/nginx', says: 'why this object is, or is not, on the host' },
+      { line: 'hostward status -n shop --state refused', says: 'objects of one namespace that are refused' },
     ],
   },
   {

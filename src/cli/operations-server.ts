@@ -29,6 +29,8 @@ export interface OperationsAnswers {
   metrics(): Promise<{ contentType: string; text: string }>;
   /** The daemon as a whole, as JSON. */
   status(): unknown;
+  /** All objects of a namespace or a state, one after the other. */
+  objects(filter: { namespace?: string | undefined; state?: string | undefined }): Iterable<unknown>;
   /** One object, by key; undefined when nothing is known of it on either side. */
   objectStatus(key: string): unknown;
 }
@@ -66,6 +68,8 @@ interface Reply {
   contentType: string;
   text: string;
   allow?: string;
+  /** Follows the text piece by piece, for answers of any length. */
+  more?: Iterable<string>;
 }
 
 export class OperationsServer {
@@ -134,7 +138,7 @@ export class OperationsServer {
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reply = await this.#reply(request).catch((fault: unknown) => ({
+    const reply: Reply = await this.#reply(request).catch((fault: unknown) => ({
       status: 500,
       contentType: 'text/plain; charset=utf-8',
       text: `${fault instanceof Error ? fault.message : String(fault)}\n`,
@@ -142,14 +146,16 @@ export class OperationsServer {
     const body = Buffer.from(reply.text);
     response.writeHead(reply.status, {
       'content-type': reply.contentType,
-      'content-length': body.length,
+      ...(reply.more === undefined && { 'content-length': body.length }),
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      ...('allow' in reply && reply.allow !== undefined ? { allow: reply.allow } : {}),
+      ...(reply.allow !== undefined && { allow: reply.allow }),
       // A body would be read as the next request of this connection.
       ...(hasBody(request) ? { connection: 'close' } : {}),
     });
-    response.end(request.method === 'HEAD' ? undefined : body);
+    if (request.method === 'HEAD') response.end();
+    else if (reply.more === undefined) response.end(body);
+    else await stream(response, body, reply.more);
   }
 
   async #reply(request: IncomingMessage): Promise<Reply> {
@@ -172,7 +178,8 @@ export class OperationsServer {
         return { status: 200, contentType, text };
       }
       case '/status':
-        return this.#status(request, new URLSearchParams(url.slice(path.length + 1)));
+      case '/status/objects':
+        return this.#status(request, path, new URLSearchParams(url.slice(path.length + 1)));
       default:
         return this.#part(path);
     }
@@ -186,13 +193,61 @@ export class OperationsServer {
     return plain(404, `there are ${names.join(', ')} and /status`);
   }
 
-  async #status(request: IncomingMessage, query: URLSearchParams): Promise<Reply> {
+  async #status(request: IncomingMessage, path: string, query: URLSearchParams): Promise<Reply> {
     if (!isFromThisMachine(request)) return plain(403, 'status is told to this machine only');
+    if (path === '/status/objects') return this.#objects(query);
     const key = query.get('object');
     if (key === null) return json(200, this.#answers.status());
     const known = await this.#answers.objectStatus(key);
     return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
   }
+
+  /** What the whole is like stands before the objects. */
+  #objects(query: URLSearchParams): Reply {
+    const filter = { namespace: query.get('namespace') ?? undefined, state: query.get('state') ?? undefined };
+    const { verdict } = this.#answers.status() as { verdict?: unknown };
+    const text = safeText(`${JSON.stringify({ verdict }).slice(0, -1)}${verdict === undefined ? '' : ','}"objects":[`);
+    return { status: 200, contentType: 'application/json', text, more: pieces(this.#answers.objects(filter)) };
+  }
+}
+
+/** Objects between two turns of the process: a hundred thousand of them at once would keep every probe waiting. */
+const objectsPerTurn = 500;
+
+function* pieces(rows: Iterable<unknown>): Generator<string> {
+  let piece: string[] = [];
+  let isFirst = true;
+  for (const row of rows) {
+    piece.push(`${isFirst ? '' : ','}${JSON.stringify(row)}`);
+    isFirst = false;
+    if (piece.length < objectsPerTurn) continue;
+    yield safeText(piece.join(''));
+    piece = [];
+  }
+  yield `${safeText(piece.join(''))}]}\n`;
+}
+
+async function stream(response: ServerResponse, first: Buffer, more: Iterable<string>): Promise<void> {
+  response.write(first);
+  for (const piece of more) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  response.end();
+}
+
+/** Resolves too when the client has gone, or was ended because it did not read. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      response.off('drain', finish);
+      response.off('close', finish);
+      resolve();
+    };
+    response.once('drain', finish);
+    response.once('close', finish);
+  });
 }
 
 /** By its peer, and by the name it asked for: a web page that rebinds its name to loopback still sends its own name. */

@@ -1,12 +1,12 @@
 // `hostward run`: the daemon from its configuration to its last word. In: options and signals. Out: a log on standard output,
 // the local HTTP port, and an exit code. Must never know what is synced, nor how.
 
-import { type Fault, formatFault } from '../config/fault.ts';
 import { parseListen } from '../config/text-rules.ts';
 import { watchConfiguration } from '../config/watch-files.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
+import { ConfigurationNotes } from './configuration-notes.ts';
 import { type Context, type ExitCode, exitCodes } from './context.ts';
 import { durationMs } from './duration.ts';
 import { measureEventLoopDelay, measureUtilization } from './event-loop-delay.ts';
@@ -30,9 +30,9 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     level: logLevelOf(settings.logLevel, options),
     destination: { write: (line) => lines.add(line) },
   });
-  const notes = new ConfigurationNotes(log);
-  notes.take(warnings);
   const metrics = createMetrics();
+  const notes = new ConfigurationNotes(log, metrics);
+  notes.warn(warnings);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const rooms = await context.loadRooms();
@@ -55,7 +55,8 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
-    status: () => ({ ...(daemon.status() as object), ...notes.status() }),
+    status: () => notes.addTo(daemon.status() as object),
+    objects: (filter) => daemon.objects(filter),
     objectStatus: (key) => daemon.objectStatus(key),
   });
   const watch = watchConfiguration({
@@ -68,22 +69,14 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
-          notes.refused = undefined;
-          notes.take(change.loaded.warnings);
+          notes.warn(change.loaded.warnings);
           const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
-          const changed = change.changes.flatMap(({ paths }) => paths);
-          log.info({ room: 'config', changed, needsRestart }, 'configuration taken over');
-          return;
+          return notes.accepted({ changed: change.changes.flatMap(({ paths }) => paths), needsRestart });
         }
         case 'unchanged':
-          notes.refused = undefined;
-          return log.info({ room: 'config' }, 'configuration unchanged');
+          return notes.unchanged();
         case 'invalid':
-          notes.refused = change.faults.map((fault) => formatFault(fault));
-          return sayInvalid(
-            log,
-            change.faults.map((fault) => formatFault(fault, change.texts)),
-          );
+          return notes.rejected(change.faults, change.texts);
         default:
           return change satisfies never;
       }
@@ -109,35 +102,6 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Warnings of the configuration in force: each told once in the log, all of them in status, with the faults of a newer one. */
-class ConfigurationNotes {
-  /** Why the files as they are now are not what is running. */
-  refused: readonly string[] | undefined;
-  readonly #log: Log;
-  readonly #told = new Set<string>();
-  #now: readonly string[] = [];
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  take(warnings: readonly Fault[]): void {
-    this.#now = warnings.map((warning) => formatFault(warning));
-    for (const warning of this.#now) {
-      if (this.#told.has(warning)) continue;
-      this.#told.add(warning);
-      this.#log.warn({ room: 'config', warning }, 'configuration warning');
-    }
-  }
-
-  status(): { newConfigurationIsInvalid?: readonly string[]; warnings?: readonly string[] } {
-    return {
-      ...(this.refused && { newConfigurationIsInvalid: this.refused }),
-      ...(this.#now.length > 0 && { warnings: this.#now }),
-    };
-  }
-}
-
 async function untilStopped(
   daemon: Daemon,
   stopped: Promise<void>,
@@ -160,8 +124,4 @@ function stopAsked(context: Context): Promise<void> {
 
 function logLevelOf(level: LogLevel, options: Options): LogLevel {
   return options.has('verbose') && level === 'info' ? 'debug' : level;
-}
-
-function sayInvalid(log: Log, faults: readonly string[]): void {
-  log.error({ room: 'config', faults }, 'new configuration is invalid, the old one stays');
 }

@@ -15,6 +15,41 @@ export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY):
   return `${lines.join('\n')}\n`;
 }
 
+/** The daemon as a whole: its verdict in one line, then the facts. */
+export function wholeText(status: Facts, columns?: number): string {
+  const { verdict, ...facts } = status;
+  return isFacts(verdict)
+    ? `${say(verdict['sentence'])}\n\n${statusText(facts, columns)}`
+    : statusText(status, columns);
+}
+
+/** States that need somebody first, and of one state in the order of names. */
+const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
+
+/** The verdict in one line, then a table with a row for each object. */
+export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
+  const rows = (objects as readonly Facts[]).toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
+  const head = isFacts(verdict) ? [say(verdict['sentence']), ''] : [];
+  const width = Math.max(columns, narrowest);
+  const body = rows.length === 0 ? ['no such object'] : table(rows.map(inOrder), width);
+  return `${[...head, ...body].join('\n')}\n`;
+}
+
+function rankOf({ state }: Facts): number {
+  const rank = stateOrder.indexOf(String(state).split('/')[0] as string);
+  return rank < 0 ? stateOrder.length : rank;
+}
+
+function compare(a: Facts, b: Facts): number {
+  const textOf = ({ state, object }: Facts) => `${state} ${object}`;
+  return textOf(a) < textOf(b) ? -1 : 1;
+}
+
+/** Members that a row lacks keep their column where other rows have it. */
+function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Facts {
+  return { object, state, sinceSeconds, message, ...more };
+}
+
 function section(facts: Facts, width: number): string[] {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined);
   const plain = entries.filter(([, value]) => !isBlock(value));

@@ -37,6 +37,13 @@ export class Ledger {
     return since;
   }
 
+  /** Changes that have not reached the other side yet; looks at all of them. */
+  dirty(): { count: number; oldestMs: number | undefined } {
+    let oldestMs: number | undefined;
+    for (const since of this.#dirtySince.values()) if (oldestMs === undefined || since < oldestMs) oldestMs = since;
+    return { count: this.#dirtySince.size, oldestMs };
+  }
+
   entry(key: Key): LedgerEntry | undefined {
     return this.#entries.get(key);
   }

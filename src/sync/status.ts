@@ -5,9 +5,10 @@ import { labelOf } from './ledger.ts';
 import { ownerReference } from './owner.ts';
 import { judgeOwnership } from './ownership.ts';
 import { createPatching } from './patching.ts';
-import type { Facts, Outcome, PatchFailure } from './step.ts';
+import type { Facts, Outcome, PatchFailure, WaitReason } from './step.ts';
 import type { Sync } from './sync.ts';
 import { planUpdate } from './update-patch.ts';
+import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that are listed; the counts are always complete. */
 const listLimit = 500;
@@ -38,7 +39,7 @@ export function syncStatus(sync: Sync): SyncStatus {
     lag: ledger.lags(),
     owner:
       owner.kind === 'missing'
-        ? `missing: ${owner.message}`
+        ? `OwnerMissing: ${owner.message}`
         : owner.kind === 'none'
           ? 'none is set'
           : `Service "${owner.name}"`,
@@ -53,6 +54,58 @@ export function syncStatus(sync: Sync): SyncStatus {
       differences: differencesOf(sync),
     }),
   };
+}
+
+/** What the verdict asks of sync. */
+export function verdictFacts(
+  sync: Sync,
+): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'waiting' | 'oldestSeconds'> {
+  const { ledger, options } = sync;
+  const owner = sync.world.ownerState();
+  const dirty = ledger.dirty();
+  return {
+    differences: ledger.differences.size,
+    objects: sync.world.windows.virtual.size,
+    ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
+    blocked: blockedObjects(sync),
+    waiting: Math.max(dirty.count, sync.queue.waiting),
+    oldestSeconds: dirty.oldestMs === undefined ? 0 : (options.clock.now() - dirty.oldestMs) / 1000,
+  };
+}
+
+/** How many objects wait for one reason, and the sentence of the first; undefined when none does. */
+export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects: number; message: string } | undefined {
+  const objects = ledger.counts().get(`waiting/${reason}`) ?? 0;
+  if (objects === 0) return undefined;
+  for (const [, { outcome }] of ledger.entries())
+    if (outcome.kind === 'waiting' && outcome.reason === reason) return { objects, message: outcome.message };
+  return undefined;
+}
+
+/** Whether something waits for a write that may have failed before. */
+export function areWritesWanted({ ledger, queue }: Sync): boolean {
+  const counts = ledger.counts();
+  const isWaiting = ['retry', 'waiting', 'refused/Forbidden'].some((name) => (counts.get(name) ?? 0) > 0);
+  return isWaiting || queue.running > 0;
+}
+
+/** Reasons to wait that do not pass by themselves within seconds. */
+const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
+  'OwnerMissing',
+  'HostNamespaceMissing',
+  'DeleteWithheld',
+]);
+
+function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
+  const blocked = new Map<string, number>();
+  for (const [name, count] of ledger.counts()) {
+    const [kind, reason] = name.split('/');
+    if (count === 0 || reason === undefined) continue;
+    if (kind === 'refused' || (kind === 'waiting' && blockingWaits.has(reason))) blocked.set(reason, count);
+  }
+  const contested = contest.contested().length;
+  if (contested > 0) blocked.set('Contested', contested);
+  return blocked;
 }
 
 /** One row for each write; the rest of a long list stands with its objects, see `status --all`. */
@@ -184,7 +237,7 @@ function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verd
   return verdicts.sort((a, b) => (`${a.map} ${a.key}` < `${b.map} ${b.key}` ? -1 : 1));
 }
 
-function sentenceOf(outcome: Outcome): string {
+export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind === 'inSync') return 'in sync';
   return outcome.kind === 'refused' && outcome.detail ? `${outcome.message}: ${outcome.detail}` : outcome.message;
 }

@@ -10,6 +10,7 @@ const answers: OperationsAnswers = {
   },
   metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'hostward_up 1\n' }),
   status: () => ({ role: 'leader' }),
+  objects: () => [],
   objectStatus: (key) => (key === 'default/nginx' ? { key } : undefined),
 };
 

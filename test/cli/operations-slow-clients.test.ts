@@ -8,6 +8,7 @@ const answers: OperationsAnswers = {
   readiness: () => ({ isReady: true, lines: [], parts: [] }),
   metrics: async () => ({ contentType: 'text/plain', text: big }),
   status: () => ({}),
+  objects: () => [],
   objectStatus: () => new Promise(() => {}),
 };
 

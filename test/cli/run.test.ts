@@ -35,6 +35,7 @@ function stage(
     health: () => ({ isHealthy: true, lines: [] }),
     readiness: () => ({ isReady: true, lines: [], parts: [] }),
     status: () => ({}),
+    objects: () => [],
     objectStatus: () => undefined,
   };
   const made = scene({
