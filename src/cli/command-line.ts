@@ -3,7 +3,7 @@
 
 import { safeText } from '../safe-text.ts';
 import { type CommandSpec, globalOptions } from './command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes, type Sink } from './context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes, type SaidFault, type Sink } from './context.ts';
 import { commandHelp, generalHelp, wrap } from './help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './parse-arguments.ts';
 import { systemFault } from './system-fault.ts';
@@ -74,6 +74,7 @@ export function sayFault(given: Context, thrown: unknown, isVerbose: boolean): E
   const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
   if (fault === undefined) return sayBug(context, thrown, isVerbose);
+  tellListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
   context.stderr.write(`hostward: ${fault.message}\n`);
   if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
   if (isVerbose) context.stderr.write(causesOf(fault.cause));
@@ -85,9 +86,15 @@ function sayBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode
   const firstLine = message.split('\n', 1)[0] as string;
   const option = globalOptions.find((candidate) => candidate.name === 'verbose');
   const next = isVerbose ? '' : `; please report it with what --${option?.name} prints`;
-  context.stderr.write(`hostward ${context.version}: a bug of ours: ${firstLine}${next}\n`);
+  const sentence = `a bug of ours: ${firstLine}${next}`;
+  tellListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
+  context.stderr.write(`hostward ${context.version}: ${sentence}\n`);
   if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
   return exitCodes.bug;
+}
+
+function tellListeners({ faultListeners }: Context, said: SaidFault): void {
+  for (const listener of faultListeners) listener(said);
 }
 
 function causesOf(cause: unknown): string {

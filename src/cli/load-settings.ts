@@ -82,5 +82,7 @@ export function requireGood(context: Context, loaded: LoadedAll): GoodConfigurat
   if (loaded.kind === 'ok') return loaded;
   for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
   const { length } = loaded.faults;
-  throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`);
+  throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`, {
+    details: loaded.faults.map((fault) => formatFault(fault)),
+  });
 }

@@ -7,7 +7,7 @@ import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './cluster-fault.ts';
 import { ConfigurationNotes } from './configuration-notes.ts';
-import { type Context, type ExitCode, exitCodes } from './context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 import { durationMs } from './duration.ts';
 import { measureEventLoopDelay, measureUtilization } from './event-loop-delay.ts';
 import { giveBackMemory, heapOf } from './give-back-memory.ts';
@@ -16,21 +16,18 @@ import { withPatches } from './load-patches.ts';
 import { prepareLoad, requireGood } from './load-settings.ts';
 import { OperationsServer } from './operations-server.ts';
 import type { Options } from './parse-arguments.ts';
+import { declareProcessMetrics } from './process-metrics.ts';
 import type { Daemon } from './rooms.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
+  const { log, lines, forgetEnd } = openLog(context);
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
   const { settings, warnings, compiled } = loaded;
-  const lines = new LineBatch((text) => context.stdout.write(text));
-  // Whatever ends the process: the lines that explain it are out before.
-  const forgetEnd = context.onEnd(() => lines.flush());
-  const log = createLog({
-    level: logLevelOf(settings.logLevel, options),
-    destination: { write: (line) => lines.add(line) },
-  });
+  log.level = logLevelOf(settings.logLevel, options);
   const metrics = createMetrics();
+  declareProcessMetrics(metrics, context);
   const notes = new ConfigurationNotes(log, metrics);
   notes.warn(warnings);
   const eventLoop = measureEventLoopDelay(metrics);
@@ -88,7 +85,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   try {
     await operations.start();
     log.info({ room: 'main', version, isDryRun, listen: settings.listen }, 'starting');
-    return await untilStopped(daemon, stopped, { log, begun: () => watch.start() });
+    return await untilStopped(daemon, stopped, () => watch.start());
   } finally {
     forgetReload();
     await watch.stop();
@@ -102,19 +99,27 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-async function untilStopped(
-  daemon: Daemon,
-  stopped: Promise<void>,
-  on: { log: Log; begun(): void },
-): Promise<ExitCode> {
+/** Open before anything can go wrong: whatever ends the daemon stands in the log too, in the words of standard error. */
+function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
+  const lines = new LineBatch((text) => context.stdout.write(text));
+  const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
+  context.faultListeners.add(({ sentence, details, exitCode }) => {
+    const faults = details.length > 0 && { faults: details };
+    log.fatal({ room: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
+    lines.flush();
+  });
+  // Whatever ends the process: the lines that explain it are out before.
+  return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
+}
+
+async function untilStopped(daemon: Daemon, stopped: Promise<void>, begun: () => void): Promise<ExitCode> {
   const started = await Promise.race([daemon.start(), stopped]);
   if (started === undefined) return exitCodes.fine;
   if (started.kind === 'faults') throw clusterFault(started.faults);
-  on.begun();
+  begun();
   const why = await Promise.race([stopped, daemon.ended]);
   if (why === undefined) return exitCodes.fine;
-  on.log.error({ room: 'main', why }, 'the daemon cannot go on');
-  return exitCodes.environment;
+  throw new CommandFault(exitCodes.environment, why);
 }
 
 /** The listener stays: a second Ctrl-C must not cut short a drain that is bounded anyway. */

@@ -148,10 +148,11 @@ export class Sync {
 
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
-    const { virtual, host } = this.world.windows;
+    const { virtual } = this.world.windows;
     this.world.unsettleMetadata();
     this.options.references?.recount(virtual.keys());
-    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
+    // A key stands on both sides, and is one; copies whose object is gone are few, and count when they are met.
+    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
   }
 
   /** Of both sides: a copy whose object is gone has no other way to be seen. */

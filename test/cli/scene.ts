@@ -82,6 +82,8 @@ export function scene(options: SceneOptions = {}): Scene {
       return () => listeners.delete(listener);
     },
     onEnd: () => () => {},
+    faultListeners: new Set(),
+    usage: () => ({ cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5, residentBytes: 1024, startTimeSeconds: 1000 }),
     version: '1.2.3',
     runtime: 'v26.0.0',
     nodePath: process.execPath,

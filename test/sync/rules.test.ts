@@ -749,6 +749,25 @@ describe('status of an object', () => {
   });
 });
 
+describe('the queue', () => {
+  it('counts each key once while everything is looked at after a restart', async () => {
+    await start({}, (w) => {
+      for (let n = 0; n < 200; n++) putPair(w, `web${n}`);
+    });
+    await world.stop();
+    let seen = 0;
+    await world.run({
+      isLeader: () => {
+        const { waiting, running } = world.sync.queue;
+        seen = Math.max(seen, waiting + running);
+        return true;
+      },
+    });
+    expect(seen).toBeGreaterThan(150);
+    expect(seen).toBeLessThanOrEqual(200);
+  });
+});
+
 describe('dry run', () => {
   const rows = () => syncStatus(world.sync).differences;
 
