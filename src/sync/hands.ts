@@ -17,6 +17,7 @@ import type { References } from './references/references.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from './step.ts';
 import { baseKey } from './words.ts';
 import type { Rules, World } from './world.ts';
+import type { WriteLog } from './write-log.ts';
 
 /** Of an owner's uid: enough to tell two that follow each other. */
 const ownerLength = 8;
@@ -43,6 +44,8 @@ export interface HandsOptions {
   looking: (key: Key) => void;
   hasNews: (key: Key) => boolean;
   tell: (note: EventNote) => void;
+  /** The log of ordinary writes. */
+  writes: WriteLog;
 }
 
 export function createHands(options: HandsOptions): Hands {
@@ -141,7 +144,7 @@ export function createHands(options: HandsOptions): Hands {
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-      log.info(
+      options.writes.note(
         {
           room: 'sync',
           key: facts.key,

@@ -19,6 +19,7 @@ import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type Hands, reconcile } from './reconcile.ts';
 import type { References } from './references/references.ts';
 import { type Circumstances, type Rules, type Windows, World } from './world.ts';
+import { WriteLog } from './write-log.ts';
 
 export interface SyncOptions {
   windows: Windows;
@@ -54,6 +55,7 @@ export class Sync {
   readonly queue: WorkQueue;
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
+  readonly #writes: WriteLog;
   readonly #hands: Hands;
   readonly #conclusions: ConcludeOptions;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
@@ -84,6 +86,7 @@ export class Sync {
       log,
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
     });
+    this.#writes = new WriteLog({ log, clock });
     const shared = {
       ledger: this.ledger,
       contest: this.contest,
@@ -95,6 +98,7 @@ export class Sync {
       looking: (key: Key) => this.queue.looking(key),
       hasNews: (key: Key) => this.queue.hasNews(key),
       tell: (note: EventNote) => this.#tell(note),
+      writes: this.#writes,
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     this.#hands = createHands({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
@@ -136,6 +140,7 @@ export class Sync {
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
+    this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
