@@ -25,6 +25,8 @@ export interface DaemonView {
   references: References;
   patches: RunningPatches;
   outages: Outages;
+  /** Why a valid new configuration is not in force. */
+  notTakenOver?: string | undefined;
 }
 
 /** The whole is ready when every part is; the management API becomes the second one. */
@@ -75,6 +77,7 @@ export function statusOf(view: DaemonView): unknown {
   const outages = view.outages.current();
   return {
     verdict: verdict(view),
+    ...(view.notTakenOver !== undefined && { newConfigurationNotTakenOver: view.notTakenOver }),
     version,
     virtualCluster: virtualClusterName,
     hostNamespace,
@@ -107,7 +110,7 @@ function verdict(view: DaemonView): Verdict {
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
   const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
-  return verdictOf({
+  const told = verdictOf({
     ...facts,
     isSwitchedOff: !settings.endpointsEnabled,
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
@@ -115,6 +118,9 @@ function verdict(view: DaemonView): Verdict {
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
     isDryRun: options.isDryRun,
   });
+  if (view.notTakenOver === undefined) return told;
+  const sentence = `${told.sentence}; the new configuration could not be taken over: ${view.notTakenOver}`;
+  return { ...told, isWell: false, sentence };
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {

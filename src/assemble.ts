@@ -53,6 +53,8 @@ class AssembledDaemon implements Daemon {
   #startedMs = 0;
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
+  /** Why the newest configuration is not in force, though it is a valid one. */
+  #notTakenOver: string | undefined;
   #takingOver: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
 
@@ -242,8 +244,12 @@ class AssembledDaemon implements Daemon {
     // One after the other: of two changes the later one must be the last to be taken over.
     this.#takingOver = this.#takingOver
       .then(() => this.#takeOver(taken, patches))
+      .then(() => {
+        this.#notTakenOver = undefined;
+      })
       .catch((error: unknown) => {
         if (this.#phase === 'stopped') return;
+        this.#notTakenOver = error instanceof Error ? error.message : String(error);
         this.#options.log.error(
           { room: 'main', err: error },
           'new configuration could not be taken over, the old one stays',
@@ -305,6 +311,7 @@ class AssembledDaemon implements Daemon {
       references: this.#references,
       patches: this.#patches,
       outages: this.#outages,
+      notTakenOver: this.#notTakenOver,
     };
   }
 

@@ -52,6 +52,36 @@ describe('OperationsServer', () => {
     expect([response.status, await response.text()]).toEqual([status, text]);
   });
 
+  it('lists objects of any number without keeping probes waiting, and stops for a client that has gone', async () => {
+    const count = 60_000;
+    let given = 0;
+    let asked: unknown;
+    const base = await started({
+      objects: (filter) => {
+        asked = filter;
+        return (function* () {
+          for (given = 0; given < count; given++) yield { object: `default/${given}`, state: 'inSync' };
+        })();
+      },
+    });
+    const list = fetch(`${base}/status/objects?namespace=a&state=refused%2FNotOwned`);
+    expect((await fetch(`${base}/healthz`)).status).toBe(200);
+    expect(given).toBeLessThan(count);
+    const { objects } = (await (await list).json()) as { objects: object[] };
+    expect(objects).toHaveLength(count);
+    expect(objects.at(-1)).toEqual({ object: `default/${count - 1}`, state: 'inSync' });
+    expect(asked).toEqual({ namespace: 'a', state: 'refused/NotOwned' });
+    const leaving = new AbortController();
+    const second = await fetch(`${base}/status/objects`, { signal: leaving.signal });
+    leaving.abort();
+    await expect(second.text()).rejects.toThrow();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(given).toBeLessThan(count);
+    expect(((await (await fetch(`${base}/status/objects`)).json()) as { objects: object[] }).objects).toHaveLength(
+      count,
+    );
+  });
+
   it('answers HEAD without a body', async () => {
     const response = await fetch(`${await started()}/healthz`, { method: 'HEAD' });
     expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([200, '3', '']);

@@ -57,6 +57,7 @@ async function stage(options: PaperOptions = {}) {
     }
   };
   return {
+    view,
     host,
     window,
     pass,
@@ -133,6 +134,20 @@ describe('an outage of the host', () => {
       state: 'unreachable',
       sentence: 'cannot reach the host cluster since 2026-01-01T00:00:04Z: connection refused',
     });
+  });
+});
+
+describe('a configuration that is valid and could not be taken over', () => {
+  it('stands in status and verdict, and leaves readiness alone', async () => {
+    const on = await stage();
+    on.view.notTakenOver = 'may not list secrets';
+    expect(statusOf(on.view)).toMatchObject({ newConfigurationNotTakenOver: 'may not list secrets' });
+    expect(on.verdict()).toEqual({
+      state: 'inStep',
+      isWell: false,
+      sentence: 'in step: 0 objects; the new configuration could not be taken over: may not list secrets',
+    });
+    expect(on.readiness().isReady).toBe(true);
   });
 });
 
