@@ -1,4 +1,4 @@
-// Part of the front door: what the daemon says of itself, for /readyz and /status. It reads and changes nothing.
+// Part of the front door: the answers for /readyz and /status. Reads the state of the daemon and changes nothing.
 import type { Clusters } from './assemble-connections.ts';
 import type { Outages } from './assemble-outages.ts';
 import type { RunningPatches } from './assemble-patches.ts';
@@ -61,7 +61,7 @@ function waitsFor({ clusters }: DaemonView): string {
   return clusters.connections === undefined ? 'clusters' : 'first lists';
 }
 
-/** Both reasons why no copy is created: its owner is gone, or the whole host namespace is going. */
+/** No copy is created while the owner is missing or the whole host namespace is being deleted. */
 function ownerLines(sync: Sync): string[] {
   const owner = sync.world.ownerState();
   if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];

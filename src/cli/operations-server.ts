@@ -1,6 +1,6 @@
-// The daemon's local HTTP port: /healthz, /readyz, /metrics for the cluster, /status for `hostward status`. In: functions
-// that answer; out: text and JSON. Reads only, no bodies, no framework; must never know what is being synced.
-// /status names objects and their faults, so it is answered to this machine alone.
+// The daemon's local HTTP port: /healthz, /readyz and /metrics for the cluster, /status for `hostward status`. In: functions
+// that answer. Out: text and JSON. The port only reads and takes no bodies; this file must never know what is being synced.
+// /status names objects and their faults, so only programs on this machine get an answer.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { safeText } from '../safe-text.ts';
@@ -43,7 +43,7 @@ export interface OperationsLimits {
 }
 
 const defaultLimits: OperationsLimits = {
-  /** Probes, one scraper and a few people; more is a mistake or an attack, and costs the oldest idle client its place. */
+  /** Enough for probes, one scraper and a few people. A further client costs the oldest idle client its place. */
   connections: 64,
   /** A probe sends its few hundred bytes at once. */
   requestTimeoutMs: 2_000,
@@ -52,10 +52,10 @@ const defaultLimits: OperationsLimits = {
   /** An answer about one object may run its patches; `hostward status` waits for ten seconds. */
   answerTimeoutMs: 15_000,
 };
-/** How often Node looks for requests that take too long; its default of 30 s would make every shorter limit that long. */
+/** Node looks for slow requests at intervals; its default of 30 s would stretch every shorter limit to 30 s. */
 const shortestCheckMs = 20;
 const headerLimitBytes = 8 * 1024;
-/** namespace/name of two DNS names, percent signs included. */
+/** Enough for a namespace and a name, with every character percent-encoded. */
 const urlLimitCharacters = 2_048;
 
 const loopback = new BlockList();
@@ -88,7 +88,7 @@ export class OperationsServer {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** Rejects with the system's error when the port cannot be had. */
+  /** Rejects with the system's error when the port is taken or not allowed. */
   async start(): Promise<void> {
     const { connections, requestTimeoutMs, keepAliveTimeoutMs, answerTimeoutMs } = this.#limits;
     const places = new ConnectionPlaces(connections);
@@ -102,12 +102,12 @@ export class OperationsServer {
       },
       (request, response) => {
         places.answering(request.socket);
-        // Also when the client has gone: a place that is held by nobody is given up at once by its socket's end.
+        // A client that leaves before the end gives up its place when its socket closes.
         response.once('finish', () => places.waiting(request.socket));
         void this.#respond(request, response);
       },
     );
-    // Time since the last byte in either direction: ends clients that do not read, and answers that never come.
+    // Counted from the last byte in either direction: it ends clients that do not read and answers that never come.
     server.timeout = answerTimeoutMs;
     server.on('connection', (socket) => places.take(socket));
     this.#server = server;
@@ -120,7 +120,7 @@ export class OperationsServer {
     });
   }
 
-  /** Answers in flight are cut off: they are probes, and the probe's next try finds nobody. */
+  /** Cuts off the answers in flight: most are for probes, and the next probe finds a closed port anyway. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -131,7 +131,7 @@ export class OperationsServer {
     });
   }
 
-  /** The port that was had, when 0 was asked for. */
+  /** The real address, also when port 0 was asked for. */
   get address(): { host: string; port: number } {
     const bound = this.#server?.address() as AddressInfo | null | undefined;
     return bound == null ? this.#listen : { host: bound.address, port: bound.port };
@@ -150,7 +150,7 @@ export class OperationsServer {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       ...(reply.allow !== undefined && { allow: reply.allow }),
-      // A body would be read as the next request of this connection.
+      // Node would read the body as the next request on this connection.
       ...(hasBody(request) ? { connection: 'close' } : {}),
     });
     if (request.method === 'HEAD') response.end();
@@ -202,7 +202,7 @@ export class OperationsServer {
     return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
   }
 
-  /** What the whole is like stands before the objects. */
+  /** The verdict stands before the objects, so that one answer holds both. */
   #objects(query: URLSearchParams): Reply {
     const filter = { namespace: query.get('namespace') ?? undefined, state: query.get('state') ?? undefined };
     const { verdict } = this.#answers.status() as { verdict?: unknown };
@@ -237,7 +237,7 @@ async function stream(response: ServerResponse, first: Buffer, more: Iterable<st
   response.end();
 }
 
-/** Resolves too when the client has gone, or was ended because it did not read. */
+/** Also resolves when the connection closes, or a client that has left would keep the stream waiting for ever. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {
@@ -250,7 +250,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** By its peer, and by the name it asked for: a web page that rebinds its name to loopback still sends its own name. */
+/** Checks the peer and the requested host name: a web page that rebinds its name to loopback still sends that name. */
 function isFromThisMachine(request: IncomingMessage): boolean {
   const peer = request.socket.remoteAddress ?? '';
   const family = isIP(peer);

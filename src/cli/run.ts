@@ -1,5 +1,5 @@
-// `hostward run`: the daemon from its configuration to its last word. In: options and signals. Out: a log on standard output,
-// the local HTTP port, and an exit code. Must never know what is synced, nor how.
+// `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
+// port, and an exit code. This file must never know what is synced, nor how.
 
 import { parseListen } from '../config/text-rules.ts';
 import { watchConfiguration } from '../config/watch-files.ts';
@@ -79,7 +79,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       }
     },
   });
-  // Listened to before anything is begun: a pod may be told to stop while it starts.
+  // The listener comes first, because a pod may be told to stop while it starts.
   const stopped = stopAsked(context);
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
@@ -99,7 +99,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Open before anything can go wrong: whatever ends the daemon stands in the log too, in the words of standard error. */
+/** Opens the log before anything can fail, so that the reason of every end stands there in the words of standard error. */
 function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
   const lines = new LineBatch((text) => context.stdout.write(text));
   const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
@@ -108,7 +108,7 @@ function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): v
     log.fatal({ room: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
     lines.flush();
   });
-  // Whatever ends the process: the lines that explain it are out before.
+  // Lines that explain the end must be written before the process ends, however it ends.
   return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 
@@ -122,7 +122,7 @@ async function untilStopped(daemon: Daemon, stopped: Promise<void>, begun: () =>
   throw new CommandFault(exitCodes.environment, why);
 }
 
-/** The listener stays: a second Ctrl-C must not cut short a drain that is bounded anyway. */
+/** The listener stays, so that a second Ctrl-C does not cut the drain short; the drain has a limit of its own. */
 function stopAsked(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
 }

@@ -1,15 +1,15 @@
-// What the daemon says of itself, as text for people: facts as lines, lists of things as tables. Knows no field by its name,
-// so a daemon that says more is shown whole by an older command line.
+// The daemon's status as text for people: facts become lines, lists become tables. Apart from the verdict no field is known
+// by its name, so an older command line shows every field of a newer daemon.
 import { safeValue } from '../safe-text.ts';
 import { wrap } from './help.ts';
 import { textTable } from './text-table.ts';
 
 type Facts = Record<string, unknown>;
 
-/** The narrowest terminal that a table is laid out for. */
+/** Tables are laid out for terminals of at least this width. */
 const narrowest = 40;
 
-/** Without a width nothing is cut or wrapped: what reads it may look for a name. */
+/** Without a width nothing is cut or wrapped, because the reading program may search for a name. */
 export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
   const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
   return `${lines.join('\n')}\n`;
@@ -23,7 +23,7 @@ export function wholeText(status: Facts, columns?: number): string {
     : statusText(status, columns);
 }
 
-/** States that need somebody first, and of one state in the order of names. */
+/** States that need attention come first; objects of one state are sorted by name. */
 const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
 
 /** The verdict in one line, then a table with a row for each object. */
@@ -45,7 +45,7 @@ function compare(a: Facts, b: Facts): number {
   return textOf(a) < textOf(b) ? -1 : 1;
 }
 
-/** Members that a row lacks keep their column where other rows have it. */
+/** Fixes the order of the columns, since the first rows may lack some members. */
 function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Facts {
   return { object, state, sinceSeconds, message, ...more };
 }
@@ -94,7 +94,7 @@ function table(rows: readonly Facts[], width: number): string[] {
   );
 }
 
-/** A section of its own; empty ones are a line that says "none". */
+/** Values with a section of their own; empty lists and maps are a line that says "none". */
 function isBlock(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return isFacts(value) && Object.keys(value).length > 0;

@@ -1,5 +1,5 @@
-// What sync remembers per key between passes, and nothing that could not be worked out again: outcomes for status, versions
-// to tell a host-side change from a virtual one, and since when a change has been waiting.
+// The notes of sync about each key between passes: outcomes for status, versions that tell a host-side change from a virtual
+// one, and the time since which a change waits. All of it could be worked out again, so nothing is lost with the process.
 import type { Key } from '../object/object.ts';
 import type { Difference } from './dry-run.ts';
 import type { Outcome } from './step.ts';
@@ -21,12 +21,12 @@ export class Ledger {
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
-  /** What is said of patches that failed and were left out. */
+  /** Messages about patches that failed and were left out. */
   readonly #lapses = new Map<Key, string>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
-  /** The change is dated by its first sight, however often it is seen again before it is served. */
+  /** A change counts from the first time it is seen, however often it is seen again before it is served. */
   noteDirty(key: Key, nowMs: number): void {
     if (!this.#dirtySince.has(key)) this.#dirtySince.set(key, nowMs);
   }
@@ -37,7 +37,7 @@ export class Ledger {
     return since;
   }
 
-  /** Changes that have not reached the other side yet; looks at all of them. */
+  /** Changes that have not reached the other side yet. Walks over all of them, so it is for status only. */
   dirty(): { count: number; oldestMs: number | undefined } {
     let oldestMs: number | undefined;
     for (const since of this.#dirtySince.values()) if (oldestMs === undefined || since < oldestMs) oldestMs = since;
@@ -48,7 +48,7 @@ export class Ledger {
     return this.#entries.get(key);
   }
 
-  /** Returns what was there before; `inSync` is the absence of an entry, so that ten thousand of them cost nothing. */
+  /** Returns the entry from before. Objects in sync have no entry, so that ten thousand of them cost nothing. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
@@ -73,7 +73,7 @@ export class Ledger {
     this.#lagAt = (this.#lagAt + 1) % lagSamples;
   }
 
-  /** Of the last changes; zeros before the first. */
+  /** Percentiles of the last changes; zeros before the first change. */
   lags(): { p50Ms: number; p99Ms: number; samples: number } {
     const sorted = this.#lagsMs.toSorted((a, b) => a - b);
     const at = (share: number): number =>
@@ -81,7 +81,7 @@ export class Ledger {
     return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
   }
 
-  /** Returns what was said before. */
+  /** Returns the message from before. */
   setLapse(key: Key, message: string | undefined): string | undefined {
     const before = this.#lapses.get(key);
     if (message === undefined) this.#lapses.delete(key);
@@ -127,7 +127,7 @@ export class Ledger {
     return this.#entries.entries();
   }
 
-  /** `kind` or `kind/reason` → how many. */
+  /** `kind` or `kind/reason` → number of objects. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

@@ -1,5 +1,5 @@
-// What sync can say of itself: the whole at a glance, and of one object why it is, or is not, on the host. Reads only; the
-// answer for one object is worked out afresh with the very functions that decide, so that it cannot disagree with them.
+// The status of sync as a whole, and of one object: why it is, or is not, on the host. Reads only. The answer for one object
+// is worked out anew with the functions that decide, so that it cannot disagree with them.
 import { type Key, keyOf } from '../object/object.ts';
 import { labelOf } from './ledger.ts';
 import { ownerReference } from './owner.ts';
@@ -10,7 +10,7 @@ import type { Sync } from './sync.ts';
 import { planUpdate } from './update-patch.ts';
 import type { VerdictFacts } from './verdict.ts';
 
-/** Objects in trouble that are listed; the counts are always complete. */
+/** Objects in trouble that one answer lists; the counts are always complete. */
 const listLimit = 500;
 
 export interface SyncStatus {
@@ -56,7 +56,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   };
 }
 
-/** What the verdict asks of sync. */
+/** The share of sync in the facts behind the verdict. */
 export function verdictFacts(
   sync: Sync,
 ): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'waiting' | 'oldestSeconds'> {
@@ -73,7 +73,7 @@ export function verdictFacts(
   };
 }
 
-/** How many objects wait for one reason, and the sentence of the first; undefined when none does. */
+/** The number of objects that wait for one reason, and the sentence of the first; undefined without such objects. */
 export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects: number; message: string } | undefined {
   const objects = ledger.counts().get(`waiting/${reason}`) ?? 0;
   if (objects === 0) return undefined;
@@ -108,7 +108,7 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
   return blocked;
 }
 
-/** One row for each write; the rest of a long list stands with its objects, see `status --all`. */
+/** One row for each write. A long list is cut; `status --all` names the writes of every object. */
 function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
   for (const [object, writes] of ledger.differences) {
@@ -118,7 +118,7 @@ function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']>
   return rows;
 }
 
-/** `inSync` is what is left when everything else is counted. */
+/** Virtual objects by state. */
 export function objectCounts(sync: Sync): Record<string, number> {
   const counts = sync.ledger.counts();
   const of = (name: string): number => counts.get(name) ?? 0;
@@ -168,12 +168,12 @@ export interface ObjectStatus {
   keys?: { map: string; key: string; verdict: string }[];
 }
 
-/** Undefined when nothing is known of it on either side. */
+/** Undefined when neither side has an object of this name. */
 export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
   return statusOf(sync, sync.world.look(key, sync.circumstances(key)));
 }
 
-/** The same with the patches run, which takes the sandbox a moment. */
+/** The same after running the patches in the sandbox. */
 export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectStatus | undefined> {
   const { world } = sync;
   const seen = world.look(key, sync.circumstances(key));
@@ -192,7 +192,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
-  // Of what never was on either side nothing is remembered.
+  // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
   const state =
@@ -210,7 +210,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
-    // Without its patches the draft says nothing about who wins.
+    // A draft whose patches failed cannot tell which side wins.
     ...(facts.patchFailure === undefined &&
       facts.virtual &&
       facts.host &&
@@ -219,7 +219,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   };
 }
 
-/** Who wins each label and annotation now, by the same merge that the next pass would make. */
+/** The winning side of each label and annotation, by the same merge as in the next pass. */
 function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verdict: string }[] {
   const verdicts: { map: string; key: string; verdict: string }[] = [];
   const { virtual, host, draft } = facts;
