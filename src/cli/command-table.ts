@@ -60,9 +60,9 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Run the daemon: sync Endpoints from the virtual cluster to its host',
     details: [
-      'Loads the configuration, opens both clusters, and keeps the host a function of the virtual side until SIGTERM or SIGINT, which end it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
-      'A cluster that cannot be reached at the start ends it with exit code 3. With --wait it has so long to come up, as beside a virtual API server that starts at the same time: what is waited for stands in the log and in /readyz, while /healthz is fine. Only what passes by itself is waited for: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet; wrong credentials, a wrong CA or a server of another make end it at once.',
-      'With --dry-run everything happens except writes: every difference shows in `hostward status` and in the metrics, so that it can be watched beside vCluster before it takes over.',
+      'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
+      'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait gives the cluster time to come up, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end it at once.',
+      'With --dry-run everything happens except writes: `hostward status` lists every write that an object needs, and a metric counts the objects, so that the daemon can be watched beside vCluster before it takes over.',
     ],
     options: [
       ...settingOptions,

@@ -30,7 +30,7 @@ export class ConnectionPlaces {
     if (this.#answering.delete(socket)) this.#waiting.add(socket);
   }
 
-  /** Whoever waits goes first; a client that does not read its answer counts as slow as well. */
+  /** Clients that wait go first; when all are being answered, the oldest is one that does not read its answer. */
   #giveUpOne(): void {
     const [oldest] = this.#waiting.size > 0 ? this.#waiting : this.#answering;
     if (oldest === undefined) return;
