@@ -8,7 +8,7 @@ import type { DaemonOptions } from './cli/rooms.ts';
 import type { Lease } from './cluster/lease.ts';
 import type { Settings } from './config/settings.ts';
 import type { References } from './sync/references/references.ts';
-import { syncStatus, verdictFacts, waitingObjects } from './sync/status.ts';
+import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from './sync/status.ts';
 import type { Sync } from './sync/sync.ts';
 import { outageSentence, type Verdict, verdictOf } from './sync/verdict.ts';
 
@@ -55,6 +55,12 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
     ],
   };
+}
+
+/** A standby beside a leader leaves its own failed writes to that leader; one that lost touch with the host does not. */
+export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>): boolean {
+  const isRelieved = lease?.state.kind === 'standby' && lease.state.trouble === undefined;
+  return sync !== undefined && !isRelieved && areWritesWanted(sync);
 }
 
 function waitsFor({ clusters }: DaemonView): string {

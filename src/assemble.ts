@@ -6,7 +6,7 @@ import { Outages } from './assemble-outages.ts';
 import { RunningPatches } from './assemble-patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './assemble-permissions.ts';
 import { findCopies, referenceSettings } from './assemble-references.ts';
-import { type DaemonView, readinessOf, statusOf } from './assemble-report.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from './assemble-report.ts';
 import { DaemonWindows } from './assemble-windows.ts';
 import type { Readiness } from './cli/operations-server.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './cli/rooms.ts';
@@ -26,7 +26,7 @@ import type { ContentKind } from './sync/references/content-kind.ts';
 import type { FoundCopies } from './sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from './sync/references/references.ts';
 import { createRules } from './sync/rules.ts';
-import { areWritesWanted, objectStatus, patchedObjectStatus } from './sync/status.ts';
+import { objectStatus, patchedObjectStatus } from './sync/status.ts';
 import { Sync } from './sync/sync.ts';
 import type { Rules } from './sync/world.ts';
 
@@ -209,7 +209,7 @@ class AssembledDaemon implements Daemon {
     const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
     if (this.#sync !== undefined) {
       setGauges(this.#sync, { isLeader });
-      this.#outages.look({ areWritesWanted: areWritesWanted(this.#sync) });
+      this.#outages.look({ areWritesWanted: wantsWrites({ sync: this.#sync, lease: this.#lease }) });
     }
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }

@@ -79,11 +79,12 @@ const clearScreen = '\u001b[H\u001b[2J';
 async function watch(context: Context, options: Options, look: () => Promise<Look>): Promise<ExitCode> {
   const over = new AbortController();
   const forgetStop = context.onSignal('stop', () => over.abort());
-  const isRedrawn = context.stdout.isTerminal && options.choice('output') !== 'json';
+  const isJson = options.choice('output') === 'json';
+  const isRedrawn = context.stdout.isTerminal && !isJson;
   let last: Look | undefined;
   try {
     while (!over.signal.aborted) {
-      const now = await look().catch(lookOfFault);
+      const now = await look().catch((fault: unknown) => lookOfFault(fault, isJson));
       if (isRedrawn) context.stdout.control(clearScreen);
       // Into a pipe or a file goes what has changed.
       if (isRedrawn || now.text !== last?.text) context.stdout.write(now.text);
@@ -96,7 +97,8 @@ async function watch(context: Context, options: Options, look: () => Promise<Loo
   return last?.code ?? exitCodes.fine;
 }
 
-function lookOfFault(fault: unknown): Look {
+function lookOfFault(fault: unknown, isJson: boolean): Look {
   if (!(fault instanceof CommandFault) || fault.exitCode === exitCodes.usage) throw fault;
-  return { text: `${fault.message}\n`, code: fault.exitCode };
+  const text = isJson ? JSON.stringify({ error: fault.message }) : fault.message;
+  return { text: `${text}\n`, code: fault.exitCode };
 }

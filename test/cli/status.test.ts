@@ -118,7 +118,9 @@ describe('hostward status', () => {
     await turn(() => on.out().includes('cannot ask the daemon'));
     on.send('stop');
     expect(await ended).toBe(3);
-    expect(JSON.parse(lines()[0] as string).objects).toHaveLength(3);
+    const [first, last] = lines().map((line) => JSON.parse(line));
+    expect(first.objects).toHaveLength(3);
+    expect(last).toEqual({ error: expect.stringContaining('cannot ask the daemon') });
   });
 
   it('says that an object is not known', async () => {

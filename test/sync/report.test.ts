@@ -1,13 +1,12 @@
 // What the daemon says of itself as a whole, over paper clusters: verdict, readiness, outages.
 import { afterEach, describe, expect, it } from 'vitest';
 import { Outages } from '../../src/assemble-outages.ts';
-import { type DaemonView, readinessOf, statusOf } from '../../src/assemble-report.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../src/assemble-report.ts';
 import type { OpenedWindow } from '../../src/assemble-windows.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { listObjects } from '../../src/sync/object-list.ts';
-import { areWritesWanted } from '../../src/sync/status.ts';
 import type { Verdict } from '../../src/sync/verdict.ts';
 import { type PaperOptions, PaperWorld, putPair } from './paper-sync.ts';
 
@@ -53,7 +52,7 @@ async function stage(options: PaperOptions = {}) {
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 1000) {
       await world.clock.advance(1000);
-      outages.look({ areWritesWanted: areWritesWanted(world.sync) });
+      outages.look({ areWritesWanted: wantsWrites(view) });
     }
   };
   return {
@@ -109,6 +108,21 @@ describe('an outage of the host', () => {
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
     await on.pass(2000);
     expect(on.readiness().isReady).toBe(true);
+  });
+
+  it('is no affair of a standby whose leader does the writing, but of one that has lost the host', async () => {
+    const on = await stage();
+    on.host.answer = failed;
+    await world.change(() => putPair(world, 'web'));
+    const standby = { kind: 'standby', holder: 'other', trouble: 'no answer' };
+    on.view.lease = { state: standby } as never;
+    world.isLeader = false;
+    await on.pass(35_000);
+    expect(on.readiness().isReady).toBe(false);
+    on.view.lease = { state: { ...standby, trouble: undefined } } as never;
+    await on.pass(1000);
+    expect(on.readiness().isReady).toBe(true);
+    expect(on.verdict()).toMatchObject({ state: 'standby', sentence: 'standby: other does the writing' });
   });
 
   it('leaves readiness alone while other objects can be written', async () => {
