@@ -43,6 +43,7 @@ const files: Files = {
 function sinkOf(stream: WriteStream): Sink {
   return {
     write: (words) => void stream.write(words),
+    control: (words) => void stream.write(words),
     get isTerminal() {
       return stream.isTTY === true;
     },
@@ -91,6 +92,7 @@ function versionOfPackage(): string {
   return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
 }
 
+const startTimeSeconds = Date.now() / 1000 - process.uptime();
 const argv = process.argv.slice(2);
 let stdin: Promise<string> | undefined;
 const context: Context = {
@@ -112,6 +114,16 @@ const context: Context = {
   onEnd: (last) => {
     process.on('exit', last);
     return () => void process.off('exit', last);
+  },
+  faultListeners: new Set(),
+  usage: () => {
+    const { user, system } = process.cpuUsage();
+    return {
+      cpuUserSeconds: user / 1e6,
+      cpuSystemSeconds: system / 1e6,
+      residentBytes: process.memoryUsage.rss(),
+      startTimeSeconds,
+    };
   },
   version: versionOfPackage(),
   runtime: process.version,

@@ -51,7 +51,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
 const widestFolder = 18;
 
 /** Files directly under src/ that everyone may import. */
-export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts']);
+export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts', 'src/safe-text.ts']);
 
 /** Files directly under src/ that nobody may import: the front door. */
 export const frontDoor = new Set(['src/main.ts', 'src/sandbox.ts']);

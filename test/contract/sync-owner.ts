@@ -45,7 +45,7 @@ export function ownerSuite(ground: () => SyncGround): void {
       await daemon.settled();
       await stage.remove('host', 'services', owner);
       await until('a daemon that misses the owner', () =>
-        daemon.status.owner.startsWith('missing') ? true : undefined,
+        daemon.status.owner.startsWith('OwnerMissing') ? true : undefined,
       );
       await stage.pair({ name: 'later' });
       await daemon.settled();

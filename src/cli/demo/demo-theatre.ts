@@ -116,6 +116,7 @@ export class Theatre {
         readiness: () => daemon.readiness(),
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
         status: () => daemon.status(),
+        objects: (filter) => daemon.objects(filter),
         objectStatus: (key) => daemon.objectStatus(key),
       },
     );

@@ -89,5 +89,7 @@ export function requireGood(context: Context, loaded: LoadedAll): GoodConfigurat
   if (loaded.kind === 'ok') return loaded;
   for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
   const count = countOf(loaded.faults);
-  throw new CommandFault(exitCodes.input, `the configuration has ${count === 1 ? 'a fault' : `${count} faults`}`);
+  throw new CommandFault(exitCodes.input, `the configuration has ${count === 1 ? 'a fault' : `${count} faults`}`, {
+    details: loaded.faults.map((fault) => formatFault(fault)),
+  });
 }

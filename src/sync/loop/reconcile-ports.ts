@@ -1,5 +1,5 @@
-// Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
-// between a decision and its write, and every answered write is noted. The rules themselves are in decide.
+// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
+// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
@@ -11,6 +11,8 @@ import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
+import type { WriteLog } from '../world/write-log.ts';
+import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
@@ -42,6 +44,8 @@ export interface ReconcilePortsOptions {
   enqueue: (key: Key) => void;
   news: News;
   tell: (note: EventNote) => void;
+  /** The log of ordinary writes. */
+  writes: WriteLog;
 }
 
 export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
@@ -128,11 +132,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
-      if (options.isDryRun) {
-        ledger.setDifference(facts.key, request);
-        const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
-        return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
-      }
+      if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
       if (!undoesHostChange(facts, request)) return undefined;
       const retryAfterMs = contest.delayBeforeRepair(facts.key);
       const message = 'somebody on the host keeps changing the copy';
@@ -143,7 +143,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       metrics.requests.inc({ request: name });
       if (answer.kind !== 'ok') return;
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-      log.info(
+      options.writes.note(
         {
           component: 'sync',
           key: facts.key,

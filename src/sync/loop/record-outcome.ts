@@ -51,7 +51,7 @@ export function recordOutcome(
         ledger.noteLag(now - dirtySince);
       }
       ledger.settle(key, versionOf(facts, options.generation()));
-      ledger.setDifference(key, undefined);
+      ledger.setDifferences(key, []);
       queue.forget(key);
       if (facts.patchLapse?.retryAfterMs !== undefined) queue.addAfter(key, facts.patchLapse.retryAfterMs);
       break;

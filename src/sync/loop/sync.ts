@@ -13,6 +13,8 @@ import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { type Circumstances, type Windows, World } from '../world/world.ts';
+import { WriteLog } from '../world/write-log.ts';
+import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
@@ -56,6 +58,7 @@ export class Sync {
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
   readonly #recordOptions: RecordOutcomeOptions;
+  readonly #writes: WriteLog;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
   #audit: Timer | undefined;
@@ -84,6 +87,7 @@ export class Sync {
       log,
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
     });
+    this.#writes = new WriteLog({ log, clock });
     const shared = {
       ledger: this.ledger,
       contest: this.contest,
@@ -93,6 +97,7 @@ export class Sync {
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
       tell: (note: EventNote) => this.#tell(note),
+      writes: this.#writes,
     };
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
@@ -135,6 +140,7 @@ export class Sync {
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
+    this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
@@ -147,9 +153,10 @@ export class Sync {
 
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
-    const { virtual, host } = this.world.windows;
+    const { virtual } = this.world.windows;
     this.options.references?.recount(virtual.keys());
-    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
+    // A key stands on both sides, and is one; copies whose object is gone are few, and count when they are met.
+    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
   }
 
   /** Of both sides: a copy whose object is gone has no other way to be seen. */
@@ -191,7 +198,12 @@ export class Sync {
     // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
-      recordOutcome(key, await reconcile(key, this.#ports), this.#recordOptions);
+      const ended = await reconcile(key, this.#ports);
+      const { ledger, world } = this;
+      const told = this.options.isDryRun
+        ? await listWrites(key, ended, { world, ledger, patching: this.#ports.patching })
+        : ended;
+      recordOutcome(key, told, this.#recordOptions);
     } catch (error) {
       this.metrics.bugs.inc();
       this.options.log.error({ component: 'sync', key, err: error }, 'unexpected error while syncing an object');

@@ -154,6 +154,12 @@ export function freshMemory(): Memory {
   return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
 }
 
+/** A write that the pass wanted when it ended, and what the pass remembered by then. */
+export interface HeldWrite {
+  request: Request;
+  memory: Memory;
+}
+
 /** A write that makes or changes the host copy. */
 export type HostWrite = Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>;
 

@@ -11,6 +11,7 @@ import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { Contest } from '../world/contest.ts';
+import { WriteLog } from '../world/write-log.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
@@ -55,6 +56,7 @@ export class ContentSync {
   readonly outcomes = new Map<Key, ContentOutcome>();
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
+  readonly #writes: WriteLog;
   readonly #doubt: ListDoubt;
   /** Marked objects whose host object was asked for and is gone, by that mark. */
   readonly #gone = new Map<Key, string>();
@@ -68,6 +70,7 @@ export class ContentSync {
     this.#options = options;
     this.world = world;
     this.#contest = new Contest(clock);
+    this.#writes = new WriteLog({ log, clock });
     this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
     this.#doubt = new ListDoubt({ world, log, enqueue: (key) => this.queue.add(key) });
   }
@@ -91,6 +94,7 @@ export class ContentSync {
   async stop(withinMs: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await this.queue.stop(withinMs);
+    this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
@@ -268,7 +272,7 @@ export class ContentSync {
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
-      this.#options.log.info(fields, 'content written');
+      this.#writes.note(fields, 'content written');
     }
     // With finalizers an object stays for a while after its delete.
     const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;

@@ -8,7 +8,7 @@ import {
   objectKeys,
   theSix,
 } from '../../../src/sync/plan/reserved-keys.ts';
-import { objectStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../paper-cluster.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from '../paper-sync.ts';
 
@@ -756,10 +756,71 @@ describe('status of an object', () => {
   });
 });
 
+describe('the queue', () => {
+  it('counts each key once while everything is looked at after a restart', async () => {
+    await start({}, (w) => {
+      for (let n = 0; n < 200; n++) putPair(w, `web${n}`);
+    });
+    await world.stop();
+    let seen = 0;
+    await world.run({
+      isLeader: () => {
+        const { waiting, running } = world.sync.queue;
+        seen = Math.max(seen, waiting + running);
+        return true;
+      },
+    });
+    expect(seen).toBeGreaterThan(150);
+    expect(seen).toBeLessThanOrEqual(200);
+  });
+});
+
 describe('dry run', () => {
-  it('writes nothing and knows every difference', async () => {
+  const rows = () => syncStatus(world.sync).differences;
+
+  it('writes nothing and lists every difference with its addresses', async () => {
     await start({ isDryRun: true }, (w) => putPair(w, 'web'));
     expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
-    expect(world.sync.ledger.differences.get('default/web')).toMatchObject({ request: 'host create' });
+    expect(rows()).toEqual([{ object: 'default/web', request: 'host create', touches: 'addresses 10.0.0.1' }]);
+  });
+
+  it('lists the virtual write and the host write of an object that needs both', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.stop();
+    edit(world.host, world.copy('web'), (d) => {
+      d.metadata.labels = { ...d.metadata.labels, app: 'host' };
+    });
+    putPair(world, 'web', '10.0.0.9', { labels: { app: 'x' } });
+    world.host.writes.length = 0;
+    world.virtual.writes.length = 0;
+    world.options.isDryRun = true;
+    await world.run();
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+    expect(rows()).toEqual([
+      { object: 'default/web', request: 'virtual patch', touches: 'label app' },
+      {
+        object: 'default/web',
+        request: 'host patch',
+        touches: expect.stringMatching(/subsets.*addresses 10\.0\.0\.9/),
+      },
+    ]);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({
+      message: expect.stringMatching(/^would patch the virtual object: .*; then patch the host copy: .*10\.0\.0\.9/),
+    });
+  });
+
+  it('lists the new copy and the removal of the old one when a mapping has moved the object', async () => {
+    const mappingTo = (to: string) => ({ mappingsOnly: true, hostNamespaceOf: () => to });
+    await start({ mapping: mappingTo('h-old') }, (w) => putPair(w, 'web'));
+    await world.stop();
+    Object.assign(world.options, { mapping: mappingTo('h-new'), isDryRun: true });
+    await world.run();
+    expect(rows()?.map(({ request }) => request)).toEqual(['host create', 'host remove']);
+  });
+
+  it('forgets the writes of an object that needs them no more', async () => {
+    await start({ isDryRun: true }, (w) => putPair(w, 'web'));
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(rows()).toEqual([]);
   });
 });
