@@ -122,9 +122,12 @@ describe('hostward run', () => {
     expect(await end).toBe(0);
   });
 
+  /** The end of a file in which vCluster writes nothing that the daemon writes. */
+  const oneWriter = 'enabled: false}, endpointSlices: {enabled: false}}}';
+
   it('tells each warning of its configuration once, also after a new configuration', async () => {
     const patched = (path: string) =>
-      `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}]}}}\n`;
+      `hostward: {listen: "127.0.0.1:0", endpoints: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}], ${oneWriter}\n`;
     const on = stage(undefined, patched('metadata.labels.release'));
     const warned = () =>
       on
@@ -135,7 +138,7 @@ describe('hostward run', () => {
         .filter((warning) => warning !== undefined);
     const end = runCommandLine(on.context, argv);
     await until(() => on.out().includes('starting'));
-    expect(warned()).toEqual([expect.stringContaining('the label "release", which is called')]);
+    expect(warned()).toEqual([expect.stringContaining('the label "release" is called')]);
     on.files.set('/home/v.yaml', { text: `${patched('metadata.labels.release')}# the same\n`, mode: 0 });
     on.send('reload');
     await until(() => messages(on).includes('configuration unchanged'));
@@ -154,8 +157,8 @@ describe('hostward run', () => {
     const port = await freePort();
     const yaml = (paths: string[], backSync = 'all') => {
       const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
-      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}}`;
-      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}]}}}\n`;
+      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}, endpoints: {enabled: true}}`;
+      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}], ${oneWriter}\n`;
     };
     interface Status {
       warnings?: string[];
