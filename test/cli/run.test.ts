@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import type { Daemon, DaemonOptions, Started } from '../../src/cli/rooms.ts';
+import { turnMs } from '../../src/config/steps.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 
@@ -120,6 +121,28 @@ describe('hostward run', () => {
     await until(() => on.calls.includes('apply backSync=all'));
     on.send('stop');
     expect(await end).toBe(0);
+  });
+
+  it('judges a new configuration in turns, so that everything else goes on', async () => {
+    const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
+    const { clock } = on.context;
+    // Each look at the clock finds that a turn is over.
+    let now = 0;
+    const after = clock.after.bind(clock);
+    const hurried = { now: () => (now += turnMs), wallTime: () => clock.wallTime(), after };
+    let turns = 0;
+    const context = { ...on.context, clock: hurried, turn: async () => void turns++ };
+    const end = runCommandLine(context, argv);
+    await until(() => on.out().includes('starting'));
+    const before = turns;
+    const entries = Array.from({ length: 500 }, (_, at) => `{path: metadata.labels.k${at}, expression: value}`);
+    const text = `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [${entries}]}}}\n`;
+    on.files.set('/home/v.yaml', { text, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration taken over'));
+    expect(turns - before).toBeGreaterThan(500);
+    on.send('stop');
+    await end;
   });
 
   /** The end of a file in which vCluster writes nothing that the daemon writes. */
