@@ -28,7 +28,7 @@ describe('hostward check', () => {
     });
     const unnamed = await check({ files }, '-c', 'v.yaml');
     expect(unnamed.code).toBe(0);
-    expect(unnamed.out).toContain('warning: wanted the name of the virtual cluster');
+    expect(unnamed.out).toContain('warning: the name of the virtual cluster is not given');
   });
 
   it('says every fault at once, with its place, a caret and a way out, and ends with 1', async () => {
@@ -87,7 +87,7 @@ describe('hostward check', () => {
     ['a missing file', {}, 'gone.yaml: wanted a configuration file, found no file of this name'],
     ['a folder', { '/home/gone.yaml/': '' }, 'gone.yaml: wanted a configuration file, found a directory'],
     ['broken YAML', { '/home/gone.yaml': 'a: [\n' }, 'gone.yaml:'],
-    ['an empty file', { '/home/gone.yaml': '' }, 'found an empty file'],
+    ['an empty file', { '/home/gone.yaml': '' }, 'gone.yaml: the file is empty'],
   ])('refuses %s with a sentence', async (_, files, sentence) => {
     const { code, out } = await check({ files }, '-c', 'gone.yaml', ...named);
     expect(code).toBe(1);
@@ -153,7 +153,7 @@ describe('hostward check, of patches', () => {
   it('tells once that a path stands there twice', async () => {
     const twice = '- path: metadata.labels.a\n  expression: value';
     const { out } = await checkText(patches(twice, twice));
-    expect(out).toContain('wanted a path once in each direction');
+    expect(out).toContain('sync.toHost.endpoints.patches[0] patches "metadata.labels.a" already');
     expect(out).toContain('1 fault, no warnings');
   });
 

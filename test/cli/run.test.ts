@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
+import { turnMs } from '../../src/config/steps.ts';
 import type { Daemon, DaemonOptions, Started } from '../../src/daemon/daemon-options.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
@@ -132,9 +133,34 @@ describe('hostward run', () => {
     expect(await end).toBe(0);
   });
 
+  it('judges a new configuration in turns, so that everything else goes on', async () => {
+    const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
+    const { clock } = on.context;
+    // Each look at the clock finds that a turn is over.
+    let now = 0;
+    const after = clock.after.bind(clock);
+    const hurried = { now: () => (now += turnMs), wallTime: () => clock.wallTime(), after };
+    let turns = 0;
+    const context = { ...on.context, clock: hurried, turn: async () => void turns++ };
+    const end = runCommandLine(context, argv);
+    await until(() => on.out().includes('starting'));
+    const before = turns;
+    const entries = Array.from({ length: 500 }, (_, at) => `{path: metadata.labels.k${at}, expression: value}`);
+    const text = `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [${entries}]}}}\n`;
+    on.files.set('/home/v.yaml', { text, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration taken over'));
+    expect(turns - before).toBeGreaterThan(500);
+    on.send('stop');
+    await end;
+  });
+
+  /** The end of a file in which vCluster writes nothing that the daemon writes. */
+  const oneWriter = 'enabled: false}, endpointSlices: {enabled: false}}}';
+
   it('tells each warning of its configuration once, also after a new configuration', async () => {
     const patched = (path: string) =>
-      `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}]}}}\n`;
+      `hostward: {listen: "127.0.0.1:0", endpoints: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}], ${oneWriter}\n`;
     const on = stage(undefined, patched('metadata.labels.release'));
     const warned = () =>
       on
@@ -145,7 +171,7 @@ describe('hostward run', () => {
         .filter((warning) => warning !== undefined);
     const end = runCommandLine(on.context, argv);
     await until(() => on.out().includes('starting'));
-    expect(warned()).toEqual([expect.stringContaining('the label "release", which is called')]);
+    expect(warned()).toEqual([expect.stringContaining('the label "release" is called')]);
     on.files.set('/home/v.yaml', { text: `${patched('metadata.labels.release')}# the same\n`, mode: 0 });
     on.send('reload');
     await until(() => messages(on).includes('configuration unchanged'));
@@ -164,8 +190,8 @@ describe('hostward run', () => {
     const port = await freePort();
     const yaml = (paths: string[], backSync = 'all') => {
       const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
-      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}}`;
-      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}]}}}\n`;
+      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}, endpoints: {enabled: true}}`;
+      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}], ${oneWriter}\n`;
     };
     interface Status {
       warnings?: string[];

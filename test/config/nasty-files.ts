@@ -88,6 +88,10 @@ export const nastyFiles: readonly NastyFile[] = [
     text: (bytes) => patches(bytes, (at) => `{path: ${'a'.repeat(1_000)}${at}, expression: value}`),
   },
   {
+    name: 'paths of an index that is none',
+    text: (bytes) => patches(bytes, (at) => `{path: 'subsets["${'0'.repeat(900)}x"].k${at}', expression: value}`),
+  },
+  {
     name: 'paths of blanks',
     text: (bytes) => patches(bytes, () => `{path: "a[${' '.repeat(1_000)}1]", expression: value}`),
   },

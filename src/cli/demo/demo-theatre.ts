@@ -150,7 +150,7 @@ export class Theatre {
         hostKubeconfig: resolve(this.context.cwd, this.kubeconfigOf('host')),
       },
     });
-    if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.wanted}`);
+    if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.sentence}`);
     const { compiled } = withPatches(loaded);
     return { settings: loaded.settings, compiled };
   }

@@ -172,22 +172,22 @@ function mappingFaults(
   };
   const map = find(root, byNamePath);
   const isJudged = into.faults.some(({ path }) => path === showPath(byNamePath));
-  for (const { pair, side, found, wanted, fix, isWarning } of mappingProblems(mappings.byName, names)) {
+  for (const { pair, side, words, isWarning } of mappingProblems(mappings.byName, names)) {
     // What is no map at all has no pairs either.
     if (pair === undefined && isJudged) continue;
     const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
     const span = side === 'virtual' ? entry?.key : entry?.node.span;
     const at = span?.source.positionAt(span.start) ?? place(byNamePath) ?? place(['sync', 'toHost', 'namespaces']);
     const path = showPath(pair === undefined ? byNamePath : [...byNamePath, pair]);
-    const parts = { code: 'CONFIG_MAPPING', at, path, found, wanted, fix };
+    const parts = { code: 'CONFIG_MAPPING', at, path, ...words };
     if (isWarning) into.warnings.push(warning(parts));
     else into.faults.push(fault(parts));
   }
   const privateNodes = find(root, ['privateNodes', 'enabled']);
   if (privateNodes?.kind !== 'scalar' || privateNodes.value !== true) return;
-  const wanted = 'no private nodes together with sync.toHost.namespaces';
+  const sentence = 'private nodes do not go together with sync.toHost.namespaces';
   const at = positionOfNode(privateNodes);
-  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', found: 'true', wanted }));
+  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', sentence }));
 }
 
 function settingsOf(from: {

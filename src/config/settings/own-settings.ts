@@ -41,8 +41,7 @@ function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fa
       code: 'CONFIG_CONFLICT',
       at: top.span.source.positionAt(top.span.start),
       path: showPath([...topLevel, ...path]),
-      found: `another value at ${showPath([...underGlobal, ...path])} (${other.file}:${other.line}:${other.column})`,
-      wanted: 'one value',
+      sentence: `${showPath([...underGlobal, ...path])} says something else (${other.file}:${other.line}:${other.column})`,
       fix: 'remove one of the two',
     }),
   );
@@ -147,7 +146,7 @@ function misplacedKeys(root: MapNode): Fault[] {
     const at = entry.key.source.positionAt(entry.key.start);
     return { code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path) };
   };
-  const warn = (entry: MapEntry, path: SettingsPath, parts: { found: string; wanted: string; fix: string }) => {
+  const warn = (entry: MapEntry, path: SettingsPath, parts: { sentence: string; fix: string }) => {
     warnings.push(warning({ ...partsAt(entry, path), ...parts }));
   };
   for (const { path, wanted, where, fix } of misplaced) {
@@ -165,20 +164,16 @@ function misplacedKeys(root: MapNode): Fault[] {
       if (!begins.test(key)) continue;
       const levels = key.split('.', mostLevels);
       const fix = `write ${levels.join(': {')}: …${'}'.repeat(levels.length - 1)}`;
-      const found = `${quoted(key)}, which is one key`;
-      warn(entry, [...path, key], { found, wanted: 'maps inside each other', fix });
+      const sentence = `${quoted(key)} is one key, and maps inside each other are wanted`;
+      warn(entry, [...path, key], { sentence, fix });
     }
   }
   for (const [key, entry] of root.entries) {
     // The values of a chart that has vCluster's in it.
     const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
     if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
-    const found = `them below ${quoted(key)}, where nothing reads them`;
-    warn(entry, [key], {
-      found,
-      wanted: 'settings at the top',
-      fix: `give what stands below ${key} as a file of its own`,
-    });
+    const sentence = `settings stand below ${quoted(key)}, where nothing reads them`;
+    warn(entry, [key], { sentence, fix: `give what stands below ${quoted(key)} as a file of its own` });
   }
   return warnings;
 }
@@ -193,9 +188,9 @@ function manifestWarnings(root: MapNode): Fault[] {
   const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
   if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
   const at = kind.key.source.positionAt(kind.key.start);
-  const found = `a Kubernetes object, ${quoted(kind.node.text)}, with settings inside it at best`;
+  const sentence = `this is a Kubernetes object (${quoted(kind.node.text)}), with settings inside it at best`;
   const fix = 'give the text that stands inside it';
-  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', found, wanted: 'the settings themselves', fix })];
+  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', sentence, fix })];
 }
 
 /** Keys and files that would pass unread, though something was meant by them: faults and warnings. */
@@ -223,10 +218,9 @@ function misspeltWarnings(root: MapNode): Fault[] {
       const near = isKnown ? undefined : names.find(isNear);
       if (near === undefined) continue;
       const at = entry.key.source.positionAt(entry.key.start);
-      const found = `${quoted(key)}, which nothing reads`;
-      const wanted = `the key ${near}`;
+      const sentence = `nothing reads ${quoted(key)}`;
       const code = 'CONFIG_MISSPELT_KEY';
-      warnings.push(warning({ code, at, path: showPath([...path, key]), found, wanted, fix: `did you mean ${near}?` }));
+      warnings.push(warning({ code, at, path: showPath([...path, key]), sentence, fix: `did you mean ${near}?` }));
     }
   }
   return warnings;

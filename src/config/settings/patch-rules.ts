@@ -172,12 +172,11 @@ function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, list
     }
     const node = nodes.items[index] as TreeNode;
     const at = positionOfNode(find(node, ['path']) ?? node);
-    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first.index])} patches already`;
-    const wanted = 'a path once in each direction';
+    const sentence = `${showPath([...listPath, first.index])} patches ${quoted(entry.path)} already`;
     const canJoin = isOfExpressions(entry) && isOfExpressions(first.entry);
     const fix = canJoin ? 'join the two entries into one' : 'keep one of them';
     faults.push(
-      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), found, wanted, fix }),
+      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), sentence, fix }),
     );
   }
   return faults;

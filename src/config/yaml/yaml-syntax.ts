@@ -134,24 +134,23 @@ function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault
   const before = templateLine.exec(source.text.slice(lineStart).split('\n', 1)[0] ?? '');
   if (before === null) return undefined;
   const at = source.positionAt(lineStart + before[0].length);
-  return fault({ code: 'CONFIG_YAML', at, found: 'a template', wanted: 'YAML', fix: 'render it first' });
+  return fault({ code: 'CONFIG_YAML', at, sentence: 'this is a template and no YAML yet', fix: 'render it first' });
 }
 
 function syntaxFault(source: SourceText, error: SyntaxError): Fault {
   if (error.code === severalDocuments) {
     const at = source.positionAt(error.pos[0]);
     const fix = 'put the second one into a file of its own and give --config twice';
-    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, found: 'a second one', wanted: 'one YAML document', fix });
+    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, sentence: 'a second YAML document begins here', fix });
   }
   if (isOpenQuote(error)) {
     const at = source.positionAt(openQuote(source.text, error.pos[0]));
-    return fault({ code: 'CONFIG_YAML', at, found: 'a quote that is never closed', wanted: 'YAML' });
+    return fault({ code: 'CONFIG_YAML', at, sentence: 'the quote is never closed' });
   }
   const at = source.positionAt(error.pos[0]);
-  if (error.code === tooDeep)
-    return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'nesting that is too deep', wanted: 'YAML' });
-  const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
-  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: fixOf(source, error) });
+  if (error.code === tooDeep) return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, sentence: 'the nesting is too deep' });
+  const sentence = `this is not YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+  return fault({ code: 'CONFIG_YAML', at, sentence, fix: fixOf(source, error) });
 }
 
 function isOpenQuote({ code, message }: SyntaxError): boolean {

@@ -101,7 +101,8 @@ function whatItIs(parent: string): string {
 
 function fixOf(reached: { at: number; parent: string; fields: string[] }, segments: readonly Segment[]): string {
   const wrong = segments[reached.at];
-  const index = wrong?.kind === 'key' ? /^\s*\+?0*(\d+)\s*$/.exec(wrong.key)?.[1] : undefined;
+  const digits = wrong?.kind === 'key' ? /^\+?(\d+)$/.exec(wrong.key.trim())?.[1] : undefined;
+  const index = digits?.replace(/^0+(?=\d)/, '');
   if (reached.parent === 'list') return `write ${segmentsText(segments.slice(0, reached.at))}[${index ?? '*'}]`;
   if (reached.parent === 'object') return `the fields are ${reached.fields.join(', ')}`;
   const [root, map, ...rest] = segments.map((segment) => (segment.kind === 'key' ? segment.key : '*'));

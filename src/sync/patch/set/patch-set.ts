@@ -97,9 +97,8 @@ function compilePatch(
   const before = faults.length;
   const path = compilePath(entry.path, { index, field: 'path', found });
   const refused = path && whyProtected(path.segments, fieldsOfKind);
-  if (path !== undefined && refused !== undefined) {
-    const message = `"${path.text}" cannot be patched: ${refused.why}`;
-    faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
+  if (refused !== undefined) {
+    faults.push({ index, field: 'path', line: 1, column: 1, message: refused.why, fix: refused.fix });
   }
   const forward = compileText(entry.expression, { index, field: 'expression', found });
   const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', found });
