@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../clock.ts';
+import { GatheredBytes } from '../object/gathered-bytes.ts';
 import type { StreamRequest, StreamSink } from './connection.ts';
 
 export type Streamed =
@@ -24,8 +25,7 @@ export class Streaming implements Dispatcher.DispatchHandler {
   #phase: 'waiting' | 'open' | 'refused' | 'done' = 'waiting';
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #refusal: Buffer[] = [];
-  #refusalBytes = 0;
+  #refusal = new GatheredBytes();
   #lastByteMs: number;
 
   constructor(clock: Clock, request: StreamRequest, sink: StreamSink, settle: (result: Streamed) => void) {
@@ -62,13 +62,12 @@ export class Streaming implements Dispatcher.DispatchHandler {
       this.#sink.data(chunk);
       return;
     }
-    this.#refusalBytes += chunk.length;
-    if (this.#refusalBytes <= refusalLimit) this.#refusal.push(chunk);
-    else this.#finishRefusal();
+    if (this.#refusal.size + chunk.length > refusalLimit) this.#finishRefusal({ isCut: true });
+    else this.#refusal.add(chunk);
   }
 
   onResponseEnd(): void {
-    if (this.#phase === 'refused') this.#finishRefusal();
+    if (this.#phase === 'refused') this.#finishRefusal({ isCut: false });
     else this.#finish({ kind: 'ended' });
   }
 
@@ -100,10 +99,10 @@ export class Streaming implements Dispatcher.DispatchHandler {
     });
   }
 
-  #finishRefusal(): void {
-    const body = Buffer.concat(this.#refusal);
+  #finishRefusal({ isCut }: { isCut: boolean }): void {
+    const body = this.#refusal.take();
     this.#finish({ kind: 'response', status: this.#status, headers: this.#headers, body });
-    if (this.#refusalBytes > refusalLimit) this.#controller?.abort(new Error('the refusal is too long'));
+    if (isCut) this.#controller?.abort(new Error('the refusal is too long'));
   }
 
   fail(error: unknown): void {
