@@ -9,7 +9,7 @@ import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
-import { deniedBecause } from './denial.ts';
+import { deniedBecause, refuseImpersonation } from './denial.ts';
 import type { Authenticate, Authorize } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
@@ -61,6 +61,12 @@ export type Interception =
 export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
+
+/** What becomes known of the user while a request is served. */
+interface Asker {
+  name: string;
+  isAllowed: boolean;
+}
 
 /** Above the 8 KiB of many proxies and far below what a header could do harm with. */
 const maxHeaderBytes = 64 * 1024;
@@ -143,7 +149,7 @@ export class ApiServer {
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(request.method ?? 'GET', request.url ?? '/', this.#options.pathPrefix);
-    const asker = { name: '' };
+    const asker: Asker = { name: '', isAllowed: false };
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
       await this.#serve(target, request, response, asker);
@@ -152,7 +158,9 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      this.journal.add(recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs }));
+      const record = recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs });
+      const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
+      this.journal.add(record, { isServed, isAllowed: asker.isAllowed });
     }
   }
 
@@ -183,18 +191,15 @@ export class ApiServer {
   }
 
   /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
-  async #serve(
-    target: Target,
-    request: IncomingMessage,
-    response: ServerResponse,
-    asker: { name: string },
-  ): Promise<void> {
+  async #serve(target: Target, request: IncomingMessage, response: ServerResponse, asker: Asker): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
     if (user === undefined) throw notAuthenticated();
     asker.name = user.name;
+    refuseImpersonation(request);
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    asker.isAllowed = true;
     if (!target.isResource) {
       await this.#paths.serve(target, request, response, user);
       return;
