@@ -10,6 +10,7 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf, splitKey } from '../../object/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../contest.ts';
+import { forbiddenDelayMs } from '../forbidden-delay.ts';
 import type { OwnerState } from '../owner.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
@@ -45,7 +46,6 @@ export interface ContentSyncOptions {
 const concurrency = 8;
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 12;
-const forbiddenRetryMs = 60_000;
 /** Who stands in the way without our label goes without a word to us. */
 const refusedRetryMs = 10 * 60_000;
 
@@ -61,6 +61,8 @@ export class ContentSync {
   /** Version of the virtual side and the host's at which both last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
+  /** Since when the API server has forbidden each write of the key. */
+  readonly #forbiddenSinceMs = new Map<Key, number>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
@@ -152,10 +154,18 @@ export class ContentSync {
     this.queue.add(key);
   }
 
+  #forbiddenDelayMs(key: Key): number {
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#forbiddenSinceMs.get(key) ?? nowMs;
+    this.#forbiddenSinceMs.set(key, sinceMs);
+    return forbiddenDelayMs(nowMs - sinceMs);
+  }
+
   async #handle(key: Key): Promise<void> {
     if (!this.#options.mayWrite()) return;
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
+    if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
     if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
     this.#conclude(key, outcome, before);
@@ -315,7 +325,7 @@ export class ContentSync {
         break;
       case 'refused': {
         this.queue.forget(key);
-        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? forbiddenRetryMs : refusedRetryMs);
+        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? this.#forbiddenDelayMs(key) : refusedRetryMs);
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { room: 'sync', kind: this.world.kind.kind, object: key, reason, message };
