@@ -194,6 +194,7 @@ describe('rule 4: whose object is it', () => {
         annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' },
       },
     ],
+    ['the marker of another virtual cluster and none of the six', { labels: { [markerLabel]: 'other' } }],
   ])('refuses a foreign object: %s', async (_, metadata) => {
     await start({}, (w) => {
       w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: { ...at, ...metadata } });
