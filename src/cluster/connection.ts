@@ -40,6 +40,8 @@ export interface StreamRequest {
   headersTimeoutMs: number;
   /** Without a byte for so long, the other side counts as gone. */
   silenceMs: number;
+  /** Asked before that: true = the silence has another reason, and the stream gets as much time again. */
+  isExcused?: () => Promise<boolean>;
 }
 
 export interface StreamSink {

@@ -94,9 +94,27 @@ export class Streaming implements Dispatcher.DispatchHandler {
     this.#timer = this.#clock.after(delayMs, () => {
       const restMs = this.#lastByteMs + this.#request.silenceMs - this.#clock.now();
       if (restMs > 0) return this.#watchSilence(restMs);
-      this.#finish({ kind: 'silent' });
-      this.#controller?.abort(new Error('the stream has gone silent'));
+      const excuse = this.#request.isExcused?.();
+      if (excuse === undefined) this.#endSilent();
+      else void excuse.then((isExcused) => this.#hearExcuse(isExcused));
     });
+  }
+
+  #hearExcuse(isExcused: boolean): void {
+    if (this.#phase === 'done') return;
+    const nowMs = this.#clock.now();
+    const isStillSilent = this.#lastByteMs + this.#request.silenceMs <= nowMs;
+    if (isStillSilent && !isExcused) {
+      this.#endSilent();
+      return;
+    }
+    if (isStillSilent) this.#lastByteMs = nowMs;
+    this.#watchSilence(this.#lastByteMs + this.#request.silenceMs - nowMs);
+  }
+
+  #endSilent(): void {
+    this.#finish({ kind: 'silent' });
+    this.#controller?.abort(new Error('the stream has gone silent'));
   }
 
   #finishRefusal({ isCut }: { isCut: boolean }): void {
