@@ -34,6 +34,8 @@ export interface ContentSyncOptions {
   /** Whether this process may write now. */
   mayWrite: () => boolean;
   owner: () => OwnerState;
+  /** The owner may be gone, although the window shows it. */
+  doubtOwner: () => void;
   /** A host copy that is kept although it could not be worked out anew may name this place. */
   isMentioned: (hostName: string) => boolean;
   /** A list of the objects that refer is in doubt: what they referred to stays. */
@@ -131,8 +133,12 @@ export class ContentSync {
         },
       }),
       copies.subscribe({
-        changed: ({ key: hostKey }) => {
-          for (const key of this.world.noteCopy(hostKey)) this.queue.add(key);
+        changed: ({ key: hostKey, kind }) => {
+          const keys = [...this.world.noteCopy(hostKey)];
+          const { registry, doubtOwner } = this.#options;
+          if (kind === 'removed' && keys.some((key) => registry.isReferenced(this.world.referenceOf(key))))
+            doubtOwner();
+          for (const key of keys) this.queue.add(key);
         },
       }),
       importable.subscribe({ changed: ({ key: hostKey }) => this.#importableChanged(hostKey) }),
@@ -275,6 +281,8 @@ export class ContentSync {
     const seen = window.get(key)?.resourceVersion;
     const answer = await this.#send(request);
     const isRead = request.verb === 'get';
+    const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
+    if (request.side === 'host' && request.verb === 'create' && isGone) this.#options.doubtOwner();
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { room: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
@@ -322,6 +330,8 @@ export class ContentSync {
         break;
       case 'waiting':
         if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
+        // The owner may have come while the pass was ending.
+        if (outcome.isForOwner && this.#options.owner().kind === 'present') this.queue.add(key);
         break;
       case 'refused': {
         this.queue.forget(key);
