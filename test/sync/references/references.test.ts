@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/object/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/placement.ts';
 import { settle } from '../../virtual-clock.ts';
 import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints } from '../paper-sync.ts';
+import { edit, endpoints, service } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
 
@@ -346,6 +346,29 @@ describe('content that is exported', () => {
     world.host.remove('secrets', 'vcluster-vc', nameOf('db'));
     await world.quiet();
     expect(await triesIn(1)).toBeGreaterThan(0);
+  });
+
+  it('a copy that vanishes with its owner is made with the uid of the next one, though its watch is behind', async () => {
+    const created: unknown[] = [];
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        create: async (ref, object) => {
+          if (ref.resource === 'secrets') created.push(object.metadata.ownerReferences?.[0]?.uid);
+          return writer.create(ref, object);
+        },
+      });
+    });
+    created.length = 0;
+    const { owner } = world.windows;
+    if (owner !== undefined) owner.isHeld = true;
+    world.host.remove('services', 'vcluster-vc', 'vc');
+    const back = world.host.put('services', service('vc', 'vcluster-vc'));
+    await world.change(() => world.host.remove('secrets', 'vcluster-vc', nameOf('db')));
+    expect(created).toEqual([back.metadata.uid]);
   });
 
   it('while the owner is missing nothing is created; it goes on when the owner is there', async () => {
