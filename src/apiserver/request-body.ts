@@ -18,7 +18,7 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
   return new Promise((resolve, reject) => {
     const body = new GatheredBytes();
     let isTooLarge = false;
-    const cut = () => reject(badRequest('read the body: want all of it, the connection was closed'));
+    const cut = () => reject(badRequest('the connection was closed before the whole body had arrived'));
     request.on('data', (chunk: Buffer) => {
       // The rest is read and dropped, so that the client hears the refusal.
       if (isTooLarge) return;

@@ -44,7 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // A request may have waited here for its connection; whoever allowed it then may not allow it now.
+    // The request may have waited for its connection, and the permission given before may have ended.
     if (!this.#isSettled && this.#limits.permit?.() === false) this.#finish({ kind: 'notPermitted' });
     if (this.#isSettled) controller.abort(new NotPermitted());
     else this.#controller = controller;

@@ -51,7 +51,7 @@ const healthyMs = 10_000;
 const sliceKeys = 1_000;
 /** One object at most: a server that takes longer for it is in no state to be believed. */
 const versionCheckTimeoutMs = 15_000;
-/** The numbers of client-go: a watch that hangs and nobody notices ends by itself. */
+/** The numbers of client-go. A watch that hangs unnoticed ends by itself. */
 const shortestWatchSeconds = 300;
 /** Without it all watches of all daemons would end together for ever after a restart of the server. */
 const watchSpreadSeconds = 300;

@@ -177,7 +177,7 @@ class WatchSession {
         // A server that ends in good order ends after a whole line.
         return this.#lines.unfinished ? { kind: 'broken', message: 'the watch was cut in the middle of a line' } : end;
       case 'silent':
-        // Without a bookmark nothing tells a dead watch from one of a server that sends none: the next one takes its place.
+        // A watch without bookmarks may be dead, or its server sends no bookmarks: a new watch is right in both cases.
         return this.#isExcused && !this.#hasBookmark ? { kind: 'ended' } : end;
       case 'broken':
         return end;

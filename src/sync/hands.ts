@@ -194,7 +194,7 @@ function isHostCreate(request: Request): boolean {
   return request.side === 'host' && request.verb === 'create';
 }
 
-/** Whatever stood in the namespace goes with it, the owner too. */
+/** A namespace that goes takes the owner Service with it. */
 function saysNamespaceGone(answer: Answer): boolean {
   return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
 }

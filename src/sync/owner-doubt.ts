@@ -10,7 +10,7 @@ export interface OwnerDoubtOptions {
   world: World;
   hostWriter: Writer;
   clock: Clock;
-  /** The answer is in: whoever waited may go on. */
+  /** Called when the answer is in: keys that waited for it may go on. */
   settled: () => void;
 }
 
@@ -58,7 +58,7 @@ export class OwnerDoubt {
     settled();
   }
 
-  /** The window learns the answer. False = there was none. */
+  /** Tells the window what the host answered. False = the host did not answer. */
   async #askOnce(): Promise<boolean> {
     const { world, hostWriter } = this.#options;
     const { hostNamespace: namespace, virtualCluster: name } = world.rules.translation.placement;
@@ -74,7 +74,7 @@ export class OwnerDoubt {
         return true;
       case 'forbidden':
       case 'refused':
-        // Without the right to ask, the watch is all that there is.
+        // Without the right to read Services, only the watch can tell of the owner.
         return true;
       default:
         return false;

@@ -40,7 +40,7 @@ export interface ContentSyncOptions {
   isMentioned: (hostName: string) => boolean;
   /** A list of the objects that refer is in doubt: what they referred to stays. */
   isListInDoubt: () => boolean;
-  /** Another thing than before stands behind the name, or none: whoever refers to it must look again. */
+  /** Another object stands behind the name now, or no object: every referrer must look again. */
   standingChanged: (key: Key) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
 }
@@ -86,7 +86,7 @@ export class ContentSync {
     this.#doubt.judgeFirstList();
   }
 
-  /** The first passes over whoever refers have begun; before that nobody could say what is referred to. */
+  /** Called when the first passes over all referrers have begun; before, references are not known yet. */
   work(): void {
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
@@ -197,7 +197,7 @@ export class ContentSync {
       }
       const { request } = step;
       const delayMs = this.#brake(facts, request);
-      if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
+      if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#ask(request);
       memory = absorbAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
