@@ -3,8 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../clock.ts';
-import { pause } from '../clock.ts';
+import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable } from '../object/meta/status.ts';
 import type { Store } from '../store/store.ts';
@@ -13,7 +12,7 @@ import { Catalog } from './kinds/catalog.ts';
 import type { Kind, Schemas } from './kinds/kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
-import { deniedBecause } from './request/denial.ts';
+import { deniedBecause, refuseImpersonation } from './request/denial.ts';
 import type { Authenticate, Authorize } from './request/identity.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
@@ -61,6 +60,12 @@ export type Interception =
 export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
+
+/** What becomes known of the user while a request is served. */
+interface Asker {
+  name: string;
+  isAllowed: boolean;
+}
 
 /** Above the 8 KiB of many proxies and far below what a header could do harm with. */
 const maxHeaderBytes = 64 * 1024;
@@ -143,7 +148,7 @@ export class ApiServer {
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(request.method ?? 'GET', request.url ?? '/', this.#options.pathPrefix);
-    const asker = { name: '' };
+    const asker: Asker = { name: '', isAllowed: false };
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
       await this.#serve(target, request, response, asker);
@@ -152,7 +157,9 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      this.journal.add(recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs }));
+      const record = recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs });
+      const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
+      this.journal.add(record, { isServed, isAllowed: asker.isAllowed });
     }
   }
 
@@ -183,18 +190,15 @@ export class ApiServer {
   }
 
   /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
-  async #serve(
-    target: Target,
-    request: IncomingMessage,
-    response: ServerResponse,
-    asker: { name: string },
-  ): Promise<void> {
+  async #serve(target: Target, request: IncomingMessage, response: ServerResponse, asker: Asker): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
     if (user === undefined) throw notAuthenticated();
     asker.name = user.name;
+    refuseImpersonation(request);
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    asker.isAllowed = true;
     if (!target.isResource) {
       await this.#paths.serve(target, request, response, user);
       return;
