@@ -2,9 +2,11 @@
 // complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
 // order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
 import { Checker, positionOfNode, type Slot, slotTree } from './check.ts';
-import { clusterNames, type NameSources } from './cluster-names.ts';
+import { type ClusterNames, clusterNames, type NameSources } from './cluster-names.ts';
 import { type Fault, fault, sortFaults, warning } from './fault.ts';
 import { lint } from './lint.ts';
+import { managementFaults, servesManagementAlone } from './management-rules.ts';
+import { type ManagementValues, managementSettings } from './management-settings.ts';
 import { mappingProblems } from './namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -55,7 +57,8 @@ export function loadConfiguration(options: LoadOptions): Loaded {
     undefined,
   );
   const { own, values } = checkTree(root, faults);
-  const names = clusterNames(options, values.hostward, own);
+  const isManagementAlone = servesManagementAlone(root, own);
+  const names = isManagementAlone ? noNames : clusterNames(options, values.hostward, own);
   // A name may stand in the very file that could not be read.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
@@ -64,6 +67,7 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
   faults.push(...checked.faults);
   mappingFaults(root, values, names, { faults, warnings });
+  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
@@ -72,9 +76,13 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   };
   if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
-  warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  if (!isManagementAlone)
+    warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
   return { kind: 'ok', settings, ...parts() };
 }
+
+/** Nothing is synced, so nothing needs a name. */
+const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
@@ -122,6 +130,7 @@ interface Values {
     hostKubeconfig?: string;
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
+    management?: ManagementValues;
   } & Pick<
     Settings,
     'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'sandbox' | 'listen' | 'logLevel'
@@ -215,6 +224,7 @@ function settingsOf(from: {
     sandbox: hostward.sandbox,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
+    ...managementSettings(hostward.management),
     vcluster: vclusterView(root),
   });
 }

@@ -12,7 +12,10 @@ export interface MatrixMember {
   role?: MatrixRole;
 }
 
-/** The block hostward.management, without files and addresses. The user `admin` is built in and is an administrator. */
+/**
+ * The block hostward.management, without files and addresses. The user `admin` is built in and is an administrator, and a
+ * user whom administrators.users names exists without an entry in users.
+ */
 export interface MatrixConfiguration {
   administrators: { users: string[]; groups: string[] };
   users: { name: string; groups?: string[]; disabled?: boolean }[];
