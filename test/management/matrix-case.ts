@@ -126,10 +126,10 @@ export type MatrixRequest = { target: MatrixTarget } & (
  *    (so a key of an administrator with role `metrics-reader` reads /metrics); what only *administrators* may do with the
  *    keys of others (2.7, 2.8) needs a key without scope, and the scopes of its makers empty too.
  * 2. Rights of everybody on Management: every verb on ownedaccesskeys (with any subresource) and create of
- *    directclusterendpointtokens of group management.platform; create of selfsubjectaccessreviews and
+ *    directclusterendpointtokens of group management.platform, both without namespace; create of selfsubjectaccessreviews and
  *    selfsubjectrulesreviews of authorization.k8s.io and of selfsubjectreviews of authentication.k8s.io; get and head of
- *    `/`, and of /api, /apis, /openapi, /version, /healthz, /livez and /readyz and of every path below these. The four
- *    lines after the first semicolon are what "discovery and self-reviews" means on proxied targets as well.
+ *    `/`, and of /api, /apis, /openapi, /version, /healthz, /livez and /readyz and of every path below these. What
+ *    follows the first semicolon is what "discovery and self-reviews" means on proxied targets as well.
  * 3. The base grant has update and patch of its own key too (2.9 limits what may change).
  * 4. Rights and entries look at names alone: whether a project, an instance or a cluster exists is another question. The
  *    one exception is a space: in the rights of members and in the entries `projects` and `spaces`, a request to
