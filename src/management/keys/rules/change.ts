@@ -52,7 +52,8 @@ export function judgeChangedKey(change: KeyChange, context: JudgeContext): Judge
   // What an administrator gave may stay; it may not be given by anybody else.
   const given = new Set(privilegeRefusals(old, before, false).map(({ message, field }) => message + field));
   for (const refusal of privilegeRefusals(object, now, false)) {
-    if (!given.has(refusal.message + refusal.field)) judgement.refusals.push(refusal);
+    const isSaid = judgement.refusals.some(({ field }) => field === refusal.field);
+    if (!isSaid && !given.has(refusal.message + refusal.field)) judgement.refusals.push(refusal);
   }
   return judgement;
 }
