@@ -20,7 +20,7 @@ export interface AccessDecision {
   allowed: boolean;
   /** A sentence for audit, `keys explain` and the message of a 403. */
   reason: string;
-  /** The entry of the own scope that lets the request through; undefined where none was asked or none does. */
+  /** The entry of the own scope that lets the request through; undefined without a scope, and where the base grant does. */
   entry: string | undefined;
 }
 

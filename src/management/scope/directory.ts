@@ -56,6 +56,10 @@ export class Directory {
     this.clusters = new Map(settings.clusters.map((cluster) => [cluster.name, cluster]));
   }
 
+  get userNames(): string[] {
+    return [...this.#users.keys()];
+  }
+
   hasUser(name: string): boolean {
     return this.#users.has(name);
   }
@@ -64,7 +68,7 @@ export class Directory {
     return this.#teams.has(name);
   }
 
-  /** The groups that the subject has by itself. Teams and subjects have none. */
+  /** The groups that the subject has by itself. Teams and subjects have no groups of their own. */
   ownGroups({ kind, name }: SubjectName): readonly string[] {
     return kind === 'user' ? (this.#users.get(name)?.groups ?? []) : [];
   }

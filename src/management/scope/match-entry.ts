@@ -73,7 +73,7 @@ function matchesRole(entry: RoleEntry, request: AccessRequest, directory: Direct
     case 'agent':
       return isAgentRequest(entry, request, directory);
     case 'metrics-reader':
-      // Metrics belong to no project, so that a role narrowed to projects holds none of them.
+      // Metrics belong to no project, so that a role narrowed to projects does not include them.
       return !isNarrowed(entry) && !request.isResource && request.verb === 'get' && request.path === '/metrics';
     case 'network-peer':
     case 'workspace':

@@ -63,7 +63,7 @@ class ScopeParser {
       const path = `${this.#path}.allowPlatformCli`;
       this.entries.push({ kind: 'role', role: 'platform-cli', projects: [], virtualClusters: [], path });
     }
-    // A false says nothing, but whoever writes the field should hear of its replacement.
+    // False has no effect, but its writer should hear of the replacement.
     if (value['allowPlatformCli'] !== undefined)
       this.warnings.push(`${this.#path}.allowPlatformCli: deprecated; use roles with role "platform-cli" instead`);
   }

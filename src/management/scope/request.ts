@@ -17,7 +17,7 @@ export interface ResourceRequest {
   subresource: string;
   /** Empty for cluster-scoped resources and across all namespaces. */
   namespace: string;
-  /** The resource is namespaced and the request names no namespace. Where nobody knows, say true: it allows less. */
+  /** The resource is namespaced and the request names no namespace. Where this is unknown, say true: it allows less. */
   allNamespaces?: boolean;
   /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. */
   name: string;

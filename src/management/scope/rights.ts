@@ -5,7 +5,7 @@ import { isDiscoveryOrReview, isEverybodysRight } from './base-grant.ts';
 import { type Directory, isMember, type Subject } from './directory.ts';
 import { type AccessRequest, instanceResource, isManagementResource, projectOfNamespace } from './request.ts';
 
-/** The words of the right that allows the request; undefined = none does. */
+/** The words of the right that allows the request; undefined = no right allows it. */
 export function rightFor(directory: Directory, subject: Subject, request: AccessRequest): string | undefined {
   if (subject.isAdministrator) return 'administrator';
   const { target } = request;

@@ -11,7 +11,7 @@ export interface ActivityStore {
 const longestFlushMs = 60_000;
 const shortestFlushMs = 1_000;
 
-/** `ttl` in seconds, 0 = none. */
+/** `ttl` in seconds, 0 = no end. */
 export function flushWindowMs(ttl: number): number {
   if (ttl === 0) return longestFlushMs;
   return Math.min(longestFlushMs, Math.max(shortestFlushMs, (ttl * 1000) / 10));

@@ -39,7 +39,7 @@ export function keySpec(object: KubeObject): KeySpec {
   };
 }
 
-/** Undefined when none or several of the three fields are set. */
+/** Undefined unless exactly one of the three fields is set. */
 export function subjectOf({ user, team, subject }: KeySpec): SubjectName | undefined {
   const given: SubjectName[] = [];
   if (user !== '') given.push({ kind: 'user', name: user });

@@ -1,5 +1,5 @@
-// Whether an OwnedAccessKey is in order by itself, whoever writes it: every fault at its field, all at once, and the
-// warnings that its writer should see. The kit has checked the metadata and the types of all values.
+// Whether an OwnedAccessKey is in order by itself, independent of its writer: every fault at its field, all at once, and
+// the warnings that its writer should see. The kit has checked the metadata and the types of all values.
 import { identityProblem } from '../../../config/text-rules.ts';
 import {
   duplicateValue,

@@ -59,7 +59,7 @@ function scrubLastApplied(object: KubeObject): void {
   try {
     manifest = JSON.parse(text);
   } catch {
-    // Not what kubectl writes; nobody can say what is in it.
+    // Not what kubectl writes, so it may hold anything.
     delete annotations[lastApplied];
     return;
   }

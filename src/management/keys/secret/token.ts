@@ -34,7 +34,7 @@ export function makeToken(random: RandomBytes, id = base62(random(idBytes), idLe
 
 export type ReadToken =
   | { kind: 'own'; id: string }
-  /** Begins as one of ours and is none: mistyped, cut or made up. */
+  /** Begins as a generated key does and is not one: mistyped, cut or made up. */
   | { kind: 'malformed' }
   /** May be the value of a key that was supplied. */
   | { kind: 'supplied' };
