@@ -1,7 +1,7 @@
 // The front door of the sandbox process. Started by the daemon with one pipe as file descriptor 3 and nothing else: no
 // environment but one number for the C library, no standard input, no right to anything but the files of isolated-vm.
 import { Socket } from 'node:net';
-import { serveSandbox } from './expression/sandbox/sandbox-process.ts';
+import { serveSandbox } from './sandbox-process.ts';
 
 const channelFd = 3;
 
