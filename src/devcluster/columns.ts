@@ -1,9 +1,9 @@
 // How the core kinds look in a table.
 
+import { at, items, text } from '../apiserver/fields.ts';
 import type { Column } from '../apiserver/kind.ts';
 import { age, ageColumn, nameColumn } from '../apiserver/table.ts';
 import type { KubeObject } from '../object/object.ts';
-import { at, items, text } from './fields.ts';
 
 type Cell = Column['cell'];
 

@@ -2,7 +2,11 @@
 // without which namespaces and owned objects would never go. In: a clock, a log, a place to keep things. Out: a URL, a CA,
 // kubeconfigs, and a journal of everything it was asked.
 import { randomBytes } from 'node:crypto';
-import { type Randomness, systemRandomness } from '../apiserver/kit.ts';
+import { mastersGroup } from '../apiserver/access-rules.ts';
+import { makeServingCertificate } from '../apiserver/certificates.ts';
+import { type Kit, type Randomness, systemRandomness } from '../apiserver/kit.ts';
+import { kubeconfigText } from '../apiserver/kubeconfig.ts';
+import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
 import type { RequestJournal } from '../apiserver/request-journal.ts';
 import { ApiServer, type Intercept, type ApiServer as Server } from '../apiserver/server.ts';
 import type { WatchSettings } from '../apiserver/watch-stream.ts';
@@ -11,13 +15,11 @@ import { type Log, silentLog } from '../log.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { SqliteStore } from '../store/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
-import { Access, type AccessUser, mastersGroup } from './access.ts';
-import { Caretaker } from './caretaker.ts';
-import { makeServingCertificate } from './certificates.ts';
+import { Access, type AccessUser } from './access.ts';
+import { ClaimChore, NamespaceChore } from './chores.ts';
 import { ClusterAddresses } from './cluster-addresses.ts';
 import { writeFirstObjects } from './first-objects.ts';
 import { kindsOf, protobuf, schemas } from './kinds.ts';
-import { kubeconfigText } from './kubeconfig.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 
 export interface DevclusterOptions {
@@ -92,7 +94,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   });
   await server.start();
   await writeFirstObjects(server, addresses, host);
-  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit);
+  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit, choresOf(server.kit));
   await caretaker?.start();
   const kubeconfigFor = (user: string, token: string) =>
     kubeconfigText({ name, url: server.url, caPem: certificate.caPem, token, user });
@@ -114,6 +116,10 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
       if (owned) await store.stop();
     },
   };
+}
+
+function choresOf(kit: Kit): Chore[] {
+  return [new NamespaceChore(kit), new ClaimChore(kit)];
 }
 
 function openStore(options: DevclusterOptions, clock: Clock): { store: Store; owned: boolean } {

@@ -1,4 +1,6 @@
 // Endpoints: defaults, rules and looks.
+
+import { at, items, setDefault, text } from '../apiserver/fields.ts';
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../object/field-error.ts';
 import { parseAddress } from '../object/ip.ts';
@@ -7,7 +9,6 @@ import type { KubeObject } from '../object/object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../object/qualified-name.ts';
 import { addressErrors } from './address-rules.ts';
 import { endpointsColumns } from './columns.ts';
-import { at, items, setDefault, text } from './fields.ts';
 
 export const endpointsKind: Kind = {
   group: '',

@@ -1,16 +1,16 @@
 // What is there from the start: four namespaces, and the API server as a service of its own cluster.
 
 import { isIP } from 'node:net';
+import { mastersGroup } from '../apiserver/access-rules.ts';
 import { createObject } from '../apiserver/create-object.ts';
+import { text } from '../apiserver/fields.ts';
 import type { Call } from '../apiserver/kit.ts';
 import { negotiate } from '../apiserver/negotiate.ts';
 import type { ApiServer } from '../apiserver/server.ts';
 import { storageKey } from '../apiserver/stored-text.ts';
 import { parseTarget } from '../apiserver/target.ts';
 import type { KubeObject } from '../object/object.ts';
-import { mastersGroup } from './access.ts';
 import { apiServiceAddress, type ClusterAddresses } from './cluster-addresses.ts';
-import { text } from './fields.ts';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 

@@ -1,10 +1,11 @@
 // Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
+
+import { at, items, mapAt, setDefault, text } from '../apiserver/fields.ts';
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../object/field-error.ts';
 import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { podColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 export const podKind: Kind = {
   group: '',

@@ -1,10 +1,11 @@
 // ServiceAccount, with the subresource that hands out tokens for it.
+
+import { at, items } from '../apiserver/fields.ts';
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { StatusFault } from '../apiserver/status-fault.ts';
 import { invalidValue } from '../object/field-error.ts';
 import { invalid, notFound } from '../object/status.ts';
 import type { Access } from './access.ts';
-import { at, items } from './fields.ts';
 
 const defaultLifetimeSeconds = 3600;
 const shortestLifetimeSeconds = 600;

@@ -1,11 +1,12 @@
 // The kinds that need little more than their names: what is kept is what was written.
+
+import { at, items, mapAt, setDefault, text } from '../apiserver/fields.ts';
 import { allVerbs, type Kind } from '../apiserver/kind.ts';
 import { type FieldError, invalidValue, requiredValue, tooLong, unsupportedValue } from '../object/field-error.ts';
 import { isRecord } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { addressErrors } from './address-rules.ts';
 import { configMapColumns, endpointSliceColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
 

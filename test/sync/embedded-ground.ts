@@ -1,10 +1,11 @@
 // Two embedded API servers as ground for the live sync suites.
+
+import { kubeconfigText } from '../../src/apiserver/kubeconfig.ts';
 import type { RequestRecord } from '../../src/apiserver/request-journal.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
 import { toStoredText } from '../../src/apiserver/stored-text.ts';
 import type { Target } from '../../src/apiserver/target.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
 import { ApiClient } from '../contract/client.ts';
 import { type Right, type Side, type SyncGround, type SyncServer, storedForm } from '../contract/sync-ground.ts';
 

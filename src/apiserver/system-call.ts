@@ -1,12 +1,13 @@
 // Requests that the cluster makes of itself: the same pipelines as for anybody, without a socket.
-import { changeObject } from '../apiserver/change-object.ts';
-import { deleteObject } from '../apiserver/delete-object.ts';
-import type { Kind } from '../apiserver/kind.ts';
-import type { Call, Kit } from '../apiserver/kit.ts';
-import { negotiate } from '../apiserver/negotiate.ts';
-import { StatusFault } from '../apiserver/status-fault.ts';
+
 import type { KubeObject } from '../object/object.ts';
-import { mastersGroup } from './access.ts';
+import { mastersGroup } from './access-rules.ts';
+import { changeObject } from './change-object.ts';
+import { deleteObject } from './delete-object.ts';
+import type { Kind } from './kind.ts';
+import type { Call, Kit } from './kit.ts';
+import { negotiate } from './negotiate.ts';
+import { StatusFault } from './status-fault.ts';
 
 const noQuery = new URLSearchParams();
 

@@ -1,16 +1,16 @@
 // The kinds that are questions: who am I, may I, may they, whose token is this.
 
-import type { User } from '../apiserver/identity.ts';
-import type { Kind } from '../apiserver/kind.ts';
-import { StatusFault } from '../apiserver/status-fault.ts';
-import type { Target, Verb } from '../apiserver/target.ts';
 import { invalidValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { invalid } from '../object/status.ts';
-import type { Access, AccessRule } from './access.ts';
+import type { AccessRule, Reviewer } from './access-rules.ts';
 import { at, items, text } from './fields.ts';
+import type { User } from './identity.ts';
+import type { Kind } from './kind.ts';
+import { StatusFault } from './status-fault.ts';
+import type { Target, Verb } from './target.ts';
 
-export function reviewKinds(access: Access): Kind[] {
+export function reviewKinds(access: Reviewer): Kind[] {
   const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };
   const authentication = {
     group: 'authentication.k8s.io',
@@ -72,7 +72,7 @@ function subjectOf(review: KubeObject): User {
   return { name: text(review, 'spec', 'user'), groups: items(review, 'spec', 'groups').map(String) };
 }
 
-function decided(review: KubeObject, user: User, access: Access): Record<string, unknown> {
+function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
   const asked = ['resourceAttributes', 'nonResourceAttributes'].filter(
     (field) => at(review, 'spec', field) !== undefined,
   );

@@ -1,10 +1,11 @@
 // Owner references: an object goes when the last of its owners has gone. The delete's policy stands on the owner as a
 // finalizer: `orphan` lets the dependents stay, `foregroundDeletion` waits for them.
-import type { Kind } from '../apiserver/kind.ts';
-import type { Kit } from '../apiserver/kit.ts';
-import { storageKey } from '../apiserver/stored-text.ts';
-import type { KubeObject, OwnerReference } from '../object/object.ts';
-import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from './system-call.ts';
+
+import type { KubeObject, OwnerReference } from '../../object/object.ts';
+import type { Kind } from '../kind.ts';
+import type { Kit } from '../kit.ts';
+import { storageKey } from '../stored-text.ts';
+import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from '../system-call.ts';
 
 const orphan = 'orphan';
 const foreground = 'foregroundDeletion';
