@@ -5,7 +5,7 @@ import { pathText } from '../object/field-set.ts';
 import { equalJson, isJsonObject, type Json } from '../object/json.ts';
 import type { KubeObject } from '../object/object.ts';
 import { applyObject as applied } from '../object/server-side-apply.ts';
-import { invalid } from '../object/status.ts';
+import { conflict, invalid } from '../object/status.ts';
 import { changeObject } from './change-object.ts';
 import { createObject } from './create-object.ts';
 import { type Decoded, decode } from './decode.ts';
@@ -30,9 +30,14 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
     compute: (old) => laidOver(call, old, config, options.force),
     keepsManagers: true,
     create: () => {
-      const { uid } = config.metadata;
+      const { uid, resourceVersion = '' } = config.metadata;
+      // Who says a version expects an object; the real server makes a new one all the same.
+      if (call.kit.dialect === 'strict' && resourceVersion !== '') {
+        throw new StatusFault(conflict({ group: call.kind.group, resource: call.kind.plural }, call.target.name));
+      }
       const object = laidOver(call, undefined, structuredClone(config), options.force);
       if (uid !== undefined && uid !== '') object.metadata.uid = uid;
+      delete object.metadata.resourceVersion;
       return createObject(call, object, { dryRun: options.dryRun, keepsManagers: true });
     },
   });

@@ -9,6 +9,7 @@ import { faultSubject, type Subresource, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { sameButForTimes, trackUpdate } from './managers.ts';
 import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from './object-meta.ts';
+import { schemaErrors } from './schema-errors.ts';
 import { checkSize } from './size-limit.ts';
 import { plainFailure, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from './stored-text.ts';
@@ -77,7 +78,11 @@ async function nextObject(
   await kind.strategy.prepareForUpdate?.(object, old, ctx);
   countGeneration(object, old, kind.strategy, wantChanged(object, old));
   if (isSameAgain(object, old)) return 'unchanged';
-  const errors = [...metaErrors(object, old, kind), ...(kind.strategy.validate?.(object, old) ?? [])];
+  const errors = [
+    ...metaErrors(object, old, kind),
+    ...schemaErrors(object, kit.catalog.schemaOf(kind)),
+    ...(kind.strategy.validate?.(object, old) ?? []),
+  ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
   if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
   const { subresource: part, name, namespace } = target;

@@ -7,6 +7,7 @@ import { faultSubject, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackCreate } from './managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from './object-meta.ts';
+import { schemaErrors } from './schema-errors.ts';
 import { checkSize } from './size-limit.ts';
 import { plainFailure, StatusFault } from './status-fault.ts';
 import { storageKey, toStoredText } from './stored-text.ts';
@@ -74,7 +75,11 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   call.warnings.push(...(strategy.warnings?.(object) ?? []));
   await strategy.prepareForCreate?.(object, ctx);
   try {
-    const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
+    const errors = [
+      ...metaErrors(object, undefined, kind),
+      ...schemaErrors(object, kit.catalog.schemaOf(kind)),
+      ...(strategy.validate?.(object, undefined) ?? []),
+    ];
     if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
     if (!options.dryRun) await strategy.reserve?.(object, ctx);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);

@@ -6,6 +6,7 @@ import type { Log } from '../log.ts';
 import type { KubeObject } from '../object/object.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalog } from './catalog.ts';
+import type { Dialect } from './dialect.ts';
 import type { User } from './identity.ts';
 import type { Kind } from './kind.ts';
 import type { Negotiated } from './negotiate.ts';
@@ -53,6 +54,7 @@ export interface AuditEntry {
 export interface Kit {
   store: Store;
   catalog: Catalog;
+  dialect: Dialect;
   clock: Clock;
   log: Log;
   randomness: Randomness;

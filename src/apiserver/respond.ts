@@ -89,7 +89,10 @@ export function sendText(response: ServerResponse, code: number, text: string, h
 export function sendStatus(response: ServerResponse, status: Status, headers: Headers = {}): void {
   const retryAfter = status.details?.retryAfterSeconds;
   const more = retryAfter === undefined ? headers : { ...headers, 'retry-after': String(retryAfter) };
-  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), more);
+  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), {
+    'x-content-type-options': 'nosniff',
+    ...more,
+  });
 }
 
 /** Members of details that say nothing are left out, as Go's omitempty does. */

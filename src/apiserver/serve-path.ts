@@ -88,7 +88,7 @@ export class ServedPaths {
 /** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
 export function refuseUnknownGroup(catalog: Catalog, path: string, response: ServerResponse): void {
   const [, root, group = ''] = path.split('/');
-  if (root === 'api' || catalog.hasGroup(group)) sendStatus(response, pathNotFound());
+  if (root === 'api' || catalog.hasGroup(group) || catalog.dialect === 'strict') sendStatus(response, pathNotFound());
   else sendText(response, 404, '404 page not found\n');
 }
 

@@ -55,8 +55,8 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   } catch (error) {
     // A refusal carries the warnings too: they may say what is wrong.
     if (!(error instanceof StatusFault) || response.headersSent) throw error;
-    await kit.audit?.ends({ target, user }, error.code);
-    sendStatus(response, error.status, warningHeaders(call));
+    await kit.audit?.ends({ target, user }, error.statusIn(kit.dialect).code ?? 500);
+    sendStatus(response, error.statusIn(kit.dialect), warningHeaders(call));
   }
 }
 
@@ -119,9 +119,9 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
         writeOptions(target.query, 'PatchOptions'),
       );
     case 'delete':
-      return deleteObject(call, deleteOptions(await optionsBody(call, request), target.query));
+      return deleteObject(call, deleteOptions(await optionsBody(call, request), target.query, call.kit.dialect));
     case 'deletecollection':
-      return deleteCollection(call, deleteOptions(await optionsBody(call, request), target.query));
+      return deleteCollection(call, deleteOptions(await optionsBody(call, request), target.query, call.kit.dialect));
     default:
       throw methodNotAllowed();
   }

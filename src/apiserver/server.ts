@@ -10,6 +10,7 @@ import { internalError, type Status, serviceUnavailable } from '../object/status
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
+import type { Dialect } from './dialect.ts';
 import type { Authenticate, Authorize } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
@@ -27,6 +28,8 @@ export interface ApiServerOptions {
   schemas: Schemas;
   /** For bodies in protobuf; without it they are refused. */
   protobuf?: ProtobufTypes;
+  /** `kubernetes` unless said otherwise. */
+  dialect?: Dialect;
   store: Store;
   clock: Clock;
   log: Log;
@@ -81,12 +84,12 @@ export class ApiServer {
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
-    const catalog = new Catalog(options.kinds, options.schemas, options.protobuf);
-    const { version, otherPaths } = options;
+    const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
+    const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
     this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
-    this.kit = { store, catalog, clock, log, randomness, admission, audit: options.audit };
+    this.kit = { store, catalog, dialect, clock, log, randomness, admission, audit: options.audit };
   }
 
   async start(): Promise<void> {
@@ -142,7 +145,7 @@ export class ApiServer {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock } = this.#options;
     const startedMs = clock.now();
-    const target = parseTarget(request.method ?? 'GET', request.url ?? '/', this.#options.pathPrefix);
+    const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
     const asker = { name: '' };
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
@@ -154,6 +157,12 @@ export class ApiServer {
       const durationMs = clock.now() - startedMs;
       this.journal.add(recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs }));
     }
+  }
+
+  /** In the strict dialect HEAD is a GET whose body stays here. */
+  #methodOf({ method = 'GET', url = '' }: IncomingMessage): string {
+    const isHead = method === 'HEAD' && this.kit.dialect === 'strict';
+    return isHead && !/[?&]watch=/.test(url) && !url.includes('/watch/') ? 'GET' : method;
   }
 
   async #intercepted(target: Target, request: IncomingMessage, response: ServerResponse): Promise<'done' | 'go on'> {
@@ -224,7 +233,7 @@ export class ApiServer {
 
   #refuse(error: unknown, target: Target, response: ServerResponse): void {
     if (error instanceof StatusFault) {
-      sendStatus(response, error.status);
+      sendStatus(response, error.statusIn(this.kit.dialect));
       return;
     }
     this.kit.log.error(

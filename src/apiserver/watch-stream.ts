@@ -81,7 +81,7 @@ export class WatchStream {
     } catch (error) {
       // The answer has begun: what is wrong is told in it.
       if (!(error instanceof StatusFault)) throw error;
-      this.#send(this.#frames.error(error.status));
+      this.#send(this.#frames.error(error.statusIn(this.#call.kit.dialect)));
     } finally {
       opened.close();
       this.end();
