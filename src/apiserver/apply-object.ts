@@ -16,6 +16,7 @@ import { managerOptions } from './managers.ts';
 import { timestamp } from './object-meta.ts';
 import type { Node } from './schema.ts';
 import { badRequest, plainFailure, StatusFault } from './status-fault.ts';
+import { shown } from './stored-text.ts';
 import type { WriteOptions } from './write-options.ts';
 
 export async function applyObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<Outcome> {
@@ -119,11 +120,13 @@ function duplicateText(items: readonly Json[], node: Extract<Node, { type: 'list
 
 function laidOver(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
   const now = timestamp(call.kit.clock.wallTime());
-  const result = applied(old, config, { ...managerOptions(call, now), force });
+  // Nobody owns what is hidden, and no conflict names it: the merge is made without it.
+  const result = applied(old, shown(config, call.kind), { ...managerOptions(call, now), force });
   if (!result.ok) throw new StatusFault(result.status);
   const { object } = result;
   const managers = object.metadata.managedFields;
   const whole = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
+  call.kind.strategy.restore?.(whole, config);
   // Nothing was changed and nobody new owns anything: the record keeps its times.
   const kept = old?.metadata.managedFields;
   if (!result.isChanged && kept !== undefined) whole.metadata.managedFields = kept;

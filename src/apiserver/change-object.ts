@@ -12,7 +12,7 @@ import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from '
 import { schemaErrors } from './schema-errors.ts';
 import { checkSize } from './size-limit.ts';
 import { plainFailure, StatusFault } from './status-fault.ts';
-import { fromStoredText, storageKey, toStoredText } from './stored-text.ts';
+import { fromStoredText, shown, storageKey, toStoredText } from './stored-text.ts';
 import { metaErrors } from './validate-meta.ts';
 
 /** Enough for a busy object; after that the client hears of the conflict. */
@@ -59,7 +59,9 @@ async function nextObject(
 ): Promise<'unchanged' | { text: string; isLast: boolean }> {
   const { kind, kit, user, target } = call;
   const now = timestamp(kit.clock.wallTime());
-  const old = fromStoredText(record.value, kind, record.revision);
+  const stored = fromStoredText(record.value, kind, record.revision);
+  // A client changes what it is shown; what is hidden is put back before the kind judges the whole.
+  const old = shown(stored, kind);
   const object = await change.compute(old);
   checkPreconditions(call, object, old, change.uidIsPrecondition);
   carryMetaOver(object, old);
@@ -75,19 +77,20 @@ async function nextObject(
   }
   const warn = (line: string) => void call.warnings.push(line);
   const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
-  await kind.strategy.prepareForUpdate?.(object, old, ctx);
-  countGeneration(object, old, kind.strategy, wantChanged(object, old));
-  if (isSameAgain(object, old)) return 'unchanged';
+  kind.strategy.restore?.(object, stored);
+  await kind.strategy.prepareForUpdate?.(object, stored, ctx);
+  countGeneration(object, stored, kind.strategy, wantChanged(object, stored));
+  if (isSameAgain(object, stored)) return 'unchanged';
   const errors = [
-    ...metaErrors(object, old, kind),
+    ...metaErrors(object, stored, kind),
     ...schemaErrors(object, kit.catalog.schemaOf(kind)),
-    ...(kind.strategy.validate?.(object, old) ?? []),
+    ...(kind.strategy.validate?.(object, stored) ?? []),
   ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
   if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
   const { subresource: part, name, namespace } = target;
   for (const admit of kit.admission) {
-    await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old, user });
+    await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old: stored, user });
   }
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';

@@ -3,7 +3,7 @@
 import { requiredValue } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../object/status.ts';
-import { faultSubject, type WriteContext } from './kind.ts';
+import { faultSubject, groupVersionOf, type WriteContext } from './kind.ts';
 import type { Call, Outcome } from './kit.ts';
 import { trackCreate } from './managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from './object-meta.ts';
@@ -43,6 +43,15 @@ const generatedPrefixLimit = 58;
 
 function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix;
+}
+
+/** The one answer that may show what is hidden from then on. */
+function shownOnce({ kind }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
+  const once = kind.strategy.presentOnce?.(object);
+  if (once === undefined) return {};
+  const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = once;
+  const type = { kind: kind.kind, apiVersion: groupVersionOf(kind) };
+  return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };
 }
 
 async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<Outcome | 'taken'> {
@@ -93,7 +102,8 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
       return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
     }
     const written = await kit.store.write(key, { expect: 0, value: text });
-    if (written.ok) return { kind: 'stored', code, text, revision: written.revision };
+    if (written.ok)
+      return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, object, written.revision) };
     strategy.released?.(object);
     return 'taken';
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Call, Outcome } from './kit.ts';
 import { collect, listKindOf } from './read-objects.ts';
 import { selectionOf } from './selection.ts';
 import { StatusFault } from './status-fault.ts';
-import { fromStoredText, storagePrefix } from './stored-text.ts';
+import { fromStoredText, shown, storagePrefix } from './stored-text.ts';
 import type { DeleteOptions } from './write-options.ts';
 
 export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
@@ -22,7 +22,7 @@ export async function deleteCollection(call: Call, options: DeleteOptions): Prom
       // Gone meanwhile is what was wanted.
       if (!(error instanceof StatusFault) || error.code !== 404) throw error;
     }
-    const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = shown(object, kind);
     items.push(item);
   }
   const metadata = { resourceVersion: String(listed.revision) };

@@ -41,6 +41,15 @@ export interface Strategy {
   reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   /** Faults of the object itself; metadata has been checked. `old` is set on updates. */
   validate?(object: KubeObject, old: KubeObject | undefined): FieldError[];
+  /**
+   * The object as a client may see it, without its hidden fields; its argument stays as it is. Answers, watches, tables,
+   * selectors, patches, managedFields and conflicts are made of this form.
+   */
+  present?(object: KubeObject): KubeObject;
+  /** Gives an object the hidden fields of another that it lacks: a client cannot send back what it was not shown. */
+  restore?(object: KubeObject, from: KubeObject): void;
+  /** What the answer to the create itself shows, e.g. a secret, once. Absent = `present`. */
+  presentOnce?(object: KubeObject): KubeObject;
   /** Gives back what reserve took: the create did not happen after all, or the object is gone. */
   released?(object: KubeObject): void;
   /** PUT of a name that does not exist creates it. */

@@ -76,7 +76,8 @@ export interface Call {
 
 /** What a verb came to; the representation is chosen when it is sent. */
 export type Outcome =
-  | { kind: 'stored'; code: number; text: string; revision: number }
+  /** `once` is shown in place of the stored text, in this answer alone, and kept out of caches. */
+  | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
   | { kind: 'value'; code: number; value: object }
   /** JSON that is made while it is sent. */
   | { kind: 'stream'; code: number; parts: AsyncIterable<string> }

@@ -10,7 +10,7 @@ import { listHead, listItems } from './representation.ts';
 import { listQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 import { expiredContinue, StatusFault } from './status-fault.ts';
-import { fromStoredText, itemText, storageKey, storagePrefix } from './stored-text.ts';
+import { itemText, shownFromText, storageKey, storagePrefix } from './stored-text.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
@@ -155,7 +155,7 @@ function take(
   limit: number,
 ): string | undefined {
   for (const record of page) {
-    if (!selection.takesAll && !selection.matches(fromStoredText(record.value, kind, record.revision))) continue;
+    if (!selection.takesAll && !selection.matches(shownFromText(record.value, kind, record.revision))) continue;
     into.push(record);
     if (into.length === limit) return record.key;
   }

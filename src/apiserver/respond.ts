@@ -8,7 +8,8 @@ import { oneObject } from './representation.ts';
 export type Headers = Record<string, string | number | string[]>;
 
 export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
-  const headers = warningHeaders(call);
+  const shownOnce = outcome.kind === 'stored' && outcome.once !== undefined;
+  const headers = { ...warningHeaders(call), ...(shownOnce ? { 'cache-control': 'no-store' } : {}) };
   if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
   const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
@@ -18,6 +19,8 @@ export async function sendOutcome(response: ServerResponse, call: Call, outcome:
 function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>): string {
   switch (outcome.kind) {
     case 'stored':
+      if (outcome.once !== undefined && call.negotiated.representation === 'object')
+        return JSON.stringify(outcome.once);
       return oneObject(call, outcome.text, outcome.revision);
     case 'value':
       return JSON.stringify(outcome.value);

@@ -79,22 +79,23 @@ function below(path: string, name: string): string {
 function limitErrors(value: unknown, limits: Limits, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const { minimum, maximum, maxLength, pattern } = limits;
+  const quoted = limits.isHidden === true ? '<hidden>' : value;
   if (limits.enum !== undefined && !limits.enum.includes(value as string)) {
-    errors.push(unsupportedValue(path, value, limits.enum.map(String)));
+    errors.push(unsupportedValue(path, quoted, limits.enum.map(String)));
   }
   if (typeof value === 'number') {
     if (minimum !== undefined && value < minimum) {
-      errors.push(invalidValue(path, value, `should be greater than or equal to ${minimum}`));
+      errors.push(invalidValue(path, quoted, `should be greater than or equal to ${minimum}`));
     }
     if (maximum !== undefined && value > maximum) {
-      errors.push(invalidValue(path, value, `should be less than or equal to ${maximum}`));
+      errors.push(invalidValue(path, quoted, `should be less than or equal to ${maximum}`));
     }
   }
   if (typeof value !== 'string') return errors;
   if (maxLength !== undefined && value.length > maxLength && [...value].length > maxLength) {
     errors.push({ type: 'FieldValueTooLong', path, message: `Too long: may not be more than ${maxLength} characters` });
   } else if (pattern !== undefined && !pattern.test(value)) {
-    errors.push(invalidValue(path, value, `should match '${pattern.source}'`));
+    errors.push(invalidValue(path, quoted, `should match '${pattern.source}'`));
   }
   return errors;
 }

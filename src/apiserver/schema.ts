@@ -54,6 +54,8 @@ export interface Limits {
   maximum?: number;
   pattern?: RegExp;
   maxLength?: number;
+  /** A fault does not quote the value. */
+  isHidden?: boolean;
 }
 
 interface MergeHints {
@@ -208,5 +210,7 @@ function limitsOf(schema: Schema): Limits | undefined {
   if (schema.maximum !== undefined) limits.maximum = schema.maximum;
   if (schema.pattern !== undefined) limits.pattern = new RegExp(schema.pattern, 'u');
   if (schema.maxLength !== undefined) limits.maxLength = schema.maxLength;
-  return Object.keys(limits).length === 0 ? undefined : limits;
+  if (Object.keys(limits).length === 0) return undefined;
+  if (schema.writeOnly === true) limits.isHidden = true;
+  return limits;
 }

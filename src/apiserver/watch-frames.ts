@@ -6,7 +6,7 @@ import { groupVersionOf } from './kind.ts';
 import type { Call } from './kit.ts';
 import { partial } from './partial-metadata.ts';
 import type { Selection } from './selection.ts';
-import { fromStoredText, wireText } from './stored-text.ts';
+import { shownFromText, wireText } from './stored-text.ts';
 import { tableOf } from './table.ts';
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -93,7 +93,7 @@ export class WatchFrames {
   }
 
   #matches(text: string, revision: number): boolean {
-    return this.#selection.matches(fromStoredText(text, this.#call.kind, revision));
+    return this.#selection.matches(shownFromText(text, this.#call.kind, revision));
   }
 
   #encode({ type, text, revision }: Seen): Buffer {
@@ -102,9 +102,9 @@ export class WatchFrames {
       case 'object':
         return frame(type, wireText(text, kind, revision));
       case 'metadata':
-        return frame(type, JSON.stringify(partial(fromStoredText(text, kind, revision))));
+        return frame(type, JSON.stringify(partial(shownFromText(text, kind, revision))));
       case 'table':
-        return frame(type, JSON.stringify(this.#table(fromStoredText(text, kind, revision))));
+        return frame(type, JSON.stringify(this.#table(shownFromText(text, kind, revision))));
       default:
         return negotiated.representation satisfies never;
     }
