@@ -14,6 +14,7 @@ import { checkSize } from './size-limit.ts';
 import { plainFailure, StatusFault } from './status-fault.ts';
 import { fromStoredText, shown, storageKey, toStoredText } from './stored-text.ts';
 import { metaErrors } from './validate-meta.ts';
+import { visibleRecord } from './visibility.ts';
 
 /** Enough for a busy object; after that the client hears of the conflict. */
 const attempts = 10;
@@ -34,7 +35,7 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
   const { kind, kit, target } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let { record } = await kit.store.get(key);
+  let record = visibleRecord(call, (await kit.store.get(key)).record);
   for (let attempt = 1; ; attempt++) {
     if (record === undefined) {
       if (change.create !== undefined) return change.create();
@@ -48,7 +49,7 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
     // The end of an object is answered with the version it had.
     if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
-    record = written.current;
+    record = visibleRecord(call, written.current);
   }
 }
 

@@ -1,8 +1,9 @@
 // DELETE on a list: every object that the selection names goes the way a single delete would take it.
 import type { KubeObject } from '../object/object.ts';
+import { collect } from './collect-records.ts';
 import { deleteObject } from './delete-object.ts';
 import type { Call, Outcome } from './kit.ts';
-import { collect, listKindOf } from './read-objects.ts';
+import { listKindOf } from './read-objects.ts';
 import { selectionOf } from './selection.ts';
 import { StatusFault } from './status-fault.ts';
 import { fromStoredText, shown, storagePrefix } from './stored-text.ts';
@@ -10,7 +11,7 @@ import type { DeleteOptions } from './write-options.ts';
 
 export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
   const { kind, target } = call;
-  const selection = selectionOf(target, kind);
+  const selection = selectionOf(call);
   const listed = await collect(call, selection, { prefix: storagePrefix(kind, target.namespace), limit: 0 });
   const items: KubeObject[] = [];
   for (const record of listed.records) {

@@ -7,6 +7,7 @@ import type { Call, Outcome } from './kit.ts';
 import { timestamp } from './object-meta.ts';
 import { StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from './stored-text.ts';
+import { visibleRecord } from './visibility.ts';
 import type { DeleteOptions, Propagation } from './write-options.ts';
 
 /** A delete insists on no version: it loses only against somebody who writes without pause. */
@@ -16,7 +17,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
   const { kind, kit, target, user } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let { record } = await kit.store.get(key);
+  let record = visibleRecord(call, (await kit.store.get(key)).record);
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if (record === undefined) throw new StatusFault(notFound(resource, target.name));
     const old = fromStoredText(record.value, kind, record.revision);
@@ -36,7 +37,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
       if (next.gone) kind.strategy.released?.(old);
       return outcomeOf(call, next, text, written.revision);
     }
-    record = written.current;
+    record = visibleRecord(call, written.current);
   }
   throw new StatusFault(conflict(resource, target.name));
 }

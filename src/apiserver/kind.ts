@@ -2,7 +2,7 @@
 // looks in a table. A kind is data with a few functions in it; the kit itself knows none by name.
 import type { FieldError } from '../object/field-error.ts';
 import type { KubeObject } from '../object/object.ts';
-import type { User } from './identity.ts';
+import type { User, Visibility } from './identity.ts';
 import type { Schema } from './schema.ts';
 
 export type StoredVerb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
@@ -118,6 +118,10 @@ export interface Kind {
   subresources?: Readonly<Record<string, Subresource>>;
   /** Field selectors besides metadata.name and metadata.namespace. */
   selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>;
+  /** Values by which objects are found without a look at all of them; a field selector of the same name uses its index. */
+  indexes?: Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
+  /** What a caller may see; absent or undefined = every object. */
+  visibleTo?(user: User): Visibility | undefined;
   /** Kinds that are questions: POST is answered and nothing is kept. */
   answer?: SubresourceAction;
 }

@@ -7,8 +7,9 @@ import type { KubeObject } from '../object/object.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalog } from './catalog.ts';
 import type { Dialect } from './dialect.ts';
-import type { User } from './identity.ts';
+import type { User, Visibility } from './identity.ts';
 import type { Kind } from './kind.ts';
+import type { Indexes } from './kind-index.ts';
 import type { Negotiated } from './negotiate.ts';
 import type { Target } from './target.ts';
 
@@ -59,6 +60,7 @@ export interface Kit {
   log: Log;
   randomness: Randomness;
   admission: readonly Admission[];
+  indexes: Indexes;
   audit: Audit | undefined;
 }
 
@@ -68,6 +70,8 @@ export interface Call {
   kind: Kind;
   target: Target;
   user: User;
+  /** Undefined = the caller sees every object. */
+  visibility: Visibility | undefined;
   negotiated: Negotiated;
   /** Who writes, for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;

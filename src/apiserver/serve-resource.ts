@@ -20,6 +20,7 @@ import { badRequest, methodNotAllowed, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey } from './stored-text.ts';
 import type { Target } from './target.ts';
 import { updateObject } from './update-object.ts';
+import { visibleRecord } from './visibility.ts';
 import { type WatchSettings, WatchStream } from './watch-stream.ts';
 import { deleteOptions, writeOptions } from './write-options.ts';
 
@@ -44,7 +45,8 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   checkScope(kind, target);
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
-  const call: Call = { kit, kind, target, user, negotiated, fieldManager, warnings: [] };
+  const visibility = kind.visibleTo?.(user);
+  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await kit.audit?.begins({ target, user });
@@ -161,7 +163,8 @@ async function answer(call: Call, object: KubeObject): Promise<Outcome> {
 /** A subresource that makes something of the object, e.g. a token for it. */
 async function act(call: Call, subresource: Extract<Subresource, { mode: 'action' }>, body: unknown): Promise<Outcome> {
   const { kit, kind, target } = call;
-  const { record } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const found = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, found.record);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
   if (typeof body !== 'object' || body === null) throw badRequest(`decode the body: want a ${subresource.kind}`);
   const made = await subresource.act(body as KubeObject, { ...contextOf(call), object });

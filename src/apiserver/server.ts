@@ -11,8 +11,9 @@ import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
 import type { Dialect } from './dialect.ts';
-import type { Authenticate, Authorize } from './identity.ts';
+import type { Authenticate, Authorize, User } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
+import { Indexes } from './kind-index.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
 import type { ProtobufTypes } from './protobuf-body.ts';
 import { RequestJournal, recordOf } from './request-journal.ts';
@@ -89,7 +90,8 @@ export class ApiServer {
     this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
-    this.kit = { store, catalog, dialect, clock, log, randomness, admission, audit: options.audit };
+    const indexes = new Indexes(store);
+    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission, audit: options.audit };
   }
 
   async start(): Promise<void> {
@@ -115,6 +117,7 @@ export class ApiServer {
     this.#state = 'stopping';
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     this.endWatches();
+    this.kit.indexes.close();
     server.closeIdleConnections();
     const given = new AbortController();
     await Promise.race([closed, pause(this.#options.clock, stopGraceMs, given.signal)]);
@@ -140,6 +143,14 @@ export class ApiServer {
   /** Ends every open watch as a server does that wants its clients to come again. */
   endWatches(): void {
     for (const watch of [...this.#watches]) watch.end();
+  }
+
+  /**
+   * Ends the watches of some callers with 410, because what they may see has changed: a client that is told so lists again.
+   * The tenant's `visibleTo` must know of the change already.
+   */
+  expireWatches(of: (user: User) => boolean): void {
+    for (const watch of [...this.#watches]) if (of(watch.user)) watch.expire();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

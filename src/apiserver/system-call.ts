@@ -32,6 +32,7 @@ export function systemCall(
       query: noQuery,
     },
     user: { name: 'system:controller', groups: [mastersGroup] },
+    visibility: undefined,
     negotiated: negotiate(undefined),
     fieldManager: 'devcluster',
     warnings: [],

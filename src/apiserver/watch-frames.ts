@@ -2,7 +2,7 @@
 import type { KubeObject } from '../object/object.ts';
 import type { Status } from '../object/status.ts';
 import type { StoredRecord, StoreEvent } from '../store/store.ts';
-import { groupVersionOf } from './kind.ts';
+import { groupVersionOf, type Kind } from './kind.ts';
 import type { Call } from './kit.ts';
 import { partial } from './partial-metadata.ts';
 import type { Selection } from './selection.ts';
@@ -19,6 +19,32 @@ interface Seen {
 
 /** Keyed by the store's own event: it lives as long as somebody may still need it. */
 const frames = new WeakMap<StoreEvent, Map<string, Buffer>>();
+
+interface Parsed {
+  value: KubeObject;
+  previous: KubeObject | undefined;
+}
+
+/** An event is parsed once for all watches that look into it. */
+const objectsOfEvents = new WeakMap<StoreEvent, Map<Kind, Parsed>>();
+
+function parsed(event: StoreEvent, kind: Kind): Parsed {
+  let byKind = objectsOfEvents.get(event);
+  if (byKind === undefined) {
+    byKind = new Map();
+    objectsOfEvents.set(event, byKind);
+  }
+  let objects = byKind.get(kind);
+  if (objects === undefined) {
+    const { value, previous, revision } = event;
+    const shown = shownFromText(value, kind, revision);
+    const isSame = previous === value;
+    const before = isSame || previous === undefined ? undefined : shownFromText(previous, kind, revision);
+    objects = { value: shown, previous: isSame ? shown : before };
+    byKind.set(kind, objects);
+  }
+  return objects;
+}
 
 export class WatchFrames {
   #call: Call;
@@ -83,17 +109,14 @@ export class WatchFrames {
       const changeType = type === 'delete' ? 'DELETED' : event.previous === undefined ? 'ADDED' : 'MODIFIED';
       return { type: changeType, text: value, revision };
     }
-    const before = event.previous !== undefined && this.#matches(event.previous, revision);
-    const after = type === 'put' && this.#matches(value, revision);
+    const objects = parsed(event, this.#call.kind);
+    const before = objects.previous !== undefined && this.#selection.matches(objects.previous);
+    const after = type === 'put' && this.#selection.matches(objects.value);
     if (after) return { type: before ? 'MODIFIED' : 'ADDED', text: value, revision };
-    if (!before && !(type === 'delete' && event.previous === undefined && this.#matches(value, revision))) {
+    if (!before && !(type === 'delete' && event.previous === undefined && this.#selection.matches(objects.value))) {
       return undefined;
     }
     return { type: 'DELETED', text: event.previous ?? value, revision };
-  }
-
-  #matches(text: string, revision: number): boolean {
-    return this.#selection.matches(shownFromText(text, this.#call.kind, revision));
   }
 
   #encode({ type, text, revision }: Seen): Buffer {

@@ -2,15 +2,17 @@
 // events. Out: frames that are made once for all watchers of a form. A client that does not read is let go.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../clock.ts';
-import { tooLargeResourceVersion, tooOldResourceVersion } from '../object/status.ts';
+import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../object/status.ts';
 import type { StoreEvent, StoreWatch } from '../store/store.ts';
+import { collect } from './collect-records.ts';
+import type { User } from './identity.ts';
 import type { Call } from './kit.ts';
-import { collect } from './read-objects.ts';
 import { drained } from './respond.ts';
 import { notOlderThan, type WatchQuery, watchQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 import { StatusFault } from './status-fault.ts';
-import { storagePrefix } from './stored-text.ts';
+import { storageKey, storagePrefix } from './stored-text.ts';
+import { isBeforeView } from './visibility.ts';
 import { WatchFrames } from './watch-frames.ts';
 
 export interface WatchSettings {
@@ -47,13 +49,13 @@ export class WatchStream {
     this.#response = response;
     this.#settings = settings;
     this.#query = watchQuery(call.target.query);
-    this.#selection = selectionOf(call.target, call.kind);
+    this.#selection = selectionOf(call);
     this.#frames = new WatchFrames(call, this.#selection);
   }
 
   /** Resolves when the watch is over. Throws a StatusFault only while nothing has been sent. */
   async run(headers: Record<string, string | string[]>): Promise<void> {
-    const { kit, kind, target } = this.#call;
+    const { kit, target } = this.#call;
     const current = await kit.store.currentRevision();
     const wanted = notOlderThan(target.query);
     if (this.#query.sendInitialEvents === true && wanted > current) {
@@ -61,7 +63,9 @@ export class WatchStream {
     }
     const fromState = this.#query.after === undefined && this.#query.sendInitialEvents !== false;
     const after = this.#query.after ?? current;
-    const opened = await kit.store.watch(storagePrefix(kind, target.namespace), after);
+    const opened = isBeforeView(this.#call, after)
+      ? { kind: 'compacted' as const, compactedRevision: this.#call.visibility?.since ?? after }
+      : await kit.store.watch(watchedPrefix(this.#call, this.#selection), after);
     this.#begin(headers);
     if (this.#isOver()) {
       // The client left while we were getting ready.
@@ -86,6 +90,16 @@ export class WatchStream {
       opened.close();
       this.end();
     }
+  }
+
+  get user(): User {
+    return this.#call.user;
+  }
+
+  /** The client is told to list again. */
+  expire(): void {
+    this.#send(this.#frames.error(expired('What you may see has changed: list again.')));
+    this.end();
   }
 
   /** Ends the answer as a server that is done: a whole last line, a clean end of the stream. */
@@ -222,6 +236,14 @@ export class WatchStream {
   #isOver(): boolean {
     return this.#state === 'ended' || this.#response.destroyed;
   }
+}
+
+/** A watch of one name hears of that name, and of names that begin with it, which its selection passes over. */
+function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string {
+  if (onlyName === undefined || onlyName === '' || (kind.namespaced && target.namespace === '')) {
+    return storagePrefix(kind, target.namespace);
+  }
+  return storageKey(kind, target.namespace, onlyName);
 }
 
 const stateStep = 500;

@@ -66,6 +66,7 @@ async function ensure(server: ApiServer, collection: string, object: KubeObject)
     kind,
     target,
     user,
+    visibility: undefined,
     negotiated: negotiate(undefined),
     fieldManager: 'devcluster',
     warnings: [],
