@@ -88,7 +88,17 @@ export type Subresource =
   /** Verbs on the same object; only these top-level fields (and metadata) are written through it. */
   | { mode: 'part'; writes: readonly string[]; verbs: readonly ('get' | 'patch' | 'update')[] }
   /** POST makes something else out of the object and the body; GET, if given, shows something else. */
-  | { mode: 'action'; kind: string; group: string; version: string; schema: string; act: SubresourceAction };
+  | {
+      mode: 'action';
+      kind: string;
+      group: string;
+      version: string;
+      /** Of the body; it is decoded and judged like an object. */
+      schema: string;
+      act: SubresourceAction;
+      /** No cache may keep the answer. */
+      holdsSecret?: boolean;
+    };
 
 export type SubresourceAction = (
   body: KubeObject,
@@ -124,6 +134,8 @@ export interface Kind {
   visibleTo?(user: User): Visibility | undefined;
   /** Kinds that are questions: POST is answered and nothing is kept. */
   answer?: SubresourceAction;
+  /** No cache may keep what `answer` answers. */
+  holdsSecret?: boolean;
 }
 
 /** What a validation's Status is about: a kind that is kept as another is judged as that one. */

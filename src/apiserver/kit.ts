@@ -82,7 +82,7 @@ export interface Call {
 export type Outcome =
   /** `once` is shown in place of the stored text, in this answer alone, and kept out of caches. */
   | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
-  | { kind: 'value'; code: number; value: object }
+  | { kind: 'value'; code: number; value: object; holdsSecret?: boolean }
   /** JSON that is made while it is sent. */
   | { kind: 'stream'; code: number; parts: AsyncIterable<string> }
   /** JSON that is complete already. */

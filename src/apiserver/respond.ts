@@ -8,8 +8,9 @@ import { oneObject } from './representation.ts';
 export type Headers = Record<string, string | number | string[]>;
 
 export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
-  const shownOnce = outcome.kind === 'stored' && outcome.once !== undefined;
-  const headers = { ...warningHeaders(call), ...(shownOnce ? { 'cache-control': 'no-store' } : {}) };
+  const holdsSecret =
+    outcome.kind === 'stored' ? outcome.once !== undefined : outcome.kind === 'value' && outcome.holdsSecret;
+  const headers = { ...warningHeaders(call), ...(holdsSecret ? { 'cache-control': 'no-store' } : {}) };
   if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
   const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
@@ -69,6 +70,12 @@ export function sendJson(response: ServerResponse, code: number, json: string, h
     ...headers,
   });
   response.end(json);
+}
+
+export function sendBytes(response: ServerResponse, code: number, bytes: Buffer, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, { 'cache-control': 'no-cache, private', 'content-length': bytes.length, ...headers });
+  response.end(bytes);
 }
 
 async function sendYaml(response: ServerResponse, code: number, json: string, headers: Headers): Promise<void> {

@@ -6,7 +6,8 @@ import { discoveryDocument } from './discovery.ts';
 import type { User } from './identity.ts';
 import { negotiate } from './negotiate.ts';
 import { OpenApi } from './openapi.ts';
-import { type Headers, sendJson, sendStatus, sendText } from './respond.ts';
+import { openApiV2Type } from './openapi-v2.ts';
+import { type Headers, sendBytes, sendJson, sendStatus, sendText } from './respond.ts';
 import type { Target } from './target.ts';
 
 export interface VersionInfo {
@@ -56,10 +57,12 @@ export class ServedPaths {
       const document = this.#openApi.document(path);
       if (document === undefined) return false;
       sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
+    } else if (path === '/openapi/v2') {
+      this.#serveV2(request, response);
     } else if (/^\/apis?(\/|$)/.test(path)) {
       this.#discover(path, request, response);
     } else if (path === '/') {
-      const paths = ['/api', '/apis', '/healthz', '/openapi/v3', '/version'];
+      const paths = ['/api', '/apis', '/healthz', '/openapi/v2', '/openapi/v3', '/version'];
       sendJson(response, 200, JSON.stringify({ paths }));
     } else return false;
     return true;
@@ -76,6 +79,13 @@ export class ServedPaths {
     const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
     const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
     sendJson(response, 200, JSON.stringify(document), headers);
+  }
+
+  #serveV2(request: IncomingMessage, response: ServerResponse): void {
+    const { json, bytes } = this.#openApi.v2;
+    // kubectl spells it with an @, which no media type may hold, and reads nothing else.
+    if (request.headers.accept?.includes('proto-openapi.spec.v2') !== true) sendJson(response, 200, json);
+    else sendBytes(response, 200, bytes, { 'content-type': openApiV2Type });
   }
 
   #health(response: ServerResponse): void {

@@ -1,13 +1,13 @@
 // From a target that names a resource to the verb that serves it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KubeObject } from '../object/object.ts';
-import { pathNotFound } from '../object/status.ts';
+import { invalid, pathNotFound } from '../object/status.ts';
 import { createObject } from './create-object.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { deleteObject } from './delete-object.ts';
 import type { User } from './identity.ts';
 import { incomingObject, placeInNamespace } from './incoming-object.ts';
-import type { Kind, Subresource, WriteContext } from './kind.ts';
+import { faultSubject, groupVersionOf, type Kind, type Subresource, type WriteContext } from './kind.ts';
 import type { Call, Kit, Outcome } from './kit.ts';
 import { negotiate } from './negotiate.ts';
 import { timestamp } from './object-meta.ts';
@@ -16,13 +16,14 @@ import { getObject, listObjects } from './read-objects.ts';
 import { stamped } from './representation.ts';
 import { mediaTypeOf, type ParsedBody, parseObjectBody, readBody } from './request-body.ts';
 import { sendOutcome, sendStatus, warningHeaders } from './respond.ts';
+import { schemaErrors } from './schema-errors.ts';
 import { badRequest, methodNotAllowed, StatusFault } from './status-fault.ts';
 import { fromStoredText, storageKey } from './stored-text.ts';
 import type { Target } from './target.ts';
 import { updateObject } from './update-object.ts';
 import { visibleRecord } from './visibility.ts';
 import { type WatchSettings, WatchStream } from './watch-stream.ts';
-import { deleteOptions, writeOptions } from './write-options.ts';
+import { deleteOptions, type WriteOptions, writeOptions } from './write-options.ts';
 
 export interface ResourceRequest {
   kit: Kit;
@@ -103,9 +104,9 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
     case 'create': {
       const options = writeOptions(target.query, 'CreateOptions');
       const submitted = await objectBody(call, request);
-      if (subresource?.mode === 'action') return act(call, subresource, submitted.value);
+      if (subresource?.mode === 'action') return act(call, subresource, submitted, options);
       const object = incomingObject(call, submitted, options.fieldValidation);
-      if (kind.answer !== undefined) return answer(call, object);
+      if (kind.answer !== undefined) return answer(call, object, options);
       placeInNamespace(call, object);
       return createObject(call, object, options);
     }
@@ -154,29 +155,52 @@ async function watch(asked: ResourceRequest, call: Call): Promise<void> {
   });
 }
 
-async function answer(call: Call, object: KubeObject): Promise<Outcome> {
-  const made = await call.kind.answer?.(object, { ...contextOf(call), object: undefined });
+async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {
+  const { kind } = call;
+  checkSchema(call, object);
+  const made = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
   if (made === undefined) throw methodNotAllowed();
-  return { kind: 'value', code: 201, value: stamped(call.kind, made) };
+  return {
+    kind: 'value',
+    code: 201,
+    value: stamped(kind, made),
+    ...(kind.holdsSecret === true && { holdsSecret: true }),
+  };
 }
 
+type Action = Extract<Subresource, { mode: 'action' }>;
+
 /** A subresource that makes something of the object, e.g. a token for it. */
-async function act(call: Call, subresource: Extract<Subresource, { mode: 'action' }>, body: unknown): Promise<Outcome> {
+async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<Outcome> {
   const { kit, kind, target } = call;
   const found = await kit.store.get(storageKey(kind, target.namespace, target.name));
   const record = visibleRecord(call, found.record);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
-  if (typeof body !== 'object' || body === null) throw badRequest(`decode the body: want a ${subresource.kind}`);
-  const made = await subresource.act(body as KubeObject, { ...contextOf(call), object });
-  const apiVersion = subresource.group === '' ? subresource.version : `${subresource.group}/${subresource.version}`;
-  return { kind: 'value', code: 201, value: { ...made, kind: subresource.kind, apiVersion } };
+  const asked = { ...call, kind: bodyKind(kind, action) };
+  const body = incomingObject(asked, submitted, options.fieldValidation);
+  checkSchema(asked, body);
+  const made = await action.act(body, { ...contextOf(call, options.dryRun), object });
+  const value = { ...made, kind: action.kind, apiVersion: groupVersionOf(action) };
+  return { kind: 'value', code: 201, value, ...(action.holdsSecret === true && { holdsSecret: true }) };
 }
 
-function contextOf(call: Call): WriteContext & { name: string } {
+/** The body of an action is of a kind that is not stored: it has a name and a schema, and no more. */
+function bodyKind({ verbs, plural, singular, namespaced }: Kind, action: Action): Kind {
+  const { kind, group, version, schema } = action;
+  const names = { kind, group, version, plural, singular };
+  return { ...names, namespaced, verbs, schema, storage: '', strategy: {}, columns: [] };
+}
+
+function checkSchema({ kind, kit }: Call, object: KubeObject): void {
+  const errors = schemaErrors(object, kit.catalog.schemaOf(kind));
+  if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), object.metadata.name ?? '', errors));
+}
+
+function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string } {
   return {
     user: call.user,
     now: timestamp(call.kit.clock.wallTime()),
-    dryRun: false,
+    dryRun,
     namespace: call.target.namespace,
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),

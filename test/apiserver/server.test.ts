@@ -1,11 +1,12 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Kind } from '../../src/apiserver/kind.ts';
 import type { AuditEntry } from '../../src/apiserver/kit.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
 import { StatusFault } from '../../src/apiserver/status-fault.ts';
 import { serviceUnavailable, tooManyRequests } from '../../src/object/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
-import { collection, Lines, openShop, type Shop } from './widgets.ts';
+import { collection, Lines, openShop, type Shop, widgetKind } from './widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
@@ -66,6 +67,51 @@ describe('a server of one made-up kind', () => {
     const { status, json } = await shop.call('POST', `${collection}/a/paint`, { spec: { colour: 'red' } });
     expect(status).toBe(201);
     expect(json).toMatchObject({ kind: 'Paint', spec: { colour: 'red' }, status: { of: 'a' } });
+  });
+
+  it('decodes and judges the body of a subresource by its schema, and tells it of a dry run', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('a'));
+    const paint = (body: object, query = '') => shop.call('POST', `${collection}/a/paint${query}`, body);
+    const odd = await paint({ spec: { colour: 'red', gloss: true } });
+    expect(odd.headers.get('warning')).toContain('unknown field \\"spec.gloss\\"');
+    expect([odd.status, odd.json['spec'], odd.headers.get('cache-control')]).toEqual([
+      201,
+      { colour: 'red' },
+      'no-store',
+    ]);
+    expect((await paint({ spec: { gloss: true } }, '?fieldValidation=Strict')).status).toBe(400);
+    expect((await paint({ spec: { coats: 'two' } })).status).toBe(400);
+    expect((await paint({ kind: 'Widget', spec: {} })).status).toBe(400);
+    const green = await paint({ spec: { colour: 'green' } });
+    expect([green.status, green.json['message']]).toEqual([
+      422,
+      'Paint.shop.example "" is invalid: spec.colour: Unsupported value: "green": supported values: "red", "blue"',
+    ]);
+    expect((await paint({ spec: {} }, '?dryRun=All')).json['status']).toEqual({ of: 'a', dryRun: true });
+    expect((await paint({ spec: {} }, '?dryRun=some')).status).toBe(422);
+  });
+
+  it('answers a kind that can only be created, judged by its schema, and keeps nothing', async () => {
+    const quote: Kind = {
+      ...widgetKind,
+      kind: 'Quote',
+      plural: 'quotes',
+      singular: 'quote',
+      namespaced: false,
+      schema: 'Paint',
+      verbs: ['create'],
+      subresources: {},
+      strategy: {},
+      answer: (object, ctx) => ({ ...object, status: { dryRun: ctx.dryRun } }),
+    };
+    const shop = await start({ kinds: [widgetKind, quote] });
+    const place = '/apis/shop.example/v1/quotes';
+    const made = await shop.call('POST', `${place}?dryRun=All`, { spec: { colour: 'red' } });
+    expect([made.status, made.json['status']]).toEqual([201, { dryRun: true }]);
+    expect((await shop.call('POST', place, { spec: { colour: 'green' } })).status).toBe(422);
+    expect((await shop.call('GET', place)).status).toBe(405);
+    expect(await shop.store.currentRevision()).toBe(0);
   });
 
   it('finds objects by a field that the kind names', async () => {
