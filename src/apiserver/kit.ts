@@ -40,16 +40,31 @@ export interface AdmissionRequest {
   user: User;
 }
 
-/** Hears of every request for a resource twice: before anything is done, and before its answer is sent. */
+/** Hears of every request, those that are refused at the door and those for what is not there included. */
 export interface Audit {
-  /** Throws a StatusFault to stop the request: what cannot be written down is not done. */
+  /**
+   * Before a request that has been let in is carried out. Throws a StatusFault to stop the request: what cannot be written
+   * down is not done.
+   */
   begins(entry: AuditEntry): void | Promise<void>;
-  ends(entry: AuditEntry, code: number): void | Promise<void>;
+  /** Once for each request: before its answer is sent, and for a watch when it is over. */
+  ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
 }
 
 export interface AuditEntry {
   target: Target;
-  user: User;
+  method: string;
+  /** Undefined = nobody was let in. */
+  user: User | undefined;
+  /** The address that the connection comes from. */
+  source: string;
+  userAgent: string;
+}
+
+/** What a watch was when it is over. */
+export interface AuditedStream {
+  bytes: number;
+  durationMs: number;
 }
 
 export interface Kit {
@@ -61,7 +76,6 @@ export interface Kit {
   randomness: Randomness;
   admission: readonly Admission[];
   indexes: Indexes;
-  audit: Audit | undefined;
 }
 
 /** One request, once it is known what it is about. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KubeObject } from '../object/object.ts';
 import { invalid, pathNotFound } from '../object/status.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import { createObject } from './create-object.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { deleteObject } from './delete-object.ts';
@@ -32,12 +33,13 @@ export interface ResourceRequest {
   request: IncomingMessage;
   response: ServerResponse;
   watchSettings: WatchSettings;
+  trail: AuditTrail;
   /** A watch has begun; the server ends it when it stops. */
   watching(stream: WatchStream): void;
 }
 
 export async function serveResource(asked: ResourceRequest): Promise<void> {
-  const { kit, target, user, request, response } = asked;
+  const { kit, target, user, request, response, trail } = asked;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -50,16 +52,17 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
-    await kit.audit?.begins({ target, user });
+    await trail.begins();
     if (target.verb === 'watch') return await watch(asked, call);
     const outcome = await carryOut(call, request, subresource);
-    await kit.audit?.ends({ target, user }, outcome.code);
+    await trail.ends(outcome.code);
     await sendOutcome(response, call, outcome);
   } catch (error) {
     // A refusal carries the warnings too: they may say what is wrong.
     if (!(error instanceof StatusFault) || response.headersSent) throw error;
-    await kit.audit?.ends({ target, user }, error.statusIn(kit.dialect).code ?? 500);
-    sendStatus(response, error.statusIn(kit.dialect), warningHeaders(call));
+    const status = error.statusIn(kit.dialect);
+    await trail.ends(status.code ?? 500);
+    sendStatus(response, status, warningHeaders(call));
   }
 }
 
@@ -148,11 +151,14 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
 async function watch(asked: ResourceRequest, call: Call): Promise<void> {
   const stream = new WatchStream(call, asked.response, asked.watchSettings);
   asked.watching(stream);
+  const startedMs = call.kit.clock.now();
   await stream.run({
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
     ...(warningHeaders(call) as Record<string, string[]>),
   });
+  const durationMs = call.kit.clock.now() - startedMs;
+  await asked.trail.ends(asked.response.statusCode, { bytes: stream.sentBytes, durationMs });
 }
 
 async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {

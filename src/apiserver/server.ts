@@ -8,13 +8,14 @@ import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
+import { AuditTrail } from './audit-trail.ts';
 import { Catalog } from './catalog.ts';
 import { deniedBecause } from './denial.ts';
 import type { Dialect } from './dialect.ts';
 import type { Authenticate, Authorize, User } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
 import { Indexes } from './kind-index.ts';
-import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
+import { type Admission, type Audit, type AuditEntry, type Kit, type Randomness, systemRandomness } from './kit.ts';
 import type { ProtobufTypes } from './protobuf-body.ts';
 import { RequestJournal, recordOf } from './request-journal.ts';
 import { sendStatus } from './respond.ts';
@@ -91,7 +92,7 @@ export class ApiServer {
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
-    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission, audit: options.audit };
+    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission };
   }
 
   async start(): Promise<void> {
@@ -157,16 +158,19 @@ export class ApiServer {
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
-    const asker = { name: '' };
+    const trail = new AuditTrail(this.#options.audit, entryOf(request, target));
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
-      await this.#serve(target, request, response, asker);
+      await this.#serve(target, request, response, trail);
+      await trail.ends(response.statusCode);
     } catch (error) {
-      this.#refuse(error, target, response);
+      await this.#refuse(error, target, response, trail);
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      this.journal.add(recordOf(target, { user: asker.name, userAgent, code: response.statusCode, durationMs }));
+      this.journal.add(
+        recordOf(target, { user: trail.entry.user?.name ?? '', userAgent, code: response.statusCode, durationMs }),
+      );
     }
   }
 
@@ -203,19 +207,15 @@ export class ApiServer {
   }
 
   /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
-  async #serve(
-    target: Target,
-    request: IncomingMessage,
-    response: ServerResponse,
-    asker: { name: string },
-  ): Promise<void> {
+  async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
     if (user === undefined) throw notAuthenticated();
-    asker.name = user.name;
+    trail.entry.user = user;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     if (!target.isResource) {
+      await trail.begins();
       await this.#paths.serve(target, request, response, user);
       return;
     }
@@ -232,6 +232,7 @@ export class ApiServer {
         request,
         response,
         watchSettings: this.#watchSettings,
+        trail,
         watching: (begun) => {
           stream = begun;
           this.#watches.add(begun);
@@ -242,11 +243,19 @@ export class ApiServer {
     }
   }
 
-  #refuse(error: unknown, target: Target, response: ServerResponse): void {
-    if (error instanceof StatusFault) {
-      sendStatus(response, error.statusIn(this.kit.dialect));
-      return;
+  async #refuse(error: unknown, target: Target, response: ServerResponse, trail: AuditTrail): Promise<void> {
+    const status = this.#statusOf(error, target);
+    try {
+      await trail.ends(status.code ?? 500);
+    } catch (fault) {
+      this.kit.log.error({ path: target.path, error: String(fault) }, 'audit failed');
     }
+    if (response.headersSent) response.destroy();
+    else sendStatus(response, status);
+  }
+
+  #statusOf(error: unknown, target: Target): Status {
+    if (error instanceof StatusFault) return error.statusIn(this.kit.dialect);
     this.kit.log.error(
       {
         path: target.path,
@@ -256,8 +265,12 @@ export class ApiServer {
       },
       'request failed',
     );
-    const why = error instanceof Error ? error.message : String(error);
-    if (response.headersSent) response.destroy();
-    else sendStatus(response, internalError(why));
+    return internalError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function entryOf(request: IncomingMessage, target: Target): AuditEntry {
+  const { method = '', headers, socket } = request;
+  const userAgent = headers['user-agent'] ?? '';
+  return { target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

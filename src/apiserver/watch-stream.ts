@@ -40,6 +40,7 @@ export class WatchStream {
   #watch: StoreWatch | undefined;
   #timers = new Set<Timer>();
   #lastRevision = 0;
+  #sentBytes = 0;
   /** Something that happened up to now has yet to be written: no bookmark may pass it by. */
   #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
@@ -90,6 +91,11 @@ export class WatchStream {
       opened.close();
       this.end();
     }
+  }
+
+  /** As much as was handed to the client's connection. */
+  get sentBytes(): number {
+    return this.#sentBytes;
   }
 
   get user(): User {
@@ -204,7 +210,9 @@ export class WatchStream {
   }
 
   #send(frame: Buffer | undefined): void {
-    if (frame !== undefined && !this.#isOver()) this.#response.write(frame);
+    if (frame === undefined || this.#isOver()) return;
+    this.#sentBytes += frame.length;
+    this.#response.write(frame);
   }
 
   #scheduleBookmark(delayMs: number): void {
