@@ -1,5 +1,7 @@
 // One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, whatever becomes of the request.
+import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEntry, AuditedStream } from './kit.ts';
+import type { Target } from './target.ts';
 
 export class AuditTrail {
   #audit: Audit | undefined;
@@ -25,4 +27,10 @@ export class AuditTrail {
     this.#hasEnded = true;
     await this.#audit?.ends(this.#entry, code, stream);
   }
+}
+
+export function entryOf(request: IncomingMessage, target: Target): AuditEntry {
+  const { method = '', headers, socket } = request;
+  const userAgent = headers['user-agent'] ?? '';
+  return { target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

@@ -1,21 +1,23 @@
 // A Kubernetes-style API server over HTTP or TLS. In: requests, a store, a catalog of kinds, and a tenant's word on who may
 // do what. Out: answers, watch streams, a journal of what was asked. Must never know one kind by its name, nor who runs it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { internalError, type Status, serviceUnavailable } from '../object/status.ts';
+import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/status.ts';
 import type { Store } from '../store/store.ts';
-import { AuditTrail } from './audit-trail.ts';
+import { AuditTrail, entryOf } from './audit-trail.ts';
 import { Catalog } from './catalog.ts';
+import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './certificate-files.ts';
+import { answerClientError } from './client-error.ts';
 import { deniedBecause } from './denial.ts';
 import type { Dialect } from './dialect.ts';
 import type { Authenticate, Authorize, User } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
 import { Indexes } from './kind-index.ts';
-import { type Admission, type Audit, type AuditEntry, type Kit, type Randomness, systemRandomness } from './kit.ts';
+import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kit.ts';
 import type { ProtobufTypes } from './protobuf-body.ts';
 import { RequestJournal, recordOf } from './request-journal.ts';
 import { sendStatus } from './respond.ts';
@@ -40,8 +42,12 @@ export interface ApiServerOptions {
   admission?: readonly Admission[];
   audit?: Audit;
   randomness?: Randomness;
-  /** PEM texts; without them the server speaks plain HTTP. */
-  tls?: { certPem: string; keyPem: string };
+  /** PEM texts, or files that are read again when they change; without them the server speaks plain HTTP. */
+  tls?: ServingPair | { files: CertificatePaths };
+  /** Larger headers are answered 431; 64 KiB unless said otherwise. */
+  maxHeaderBytes?: number;
+  /** Hears of a request from this address that nobody was let in with; seconds to wait answer 429 in place of 401. */
+  failedLogin?: (source: string) => number | undefined;
   host: string;
   /** 0 = any free one. */
   port: number;
@@ -68,7 +74,7 @@ export type Intercept = (target: Target, request: IncomingMessage) => Intercepti
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
 
 /** Above the 8 KiB of many proxies and far below what a header could do harm with. */
-const maxHeaderBytes = 64 * 1024;
+const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep an idle connection, so that it is they who close it. */
 const keepAliveMs = 120_000;
 /** For requests that are being answered when the server is told to stop. */
@@ -82,6 +88,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
+  #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
   constructor(options: ApiServerOptions) {
@@ -97,18 +104,29 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const handler = (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response);
-    const { tls, host, port } = this.#options;
+    const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
     const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
-      tls === undefined
+      pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer({ ...settings, cert: tls.certPem, key: tls.keyPem }, handler);
+        : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
+    server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, maxHeaderBytes));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, resolve);
     });
+    if (tls !== undefined && 'files' in tls && pair !== undefined)
+      this.#followFiles(tls.files, pair, server as TlsServer);
     this.#state = 'ready';
+  }
+
+  #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
+    const { clock, log } = this.#options;
+    // New connections get the new certificate; those that are open go on.
+    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
   /** Watches end cleanly, requests in flight get a moment, then every connection is closed. */
@@ -117,6 +135,7 @@ export class ApiServer {
     if (server === undefined || this.#state === 'stopped') return;
     this.#state = 'stopping';
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    this.#files?.stop();
     this.endWatches();
     this.kit.indexes.close();
     server.closeIdleConnections();
@@ -210,7 +229,7 @@ export class ApiServer {
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
-    if (user === undefined) throw notAuthenticated();
+    if (user === undefined) throw this.#notLetIn(trail.entry.source);
     trail.entry.user = user;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
@@ -243,6 +262,12 @@ export class ApiServer {
     }
   }
 
+  #notLetIn(source: string): StatusFault {
+    const seconds = this.#options.failedLogin?.(source);
+    if (seconds === undefined) return notAuthenticated();
+    return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));
+  }
+
   async #refuse(error: unknown, target: Target, response: ServerResponse, trail: AuditTrail): Promise<void> {
     const status = this.#statusOf(error, target);
     try {
@@ -267,10 +292,4 @@ export class ApiServer {
     );
     return internalError(error instanceof Error ? error.message : String(error));
   }
-}
-
-function entryOf(request: IncomingMessage, target: Target): AuditEntry {
-  const { method = '', headers, socket } = request;
-  const userAgent = headers['user-agent'] ?? '';
-  return { target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

@@ -3,6 +3,7 @@
 // kubeconfigs, and a journal of everything it was asked.
 import { randomBytes } from 'node:crypto';
 import { mastersGroup } from '../apiserver/access-rules.ts';
+import { authorityIn } from '../apiserver/authority-folder.ts';
 import { makeServingCertificate } from '../apiserver/certificates.ts';
 import { type Kit, type Randomness, systemRandomness } from '../apiserver/kit.ts';
 import { kubeconfigText } from '../apiserver/kubeconfig.ts';
@@ -27,6 +28,8 @@ export interface DevclusterOptions {
   name?: string;
   /** Kept in memory, in a SQLite file, or in a store that the caller starts and stops. */
   store?: { kind: 'memory' } | { kind: 'sqlite'; path: string } | { kind: 'given'; store: Store };
+  /** Where the certificate authority is kept, so that clients go on trusting the cluster after a restart; absent = in memory. */
+  authorityFolder?: string;
   /** 0 = any free one. */
   port?: number;
   host?: string;
@@ -69,11 +72,11 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   access.add({ name: 'admin', groups: [mastersGroup], token: adminToken });
   for (const user of options.users ?? []) access.add(user);
   const addresses = new ClusterAddresses();
-  const certificate = await makeServingCertificate(
-    name,
-    [...new Set([host, '127.0.0.1', 'localhost'])],
-    clock.wallTime(),
-  );
+  const names = [...new Set([host, '127.0.0.1', 'localhost'])];
+  const now = clock.wallTime();
+  const { authorityFolder } = options;
+  const authority = authorityFolder === undefined ? undefined : await authorityIn(authorityFolder, name, now);
+  const certificate = await makeServingCertificate(name, names, now, authority);
   const server = new ApiServer({
     kinds: kindsOf({ access, addresses, newToken }),
     schemas,

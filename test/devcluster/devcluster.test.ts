@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -252,6 +252,24 @@ describe('claims', () => {
 });
 
 describe('a cluster in a file', () => {
+  it('keeps its authority in a folder: who trusted it before a restart trusts it after', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
+    folders.push(folder);
+    const authorityFolder = join(folder, 'authority');
+    const before = await start({ authorityFolder });
+    const { caPem } = before.cluster;
+    await stopAll();
+    expect(statSync(join(authorityFolder, 'ca.key')).mode & 0o777).toBe(0o600);
+    const { cluster } = await start({ authorityFolder });
+    expect(cluster.caPem).toBe(caPem);
+    const old = new ApiClient({ url: cluster.url, caPem, token: cluster.adminToken });
+    expect((await old.request('GET', '/version')).status).toBe(200);
+    await old.close();
+    await stopAll();
+    rmSync(join(authorityFolder, 'ca.key'));
+    await expect(start({ authorityFolder })).rejects.toThrow(/want ca.crt and ca.key, only one of them is there/);
+  });
+
   it('is the same after a restart: objects, revisions, addresses, and work left undone', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
     folders.push(folder);
