@@ -8,6 +8,7 @@ import type { Kind } from './kind.ts';
 import type { Call, Kit } from './kit.ts';
 import { negotiate } from './negotiate.ts';
 import { StatusFault } from './status-fault.ts';
+import type { Propagation } from './write-options.ts';
 
 const noQuery = new URLSearchParams();
 
@@ -34,7 +35,7 @@ export function systemCall(
     user: { name: 'system:controller', groups: [mastersGroup] },
     visibility: undefined,
     negotiated: negotiate(undefined),
-    fieldManager: 'devcluster',
+    fieldManager: 'hostward-controller',
     warnings: [],
   };
 }
@@ -56,12 +57,12 @@ export async function changeIfPresent(call: Call, uid: string, change: (object: 
   });
 }
 
-export async function deleteIfPresent(call: Call, uid: string | undefined): Promise<void> {
+export async function deleteIfPresent(call: Call, uid: string | undefined, propagation?: Propagation): Promise<void> {
   await unlessGone(async () => {
     await deleteObject(call, {
       dryRun: false,
       gracePeriodSeconds: 0,
-      propagation: undefined,
+      propagation,
       uid,
       resourceVersion: undefined,
     });

@@ -50,6 +50,7 @@ export class Caretaker {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#owners.stop();
     this.#watch?.close();
     await this.#done;
   }

@@ -1,150 +1,198 @@
-// Owner references: an object goes when the last of its owners has gone. The delete's policy stands on the owner as a
-// finalizer: `orphan` lets the dependents stay, `foregroundDeletion` waits for them.
-
+// Owner references, as the garbage collector of a real cluster reads them: an object goes when the last of its owners has gone,
+// and a reference to an owner that has gone is taken out while another owner lives. The policy of a delete stands on the owner
+// as a finalizer: `orphan` lets the dependents stay, `foregroundDeletion` waits for those that block the owner.
+import type { Timer } from '../../clock.ts';
 import type { KubeObject, OwnerReference } from '../../object/object.ts';
-import type { Kind } from '../kind.ts';
 import type { Kit } from '../kit.ts';
 import { storageKey } from '../stored-text.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from '../system-call.ts';
+import { type Dependent, Dependents, type Seen } from './dependents.ts';
 
 const orphan = 'orphan';
 const foreground = 'foregroundDeletion';
 
-interface Dependent {
-  kind: Kind;
-  namespace: string;
-  name: string;
-  uid: string;
-  owners: readonly OwnerReference[];
-}
+/** An owner that is merely not there may be about to be restored or created: it is looked for again after so long. */
+const secondLookMs = 10_000;
+/** Owners whose end was seen need no second look; more than any burst of deletes that is still being worked off. */
+const maxRemembered = 10_000;
 
-interface Seen {
-  kind: Kind;
-  namespace: string;
-  name: string;
-  object: KubeObject;
-}
+type OwnerState =
+  /** Or of a kind that is not served here: nobody can say that it is not there. */
+  | 'alive'
+  /** Being deleted, and waiting for its dependents. */
+  | 'waiting'
+  | 'missing'
+  | 'gone';
 
 export class Owners {
   #kit: Kit;
-  #dependents = new Map<string, Dependent>();
-  /** uid of an owner → keys of what it owns. */
-  #keysByOwner = new Map<string, Set<string>>();
-  /** Owners that wait for their dependents. */
+  #dependents = new Dependents();
+  /** Owners that wait for their dependents, by uid. */
   #waiting = new Map<string, Seen>();
+  /** uids whose end was seen, or was made sure of by a second look. */
+  #gone = new Set<string>();
+  #secondLooks = new Map<string, Timer>();
+  #isStopped = false;
 
   constructor(kit: Kit) {
     this.#kit = kit;
   }
 
+  stop(): void {
+    this.#isStopped = true;
+    for (const timer of this.#secondLooks.values()) timer.cancel();
+    this.#secondLooks.clear();
+  }
+
   knows(key: string): boolean {
-    return this.#dependents.has(key);
+    return this.#dependents.get(key) !== undefined;
   }
 
   async seen(key: string, seen: Seen): Promise<void> {
-    const { kind, namespace, name, object } = seen;
-    const owners = object.metadata.ownerReferences ?? [];
-    this.#forget(key);
-    if (owners.length > 0) {
-      const dependent = { kind, namespace, name, uid: object.metadata.uid ?? '', owners };
-      this.#dependents.set(key, dependent);
-      for (const { uid } of owners) {
-        const keys = this.#keysByOwner.get(uid) ?? new Set();
-        this.#keysByOwner.set(uid, keys.add(key));
-      }
-      await this.#collectIfOrphaned(dependent);
-    }
-    if (object.metadata.deletionTimestamp !== undefined) await this.#workOffPolicy(seen);
+    const before = this.#dependents.get(key);
+    this.#dependents.put(key, seen);
+    const dependent = this.#dependents.get(key);
+    if (dependent !== undefined) await this.#collect(key, dependent);
+    if (before !== undefined) await this.#workOffOwnersOf(before);
+    if (seen.object.metadata.deletionTimestamp !== undefined) await this.#workOffPolicy(seen);
   }
 
   async gone(key: string, value: string): Promise<void> {
     const dependent = this.#dependents.get(key);
-    this.#forget(key);
-    if (dependent !== undefined) {
-      for (const { uid } of dependent.owners) {
-        const owner = this.#waiting.get(uid);
-        if (owner !== undefined) await this.#workOffPolicy(owner);
-      }
-    }
-    if (this.#keysByOwner.size === 0) return;
+    this.#dependents.remove(key);
+    this.#secondLooks.get(key)?.cancel();
+    this.#secondLooks.delete(key);
+    if (dependent !== undefined) await this.#workOffOwnersOf(dependent);
+    if (this.#dependents.isEmpty) return;
     const { metadata } = JSON.parse(value) as KubeObject;
-    for (const owned of [...(this.#keysByOwner.get(metadata.uid ?? '') ?? [])]) {
-      const left = this.#dependents.get(owned);
-      if (left !== undefined) await this.#collectIfOrphaned(left);
+    await this.#ownerIsGone(metadata.uid ?? '');
+  }
+
+  async #ownerIsGone(uid: string): Promise<void> {
+    this.#waiting.delete(uid);
+    const owned = this.#dependents.ownedBy(uid);
+    if (owned.length === 0) return;
+    this.#gone.add(uid);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > maxRemembered && oldest !== undefined) this.#gone.delete(oldest);
+    for (const [key, dependent] of owned) await this.#collect(key, dependent);
+  }
+
+  async #workOffOwnersOf({ owners }: Dependent): Promise<void> {
+    for (const { uid } of owners) {
+      const owner = this.#waiting.get(uid);
+      if (owner !== undefined) await this.#workOffPolicy(owner);
     }
   }
 
-  #forget(key: string): void {
-    for (const { uid } of this.#dependents.get(key)?.owners ?? []) {
-      const keys = this.#keysByOwner.get(uid);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#keysByOwner.delete(uid);
+  async #collect(key: string, dependent: Dependent): Promise<void> {
+    const states = new Map<OwnerReference, OwnerState>();
+    for (const owner of dependent.owners) states.set(owner, await this.#stateOf(owner, dependent));
+    const all = [...states.values()];
+    if (all.includes('missing')) this.#lookAgain(key, dependent);
+    const lives = all.includes('alive') || all.includes('missing');
+    if (!lives) {
+      await this.#remove(dependent, all.includes('waiting'));
+      return;
     }
-    this.#dependents.delete(key);
+    // Another owner keeps it: what has gone or is going is no owner any more.
+    const ended = new Set([...states].filter(([, state]) => state === 'gone').map(([{ uid }]) => uid));
+    if (all.includes('alive')) {
+      for (const [{ uid }, state] of states) if (state === 'waiting') ended.add(uid);
+    }
+    if (ended.size > 0) await this.#release(dependent, ended);
   }
 
-  async #collectIfOrphaned(dependent: Dependent): Promise<void> {
-    for (const owner of dependent.owners) if (await this.#mayExist(owner, dependent.namespace)) return;
-    await deleteIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid);
-  }
-
-  /** An owner of a kind that is not served here is taken to be alive: nobody can say that it is not. */
-  async #mayExist({ apiVersion, kind: kindName, name, uid }: OwnerReference, namespace: string): Promise<boolean> {
+  async #stateOf({ apiVersion, kind: kindName, name, uid }: OwnerReference, of: Dependent): Promise<OwnerState> {
+    if (this.#gone.has(uid)) return 'gone';
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
     const kind = this.#kit.catalog.findByKind(group, kindName);
-    if (kind === undefined || kind.answer !== undefined) return true;
-    const { record } = await this.#kit.store.get(storageKey(kind, namespace, name));
-    return record !== undefined && (JSON.parse(record.value) as KubeObject).metadata.uid === uid;
+    if (kind === undefined || kind.answer !== undefined) return 'alive';
+    // A reference from the cluster scope into some namespace leads nowhere that could be looked at.
+    if (kind.namespaced && of.namespace === '') return 'alive';
+    const { record } = await this.#kit.store.get(storageKey(kind, of.namespace, name));
+    if (record === undefined) return 'missing';
+    const { metadata } = JSON.parse(record.value) as KubeObject;
+    if (metadata.uid !== uid) return 'missing';
+    const isWaiting = metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(foreground) === true;
+    return isWaiting ? 'waiting' : 'alive';
+  }
+
+  #lookAgain(key: string, { uid, owners }: Dependent): void {
+    if (this.#secondLooks.has(key) || this.#isStopped) return;
+    const timer = this.#kit.clock.after(secondLookMs, () => {
+      this.#secondLooks.delete(key);
+      this.#secondLook(key, uid, owners).catch((error: unknown) => {
+        this.#kit.log.error({ key, error: String(error) }, 'second look for an owner failed');
+      });
+    });
+    this.#secondLooks.set(key, timer);
+  }
+
+  /** Owners that were named at the first look and are missing at the second one are gone. */
+  async #secondLook(key: string, uid: string, owners: readonly OwnerReference[]): Promise<void> {
+    const dependent = this.#dependents.get(key);
+    if (dependent === undefined || dependent.uid !== uid || this.#isStopped) return;
+    for (const owner of owners) {
+      if ((await this.#stateOf(owner, dependent)) === 'missing') await this.#ownerIsGone(owner.uid);
+    }
+  }
+
+  async #remove(dependent: Dependent, isForeground: boolean): Promise<void> {
+    if (dependent.isDeleting) return;
+    const ofItsOwn = this.#dependents.ownedBy(dependent.uid);
+    const isCircle = ofItsOwn.some(([, { uid }]) => this.#waiting.has(uid));
+    // In a circle everyone would wait for everyone: it is cut where it is found.
+    if (isForeground && isCircle) await this.#unblock(dependent);
+    const propagation = isForeground && ofItsOwn.length > 0 ? 'Foreground' : undefined;
+    await deleteIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid, propagation);
+  }
+
+  async #unblock(dependent: Dependent): Promise<void> {
+    await changeIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid, ({ metadata }) => {
+      metadata.ownerReferences = (metadata.ownerReferences ?? []).map((owner) => ({
+        ...owner,
+        blockOwnerDeletion: false,
+      }));
+    });
   }
 
   async #workOffPolicy(owner: Seen): Promise<void> {
     const { finalizers = [], uid = '' } = owner.object.metadata;
-    const keys = [...(this.#keysByOwner.get(uid) ?? [])];
+    const owned = this.#dependents.ownedBy(uid);
     if (finalizers.includes(orphan)) {
-      for (const key of keys) await this.#release(key, uid);
+      for (const [key, dependent] of owned) {
+        await this.#release(dependent, new Set([uid]));
+        this.#dependents.remove(key);
+      }
       await this.#dropFinalizer(owner, orphan);
     }
     if (!finalizers.includes(foreground)) return;
-    if (keys.length === 0) {
+    const isNew = !this.#waiting.has(uid);
+    this.#waiting.set(uid, owner);
+    if (
+      !owned.some(([, { owners }]) => owners.some((entry) => entry.uid === uid && entry.blockOwnerDeletion === true))
+    ) {
       this.#waiting.delete(uid);
       await this.#dropFinalizer(owner, foreground);
       return;
     }
-    if (this.#waiting.has(uid)) return;
-    this.#waiting.set(uid, owner);
-    for (const key of keys) {
-      const dependent = this.#dependents.get(key);
-      if (dependent !== undefined) {
-        await deleteIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid);
-      }
-    }
+    if (isNew) for (const [key, dependent] of owned) await this.#collect(key, dependent);
   }
 
-  async #release(key: string, ownerUid: string): Promise<void> {
-    const dependent = this.#dependents.get(key);
-    if (dependent === undefined) return;
+  async #release(dependent: Dependent, ended: ReadonlySet<string>): Promise<void> {
     await changeIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid, ({ metadata }) => {
-      setOrDrop(
-        metadata,
-        'ownerReferences',
-        (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== ownerUid),
-      );
+      const left = (metadata.ownerReferences ?? []).filter(({ uid }) => !ended.has(uid));
+      setOrDrop(metadata, 'ownerReferences', left);
     });
-    this.#forget(key);
   }
 
   async #dropFinalizer({ kind, namespace, name, object }: Seen, finalizer: string): Promise<void> {
-    await changeIfPresent(
-      systemCall(this.#kit, kind, { namespace, name }),
-      object.metadata.uid ?? '',
-      ({ metadata }) => {
-        setOrDrop(
-          metadata,
-          'finalizers',
-          (metadata.finalizers ?? []).filter((entry) => entry !== finalizer),
-        );
-      },
-    );
+    const call = systemCall(this.#kit, kind, { namespace, name });
+    await changeIfPresent(call, object.metadata.uid ?? '', ({ metadata }) => {
+      const left = (metadata.finalizers ?? []).filter((entry) => entry !== finalizer);
+      setOrDrop(metadata, 'finalizers', left);
+    });
   }
 }
