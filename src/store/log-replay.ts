@@ -51,6 +51,9 @@ export class LogReplay implements LogReader {
 
   #takeHistory(row: LogRow): void {
     this.finish();
+    // This store numbers its own log without gaps: a hole is damage.
+    const expected = this.timeline.revision + 1;
+    if (row[0] !== expected) throw new Error(`Cannot replay revision ${row[0]}: expected ${expected}`);
     this.timeline.apply(this.#versionOf(row, this.timeline.newest(row[1])));
   }
 

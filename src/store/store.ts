@@ -12,7 +12,7 @@ export interface StoredRecord {
 export interface StoreEvent {
   type: 'put' | 'delete';
   key: string;
-  /** Revision of this change; one write is one revision. */
+  /** Revision of this change; one write is one revision. Revisions are unique and rise; there may be gaps between them. */
   revision: number;
   /** The new value; for a delete the last one. */
   value: string;
@@ -32,10 +32,13 @@ export type ListResult =
   | { kind: 'futureRevision'; currentRevision: number };
 
 export interface StoreWatch {
-  /** In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. */
+  /**
+   * In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. A store whose log is not its own
+   * may have missed changes: `lost`. After either the reader lists again.
+   */
   events(): AsyncIterable<StoreEvent[]>;
   close(): void;
-  readonly ended: 'open' | 'closed' | 'overflow';
+  readonly ended: 'open' | 'closed' | 'overflow' | 'lost';
 }
 
 export interface Store {

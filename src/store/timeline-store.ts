@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { StoreFault } from './errors.ts';
 import { ageCheckIntervalMs, defaultHistoryLimits, type HistoryLimits } from './history-limits.ts';
 import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
-import { Timeline } from './timeline.ts';
+import { Timeline, type Version } from './timeline.ts';
 import { WatchHub } from './watch-hub.ts';
 
 export interface TimelineStoreOptions {
@@ -67,6 +67,13 @@ export abstract class TimelineStore implements Store {
     const watch = this.hub.subscribe(prefix, afterRevision);
     watch.replay(this.timeline.eventsAfter(afterRevision, prefix));
     return watch;
+  }
+
+  /** For a store whose log is not its own: changes were missed, and this is the world now. Older revisions are gone. */
+  protected restart(world: { versions: Iterable<Version>; revision: number }): void {
+    this.timeline = new Timeline();
+    this.timeline.restore({ versions: world.versions, compactedRevision: world.revision });
+    this.hub.loseAll();
   }
 
   protected open(): void {

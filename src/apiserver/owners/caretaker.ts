@@ -55,12 +55,12 @@ export class Caretaker {
     await this.#done;
   }
 
-  /** A caretaker that fell behind loses its watch, and starts again from what there is. */
+  /** A caretaker that fell behind, or whose store did, loses its watch and starts again from what there is. */
   async #run(first: StoreWatch): Promise<void> {
     let watch = first;
     for (;;) {
       await this.#follow(watch);
-      if (this.#isStopped || watch.ended !== 'overflow') return;
+      if (this.#isStopped || watch.ended === 'closed') return;
       watch = await this.#open();
     }
   }

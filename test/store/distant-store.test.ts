@@ -1,0 +1,8 @@
+import { storeContract } from '../contract/store.ts';
+import { DistantStore, distantNumbering } from './distant-store.ts';
+
+storeContract('a store over a distant log', (settings) => new DistantStore(settings), {
+  modelRuns: 100,
+  numbering: distantNumbering,
+  lose: (store, key, value) => (store as DistantStore).miss(key, value),
+});
