@@ -21,9 +21,9 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
   return {
     start: () => store.start(),
     stop: () => store.stop(),
-    currentRevision: async () => countOf(await store.currentRevision()),
-    async get(key) {
-      const { record: found, revision } = await store.get(key);
+    currentRevision: async (options) => countOf(await store.currentRevision(options)),
+    async get(key, options) {
+      const { record: found, revision } = await store.get(key, options);
       return { record: found === undefined ? undefined : record(found), revision: countOf(revision) };
     },
     async list(prefix, options = {}): Promise<ListResult> {
@@ -52,6 +52,8 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
       if ('kind' in opened) return { ...opened, compactedRevision: countOf(opened.compactedRevision) };
       return countedWatch(opened, event);
     },
+    sideValues: (prefix) => store.sideValues(prefix),
+    writeSideValues: (changes) => store.writeSideValues(changes),
     compact: (upToRevision) => store.compact(revisionOf(upToRevision)),
   };
 }

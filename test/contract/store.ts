@@ -20,6 +20,8 @@ export interface StoreContractOptions {
   modelRuns?: number;
   /** Absent = from 1 without gaps. */
   numbering?: Numbering;
+  /** Writes behind the store's back; the store has not heard of it yet. */
+  elsewhere?: (store: Store, key: string, value: string) => void;
   /** Makes the store miss a change and find out; it writes `value` to `key` behind the store's back. */
   lose?: (store: Store, key: string, value: string) => Promise<void>;
 }
@@ -43,7 +45,9 @@ export function storeContract(name: string, makeStore: MakeStore, options: Store
   describe(`${name}: history`, () => historyContract(make));
   describe(`${name}: watch()`, () => watchContract(make));
   describe(`${name}: revisions`, () => revisionContract(make));
-  const { lose } = options;
+  describe(`${name}: values beside the log`, () => sideContract(make));
+  const { elsewhere, lose } = options;
+  if (elsewhere !== undefined) describe(`${name}: a view that lags`, () => lagContract(make, elsewhere));
   if (lose !== undefined) describe(`${name}: changes that were missed`, () => lossContract(make, lose));
   describe(`${name}: against a naive model`, () =>
     storeModelContract(() => make().then(({ store }) => store), options.modelRuns ?? 15));
@@ -386,6 +390,61 @@ function revisionContract(make: Make): void {
     expect(revisions.every(Number.isSafeInteger)).toBe(true);
     expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
     expect((await eventsFrom(made, '/', 0)).map(({ revision }) => revision)).toEqual(revisions);
+  });
+}
+
+function sideContract(make: Make): void {
+  it('are kept by key, move no revision and are told to no watch', async () => {
+    const { store } = await make();
+    await put(store, '/used/a', 'in the log');
+    const seen = collect(await openWatch(store, '/', 1));
+    await store.writeSideValues(
+      new Map([
+        ['/used/a', '1'],
+        ['/used/b', '2'],
+        ['/other', '3'],
+      ]),
+    );
+    await store.writeSideValues(
+      new Map([
+        ['/used/b', undefined],
+        ['/used/c', '4'],
+      ]),
+    );
+    expect([...(await store.sideValues('/used/'))].toSorted()).toEqual([
+      ['/used/a', '1'],
+      ['/used/c', '4'],
+    ]);
+    await settle(1);
+    expect([await store.currentRevision(), seen]).toEqual([1, []]);
+    expect((await store.get('/used/a')).record?.value).toBe('in the log');
+  });
+
+  it('belong to their reader', async () => {
+    const { store } = await make();
+    await store.writeSideValues(new Map([['/a', '1']]));
+    (await store.sideValues('/')).clear();
+    expect((await store.sideValues('/')).size).toBe(1);
+  });
+}
+
+function lagContract(make: Make, elsewhere: (store: Store, key: string, value: string) => void): void {
+  it('shows a fresh read what others have written', async () => {
+    const { made } = await make();
+    const before = await put(made, '/a', 'one');
+    elsewhere(made, '/a', 'theirs');
+    expect((await made.get('/a')).record?.value).toBe('one');
+    expect((await made.get('/a', { fresh: true })).record?.value).toBe('theirs');
+    elsewhere(made, '/a', 'theirs again');
+    expect(await made.currentRevision({ fresh: true })).toBeGreaterThan(before.revision);
+  });
+
+  it('refuses a write that rests on an old one, and shows the newest', async () => {
+    const { made } = await make();
+    const { revision } = await put(made, '/a', 'one');
+    elsewhere(made, '/a', 'theirs');
+    const refused = await made.write('/a', { expect: revision, value: 'two' });
+    expect(refused).toMatchObject({ ok: false, current: { value: 'theirs' } });
   });
 }
 

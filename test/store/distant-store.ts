@@ -45,6 +45,7 @@ export class DistantLog {
 
 export class DistantStore extends TimelineStore {
   readonly log = new DistantLog();
+  #unheard: Row[] = [];
 
   async start(): Promise<void> {
     this.open();
@@ -56,6 +57,7 @@ export class DistantStore extends TimelineStore {
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
     this.mustBeOpen('write');
+    this.#catchUp();
     const row = this.log.append(key, change);
     if (row === undefined) {
       const { revision } = this.timeline;
@@ -63,6 +65,31 @@ export class DistantStore extends TimelineStore {
     }
     const version = this.#take(row);
     return { ok: true, revision: row.revision, createRevision: createRevisionOf(version) };
+  }
+
+  /** Somebody else wrote, and this store has not heard of it yet. */
+  elsewhere(key: string, value: string): void {
+    const row = this.log.append(key, { expect: undefined, value });
+    if (row !== undefined) this.#unheard.push(row);
+  }
+
+  override async currentRevision(options: { fresh?: boolean } = {}): Promise<number> {
+    if (options.fresh === true) this.#catchUp();
+    return super.currentRevision();
+  }
+
+  override async get(key: string, options: { fresh?: boolean } = {}) {
+    if (options.fresh === true) this.#catchUp();
+    return super.get(key);
+  }
+
+  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    this.mustBeOpen('write');
+    this.setSideValues(changes);
+  }
+
+  #catchUp(): void {
+    for (const row of this.#unheard.splice(0)) this.#take(row);
   }
 
   async compact(upToRevision: number): Promise<void> {
