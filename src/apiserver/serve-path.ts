@@ -42,7 +42,7 @@ export class ServedPaths {
   }
 
   async serve(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
-    if (request.method === 'GET' && this.#serveOwn(target, request, response)) return;
+    if (target.verb === 'get' && this.#serveOwn(target, request, response)) return;
     if (await this.#options.otherPaths?.(target, request, response, user)) return;
     sendText(response, 404, '404 page not found\n');
   }

@@ -41,6 +41,7 @@ export class WatchStream {
   #timers = new Set<Timer>();
   #lastRevision = 0;
   #sentBytes = 0;
+  #isExpired = false;
   /** Something that happened up to now has yet to be written: no bookmark may pass it by. */
   #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
@@ -71,6 +72,11 @@ export class WatchStream {
     if (this.#isOver()) {
       // The client left while we were getting ready.
       if ('close' in opened) opened.close();
+      return;
+    }
+    if (this.#isExpired) {
+      if ('close' in opened) opened.close();
+      this.expire();
       return;
     }
     if ('kind' in opened) {
@@ -104,6 +110,11 @@ export class WatchStream {
 
   /** The client is told to list again. */
   expire(): void {
+    // Said once the answer has begun.
+    if (this.#state === 'starting') {
+      this.#isExpired = true;
+      return;
+    }
     this.#send(this.#frames.error(expired('What you may see has changed: list again.')));
     this.end();
   }

@@ -144,9 +144,13 @@ describe('a hidden field', () => {
   });
 
   it('belongs to no manager and stands in no conflict', async () => {
+    const managersOf = async (shop: Shop) => JSON.stringify((await shop.call('GET', `${gadgets}/a`)).json['metadata']);
+    const posted = await start('post');
+    expect(await managersOf(posted)).not.toContain('secret');
+    await posted.call('PUT', `${gadgets}/a`, body({ ttl: 3 }));
+    expect(await managersOf(posted)).not.toContain('secret');
     const shop = await start('apply');
-    const shown = await shop.call('GET', `${gadgets}/a`);
-    expect(JSON.stringify(shown.json['metadata'])).not.toContain('secret');
+    expect(await managersOf(shop)).not.toContain('secret');
     const { status, text } = await apply(shop, 'other', body({ owner: 'you', secret: 'another-secret' }));
     expect([status, text.includes('secret')]).toEqual([409, false]);
     expect(text).toContain('.spec.owner');

@@ -162,6 +162,12 @@ describe('the strict dialect', () => {
     }
   });
 
+  it('answers HEAD of a document as a GET without its body', async () => {
+    const shop = await start();
+    const { status, text, headers } = await shop.call('HEAD', '/version');
+    expect([status, text, Number(headers.get('content-length')) > 10]).toEqual([200, '', true]);
+  });
+
   it('says as an API that there is no such group, and which patches there are', async () => {
     const shop = await start();
     const unknown = await shop.call('GET', '/apis/nowhere.example/v1/things');

@@ -132,6 +132,26 @@ describe('a change of what one caller may see', () => {
     await bob.cancel();
   });
 
+  it('is told to a watch that was just being opened, too', async () => {
+    const shop = await start();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const open = shop.store.watch.bind(shop.store);
+    shop.store.watch = async (...asked) => {
+      await held;
+      return open(...asked);
+    };
+    const opening = watch(shop, 'ann');
+    while (shop.server.watchCount < 1) await new Promise((resolve) => setImmediate(resolve));
+    shop.server.expireWatches(({ name }) => name === 'ann');
+    release();
+    const lines = await opening;
+    expect(await lines.next()).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    expect(await lines.next()).toBeUndefined();
+  });
+
   it('makes older versions and tokens 410 for that caller alone', async () => {
     const since = { revision: 0 };
     const shop = await start(since);
