@@ -1,12 +1,9 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Kind } from '../../src/apiserver/kind.ts';
-import type { Audit, AuditEntry } from '../../src/apiserver/kit.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { StatusFault } from '../../src/apiserver/status-fault.ts';
-import { serviceUnavailable, tooManyRequests } from '../../src/object/status.ts';
+import { tooManyRequests } from '../../src/object/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
-import { collection, Lines, openShop, type Shop, widgetKind } from './widgets.ts';
+import { collection, Lines, openShop, type Shop } from './widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
@@ -67,51 +64,6 @@ describe('a server of one made-up kind', () => {
     const { status, json } = await shop.call('POST', `${collection}/a/paint`, { spec: { colour: 'red' } });
     expect(status).toBe(201);
     expect(json).toMatchObject({ kind: 'Paint', spec: { colour: 'red' }, status: { of: 'a' } });
-  });
-
-  it('decodes and judges the body of a subresource by its schema, and tells it of a dry run', async () => {
-    const shop = await start();
-    await shop.call('POST', collection, widget('a'));
-    const paint = (body: object, query = '') => shop.call('POST', `${collection}/a/paint${query}`, body);
-    const odd = await paint({ spec: { colour: 'red', gloss: true } });
-    expect(odd.headers.get('warning')).toContain('unknown field \\"spec.gloss\\"');
-    expect([odd.status, odd.json['spec'], odd.headers.get('cache-control')]).toEqual([
-      201,
-      { colour: 'red' },
-      'no-store',
-    ]);
-    expect((await paint({ spec: { gloss: true } }, '?fieldValidation=Strict')).status).toBe(400);
-    expect((await paint({ spec: { coats: 'two' } })).status).toBe(400);
-    expect((await paint({ kind: 'Widget', spec: {} })).status).toBe(400);
-    const green = await paint({ spec: { colour: 'green' } });
-    expect([green.status, green.json['message']]).toEqual([
-      422,
-      'Paint.shop.example "" is invalid: spec.colour: Unsupported value: "green": supported values: "red", "blue"',
-    ]);
-    expect((await paint({ spec: {} }, '?dryRun=All')).json['status']).toEqual({ of: 'a', dryRun: true });
-    expect((await paint({ spec: {} }, '?dryRun=some')).status).toBe(422);
-  });
-
-  it('answers a kind that can only be created, judged by its schema, and keeps nothing', async () => {
-    const quote: Kind = {
-      ...widgetKind,
-      kind: 'Quote',
-      plural: 'quotes',
-      singular: 'quote',
-      namespaced: false,
-      schema: 'Paint',
-      verbs: ['create'],
-      subresources: {},
-      strategy: {},
-      answer: (object, ctx) => ({ ...object, status: { dryRun: ctx.dryRun } }),
-    };
-    const shop = await start({ kinds: [widgetKind, quote] });
-    const place = '/apis/shop.example/v1/quotes';
-    const made = await shop.call('POST', `${place}?dryRun=All`, { spec: { colour: 'red' } });
-    expect([made.status, made.json['status']]).toEqual([201, { dryRun: true }]);
-    expect((await shop.call('POST', place, { spec: { colour: 'green' } })).status).toBe(422);
-    expect((await shop.call('GET', place)).status).toBe(405);
-    expect(await shop.store.currentRevision()).toBe(0);
   });
 
   it('finds objects by a field that the kind names', async () => {
@@ -197,85 +149,6 @@ describe('a server of one made-up kind', () => {
       names.push((json['metadata'] as { name: string }).name);
     }
     expect(names).toEqual(['w-aaaaa', 'w-bbbbb']);
-  });
-});
-
-describe('an audit', () => {
-  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
-    const heard: string[] = [];
-    let isBlocked = false;
-    const audit = {
-      begins: ({ target, user }: AuditEntry) => {
-        heard.push(`${user?.name} begins ${target.verb}`);
-        if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
-      },
-      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
-    };
-    const shop = await start({ audit });
-    await shop.call('POST', collection, widget('a'));
-    await shop.call('POST', collection, widget('a'));
-    isBlocked = true;
-    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(503);
-    isBlocked = false;
-    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
-    expect(heard.slice(0, 6)).toEqual([
-      'owner begins create',
-      'create ends 201',
-      'owner begins create',
-      'create ends 409',
-      'owner begins delete',
-      'delete ends 503',
-    ]);
-  });
-
-  const listening = () => {
-    const heard: string[] = [];
-    const audit: Audit = {
-      begins: ({ target, user }) => void heard.push(`${user?.name} begins ${target.verb} ${target.path}`),
-      ends: ({ target, user }, code, stream) => {
-        const bytes = stream === undefined ? '' : ` after ${stream.bytes} bytes`;
-        heard.push(`${user?.name} ends ${target.verb} ${target.path} ${code}${bytes}`);
-      },
-    };
-    return { heard, audit };
-  };
-
-  it('hears once of each request that is refused: strangers, missing rights, unknown kinds and paths', async () => {
-    const { heard, audit } = listening();
-    const shop = await start({ audit });
-    shop.access.add({ name: 'ann', token: 'ann-token' });
-    await shop.call('GET', collection, undefined, { authorization: 'Bearer wrong' });
-    await shop.call('GET', collection, undefined, { authorization: 'Bearer ann-token' });
-    await shop.call('GET', '/apis/shop.example/v1/namespaces/main/nothings');
-    await shop.call('GET', '/apis/nowhere.example/v1/things');
-    await shop.call('GET', '/nowhere');
-    await shop.call('GET', '/version');
-    expect(heard).toEqual([
-      `undefined ends list ${collection} 401`,
-      `ann ends list ${collection} 403`,
-      'owner ends list /apis/shop.example/v1/namespaces/main/nothings 404',
-      'owner ends list /apis/nowhere.example/v1/things 404',
-      'owner begins get /nowhere',
-      'owner ends get /nowhere 404',
-      'owner begins get /version',
-      'owner ends get /version 200',
-    ]);
-  });
-
-  it('hears of a watch when it begins and when it is over, with the bytes that were sent', async () => {
-    const { heard, audit } = listening();
-    const shop = await start({ audit });
-    await shop.call('POST', collection, widget('a'));
-    heard.length = 0;
-    const headers = { authorization: 'Bearer owner-token' };
-    const response = await fetch(`${shop.server.url}${collection}?watch=true`, { headers });
-    expect(heard).toEqual([`owner begins watch ${collection}`]);
-    shop.server.endWatches();
-    const bytes = (await response.text()).length;
-    while (heard.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    expect(heard.slice(1)).toEqual([`owner ends watch ${collection} 200 after ${bytes} bytes`]);
-    await shop.call('GET', `${collection}?watch=true&timeoutSeconds=x`);
-    expect(heard.slice(2)).toEqual([`owner begins watch ${collection}`, `owner ends watch ${collection} 400`]);
   });
 });
 
