@@ -1,11 +1,28 @@
 // What is answered to bytes that are no request: the connection speaks no HTTP, or its headers are too large. There is no
 // response object yet, so the answer is written by hand, as a Status like every other refusal.
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../object/status.ts';
 
-export function answerClientError(error: Error & { code?: string }, socket: Socket, maxHeaderBytes: number): void {
-  // The client has gone, or an answer is under way on this connection already.
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
+  const answering = new WeakSet<Socket>();
+  server.on('request', ({ socket }, response) => {
+    answering.add(socket);
+    response.once('close', () => answering.delete(socket));
+  });
+  server.on('clientError', (error, stream) => {
+    const socket = stream as Socket;
+    answer(error, socket, { maxHeaderBytes, isAnswering: answering.has(socket) });
+  });
+}
+
+function answer(
+  error: Error & { code?: string },
+  socket: Socket,
+  { maxHeaderBytes, isAnswering }: { maxHeaderBytes: number; isAnswering: boolean },
+): void {
+  // The client has gone, or another answer is under way on this connection and must not be mixed with this one.
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
     socket.destroy();
     return;
   }

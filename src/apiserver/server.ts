@@ -2,7 +2,7 @@
 // do what. Out: answers, watch streams, a journal of what was asked. Must never know one kind by its name, nor who runs it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './audit-trail.ts';
 import { Catalog } from './catalog.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './certificate-files.ts';
-import { answerClientError } from './client-error.ts';
+import { answerClientErrors } from './client-error.ts';
 import { deniedBecause } from './denial.ts';
 import type { Dialect } from './dialect.ts';
 import type { Authenticate, Authorize, User } from './identity.ts';
@@ -111,7 +111,7 @@ export class ApiServer {
       pair === undefined
         ? createServer(settings, handler)
         : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
-    server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, maxHeaderBytes));
+    answerClientErrors(server, maxHeaderBytes);
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

@@ -91,6 +91,24 @@ describe('what is no request', () => {
     });
   });
 
+  it('with headers over the limit is answered so on a connection that has served others, too', async () => {
+    const shop = await start({ maxHeaderBytes: 16 * 1024 });
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connectPlain(shop.server.port, '127.0.0.1', () =>
+        socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'),
+      );
+      let text = '';
+      socket.on('data', (bytes) => {
+        const isFirst = text === '';
+        text += bytes.toString();
+        if (isFirst) socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(17 * 1024)}\r\n\r\n`);
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 431']);
+  });
+
   it('and speaks no HTTP is answered 400 with a Status', async () => {
     const shop = await start();
     const answer = await raw(shop, 'HELLO\r\n\r\n');
