@@ -7,6 +7,8 @@ export class AuditTrail {
   #audit: Audit | undefined;
   #entry: AuditEntry;
   #hasEnded = false;
+  /** The caller may do what was asked for. */
+  isAllowed = false;
 
   constructor(audit: Audit | undefined, entry: AuditEntry) {
     this.#audit = audit;

@@ -12,7 +12,7 @@ import { AuditTrail, entryOf } from './audit-trail.ts';
 import { Catalog } from './catalog.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './certificate-files.ts';
 import { answerClientErrors } from './client-error.ts';
-import { deniedBecause } from './denial.ts';
+import { deniedBecause, refuseImpersonation } from './denial.ts';
 import type { Dialect } from './dialect.ts';
 import type { Authenticate, Authorize, User } from './identity.ts';
 import type { Kind, Schemas } from './kind.ts';
@@ -187,9 +187,10 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      this.journal.add(
-        recordOf(target, { user: trail.entry.user?.name ?? '', userAgent, code: response.statusCode, durationMs }),
-      );
+      const user = trail.entry.user?.name ?? '';
+      const record = recordOf(target, { user, userAgent, code: response.statusCode, durationMs });
+      const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
+      this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
   }
 
@@ -231,8 +232,10 @@ export class ApiServer {
     const user = await this.#options.authenticate(request);
     if (user === undefined) throw this.#notLetIn(trail.entry.source);
     trail.entry.user = user;
+    refuseImpersonation(request);
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
       await this.#paths.serve(target, request, response, user);

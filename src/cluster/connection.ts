@@ -1,8 +1,8 @@
-// The seam between whoever talks to an API server and the transport: one request with one answer, or one stream.
+// The seam between the callers of an API server and the transport: one request with one answer, or one stream.
 import type { Answer } from './answer.ts';
 import type { IsKnown } from './object-head.ts';
 
-/** The reason of a `refused` answer that nobody but us refused. */
+/** The reason of a `refused` answer that this process refused, not the server. */
 export const answerTooLong = 'AnswerTooLong';
 
 /**
@@ -40,6 +40,8 @@ export interface StreamRequest {
   headersTimeoutMs: number;
   /** Without a byte for so long, the other side counts as gone. */
   silenceMs: number;
+  /** Called after such a silence. True = the silence has another reason, and the stream gets the same time again. */
+  isExcused?: () => Promise<boolean>;
 }
 
 export interface StreamSink {

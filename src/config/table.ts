@@ -247,7 +247,8 @@ const ownRows: Setting[] = [
     default: [],
     field: 'addressPolicy',
     change: 'live',
-    about: 'Networks that addresses must be in. Empty allows all but loopback, link-local, multicast and unspecified.',
+    about:
+      'Networks that addresses must be in, and any IPv4 address inside them too. Empty allows all but loopback, link-local, multicast, broadcast, unspecified and 240.0.0.0/4.',
   },
   {
     path: 'hostward.addressPolicy.deny',

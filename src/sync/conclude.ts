@@ -6,6 +6,7 @@ import type { Key } from '../object/object.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import type { Contest } from './contest.ts';
 import type { EventNote } from './event-recorder.ts';
+import { forbiddenDelayMs } from './forbidden-delay.ts';
 import { versionOf } from './hands.ts';
 import { type Ledger, labelOf } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
@@ -25,12 +26,6 @@ export interface ConcludeOptions {
   tell: (note: EventNote) => void;
   untell: (key: Key) => void;
 }
-
-/**
- * A missing permission is granted by people, so once a minute is enough in the long run. But an API server that has just
- * started refuses everybody until it has read its roles: the first try comes soon, and the pauses grow with the time gone by.
- */
-const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
 
 /** Names are seldom given up, and every look is a request. */
 const unseenRetryMs = 60_000;
@@ -68,9 +63,7 @@ export function conclude(
     case 'refused':
       queue.forget(key);
       if (outcome.reason === 'Forbidden') {
-        const goneByMs = now - (ledger.entry(key)?.sinceMs ?? now);
-        const { first, longest } = forbiddenRetryMs;
-        queue.addAfter(key, Math.min(Math.max(first, 2 * goneByMs), longest));
+        queue.addAfter(key, forbiddenDelayMs(now - (ledger.entry(key)?.sinceMs ?? now)));
       }
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;

@@ -10,6 +10,7 @@ import type { DeleteGuard } from './delete-guard.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { Ledger } from './ledger.ts';
 import type { SyncMetrics } from './metrics.ts';
+import type { OwnerState } from './owner.ts';
 import { createPatching } from './patching.ts';
 import type { Hands, Patching } from './reconcile.ts';
 import type { References } from './references/references.ts';
@@ -42,6 +43,8 @@ export interface HandsOptions {
   looking: (key: Key) => void;
   hasNews: (key: Key) => boolean;
   tell: (note: EventNote) => void;
+  /** The owner in the window may be gone. */
+  doubtOwner: () => void;
 }
 
 export function createHands(options: HandsOptions): Hands {
@@ -129,6 +132,10 @@ export function createHands(options: HandsOptions): Hands {
       backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
+      // Patches take their time, and the owner may have gone since the look.
+      if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
+        return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
+      }
       if (options.isDryRun) {
         ledger.setDifference(facts.key, request);
         const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
@@ -142,6 +149,7 @@ export function createHands(options: HandsOptions): Hands {
     written(facts, request, { answer, isAsAsked }) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
+      if (isHostCreate(request) && saysNamespaceGone(answer)) options.doubtOwner();
       if (answer.kind !== 'ok') return;
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
       log.info(
@@ -173,9 +181,22 @@ export function createHands(options: HandsOptions): Hands {
  * a recreated object from the one before, and joined text keeps no pieces alive.
  */
 export function versionOf(facts: Facts, generation: number): string {
-  const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
+  const owner = ownerOf(facts.owner);
   const { virtual, resolution = '' } = facts;
   return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
+}
+
+function ownerOf(owner: OwnerState): string {
+  return owner.kind === 'present' ? owner.uid : owner.kind;
+}
+
+function isHostCreate(request: Request): boolean {
+  return request.side === 'host' && request.verb === 'create';
+}
+
+/** A namespace that goes takes the owner Service with it. */
+function saysNamespaceGone(answer: Answer): boolean {
+  return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
 }
 
 /** Our own bookkeeping goes along with every write and says nothing, unless it is all that there is. */

@@ -15,8 +15,10 @@ import { createHands } from './hands.ts';
 import { Ledger } from './ledger.ts';
 import { MassDelete } from './mass-delete.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
+import { OwnerDoubt } from './owner-doubt.ts';
 import { type Hands, reconcile } from './reconcile.ts';
 import type { References } from './references/references.ts';
+import type { Outcome } from './step.ts';
 import { type Circumstances, type Rules, type Windows, World } from './world.ts';
 
 export interface SyncOptions {
@@ -54,6 +56,7 @@ export class Sync {
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
   readonly #hands: Hands;
+  readonly #ownerDoubt: OwnerDoubt;
   readonly #conclusions: ConcludeOptions;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
@@ -94,7 +97,10 @@ export class Sync {
       looking: (key: Key) => this.queue.looking(key),
       hasNews: (key: Key) => this.queue.hasNews(key),
       tell: (note: EventNote) => this.#tell(note),
+      doubtOwner: () => this.#ownerDoubt.raise(),
     };
+    const { hostWriter } = options;
+    this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     this.#hands = createHands({ ...options, ...shared, world: this.world, guard: this.massDelete.guard });
     this.#conclusions = {
@@ -134,7 +140,7 @@ export class Sync {
     this.#phase = 'stopped';
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
+    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
@@ -192,7 +198,10 @@ export class Sync {
     // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
-      conclude(key, await reconcile(key, this.#hands), this.#conclusions);
+      const ended = await reconcile(key, this.#hands);
+      conclude(key, ended, this.#conclusions);
+      // The owner may have come while the pass was ending, too early to wake it.
+      if (waitsForOwner(ended.outcome) && this.world.ownerState().kind === 'present') this.enqueue(key);
     } catch (error) {
       this.metrics.bugs.inc();
       this.options.log.error({ room: 'sync', key, err: error }, 'unexpected error while syncing an object');
@@ -213,6 +222,7 @@ export class Sync {
       mayWrite: () => isLeader() && !isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
+      doubtOwner: () => this.#ownerDoubt.raise(),
       isListInDoubt: () => this.massDelete.guard.size > 0,
       isMentioned: (referrer, text) => {
         const place = this.world.placeOf(referrer);
@@ -240,7 +250,7 @@ export class Sync {
     this.#unsubscribe = [
       this.#listenVirtual(virtual, 'endpoints'),
       this.#listenVirtual(services, 'services'),
-      host.subscribe({ changed: ({ key }) => this.#hostChanged(key) }),
+      host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
@@ -259,8 +269,12 @@ export class Sync {
     });
   }
 
-  #hostChanged(hostKey: Key): void {
-    for (const key of this.world.noteHost(hostKey)) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
+  #hostChanged(hostKey: Key, { isRemoved }: { isRemoved: boolean }): void {
+    const keys = this.world.noteHost(hostKey);
+    // What we remove ourselves is known before the watch tells of it.
+    const isLost = isRemoved && this.options.isLeader() && [...keys].some((key) => this.world.windows.virtual.has(key));
+    if (isLost) this.#ownerDoubt.raise();
+    for (const key of keys) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
   }
 
   /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
@@ -270,7 +284,7 @@ export class Sync {
   }
 
   #currentOwnerUid(): string | undefined {
-    const owner = this.world.ownerState();
+    const owner = this.world.knownOwner();
     return owner.kind === 'present' ? owner.uid : undefined;
   }
 
@@ -288,8 +302,18 @@ export class Sync {
     }
   }
 
+  #ownerSettled(): void {
+    if (this.#phase !== 'running') return;
+    this.#ownerChanged();
+    for (const key of this.world.windows.virtual.keys()) {
+      const outcome = this.ledger.entry(key)?.outcome;
+      if (outcome !== undefined && waitsForOwner(outcome)) this.enqueue(key);
+    }
+    this.options.references?.enqueueAll();
+  }
+
   #logOwner(): void {
-    const owner = this.world.ownerState();
+    const owner = this.world.knownOwner();
     if (owner.kind === 'missing') {
       this.options.log.warn({ room: 'sync', message: owner.message }, 'no host copy is created without an owner');
     } else if (owner.kind === 'present')
@@ -302,4 +326,9 @@ export class Sync {
       this.#scheduleAudit();
     });
   }
+}
+
+/** What has a time to try again keeps it: a namespace that is being deleted refuses for a while. */
+function waitsForOwner(outcome: Outcome): boolean {
+  return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
 }

@@ -10,6 +10,7 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf, splitKey } from '../../object/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../contest.ts';
+import { forbiddenDelayMs } from '../forbidden-delay.ts';
 import type { OwnerState } from '../owner.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
@@ -33,11 +34,13 @@ export interface ContentSyncOptions {
   /** Whether this process may write now. */
   mayWrite: () => boolean;
   owner: () => OwnerState;
+  /** The owner may be gone, although the window shows it. */
+  doubtOwner: () => void;
   /** A host copy that is kept although it could not be worked out anew may name this place. */
   isMentioned: (hostName: string) => boolean;
   /** A list of the objects that refer is in doubt: what they referred to stays. */
   isListInDoubt: () => boolean;
-  /** Another thing than before stands behind the name, or none: whoever refers to it must look again. */
+  /** Another object stands behind the name now, or no object: every referrer must look again. */
   standingChanged: (key: Key) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
 }
@@ -45,7 +48,6 @@ export interface ContentSyncOptions {
 const concurrency = 8;
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 12;
-const forbiddenRetryMs = 60_000;
 /** Who stands in the way without our label goes without a word to us. */
 const refusedRetryMs = 10 * 60_000;
 
@@ -61,6 +63,8 @@ export class ContentSync {
   /** Version of the virtual side and the host's at which both last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
+  /** Since when the API server has forbidden each write of the key. */
+  readonly #forbiddenSinceMs = new Map<Key, number>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
@@ -82,7 +86,7 @@ export class ContentSync {
     this.#doubt.judgeFirstList();
   }
 
-  /** The first passes over whoever refers have begun; before that nobody could say what is referred to. */
+  /** Called when the first passes over all referrers have begun; before, references are not known yet. */
   work(): void {
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
@@ -129,8 +133,12 @@ export class ContentSync {
         },
       }),
       copies.subscribe({
-        changed: ({ key: hostKey }) => {
-          for (const key of this.world.noteCopy(hostKey)) this.queue.add(key);
+        changed: ({ key: hostKey, kind }) => {
+          const keys = [...this.world.noteCopy(hostKey)];
+          const { registry, doubtOwner } = this.#options;
+          if (kind === 'removed' && keys.some((key) => registry.isReferenced(this.world.referenceOf(key))))
+            doubtOwner();
+          for (const key of keys) this.queue.add(key);
         },
       }),
       importable.subscribe({ changed: ({ key: hostKey }) => this.#importableChanged(hostKey) }),
@@ -152,10 +160,18 @@ export class ContentSync {
     this.queue.add(key);
   }
 
+  #forbiddenDelayMs(key: Key): number {
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#forbiddenSinceMs.get(key) ?? nowMs;
+    this.#forbiddenSinceMs.set(key, sinceMs);
+    return forbiddenDelayMs(nowMs - sinceMs);
+  }
+
   async #handle(key: Key): Promise<void> {
     if (!this.#options.mayWrite()) return;
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
+    if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
     if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
     this.#conclude(key, outcome, before);
@@ -181,7 +197,7 @@ export class ContentSync {
       }
       const { request } = step;
       const delayMs = this.#brake(facts, request);
-      if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
+      if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#ask(request);
       memory = absorbAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
@@ -265,6 +281,8 @@ export class ContentSync {
     const seen = window.get(key)?.resourceVersion;
     const answer = await this.#send(request);
     const isRead = request.verb === 'get';
+    const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
+    if (request.side === 'host' && request.verb === 'create' && isGone) this.#options.doubtOwner();
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { room: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
@@ -312,10 +330,12 @@ export class ContentSync {
         break;
       case 'waiting':
         if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
+        // The owner may have come while the pass was ending.
+        if (outcome.isForOwner && this.#options.owner().kind === 'present') this.queue.add(key);
         break;
       case 'refused': {
         this.queue.forget(key);
-        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? forbiddenRetryMs : refusedRetryMs);
+        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? this.#forbiddenDelayMs(key) : refusedRetryMs);
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { room: 'sync', kind: this.world.kind.kind, object: key, reason, message };
