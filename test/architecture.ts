@@ -25,7 +25,7 @@ export const floors: Record<string, number> = {
  */
 export const smallRooms: Record<string, { floors: Record<string, number>; ground: readonly string[] }> = {
   apiserver: {
-    floors: { request: 1, kinds: 2, wire: 3, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
+    floors: { tls: 1, request: 1, kinds: 2, wire: 3, caller: 4, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
     ground: [],
   },
   cli: { floors: { line: 1, offline: 2, demo: 3, '.': 4 }, ground: [] },

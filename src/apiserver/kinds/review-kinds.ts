@@ -1,16 +1,16 @@
 // The kinds that are questions: who am I, may I, may they, whose token is this.
 
-import type { Kind } from '../../apiserver/kinds/kind.ts';
-import type { User } from '../../apiserver/request/identity.ts';
-import { StatusFault } from '../../apiserver/request/status-fault.ts';
-import type { Target, Verb } from '../../apiserver/request/target.ts';
 import { invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
-import type { Access, AccessRule } from './access.ts';
+import type { AccessRule, Reviewer } from '../request/access-rules.ts';
+import type { User } from '../request/identity.ts';
+import { StatusFault } from '../request/status-fault.ts';
+import type { Target, Verb } from '../request/target.ts';
 import { at, items, text } from './fields.ts';
+import type { Kind } from './kind.ts';
 
-export function reviewKinds(access: Access): Kind[] {
+export function reviewKinds(access: Reviewer): Kind[] {
   const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };
   const authentication = {
     group: 'authentication.k8s.io',
@@ -72,7 +72,7 @@ function subjectOf(review: KubeObject): User {
   return { name: text(review, 'spec', 'user'), groups: items(review, 'spec', 'groups').map(String) };
 }
 
-function decided(review: KubeObject, user: User, access: Access): Record<string, unknown> {
+function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
   const asked = ['resourceAttributes', 'nonResourceAttributes'].filter(
     (field) => at(review, 'spec', field) !== undefined,
   );

@@ -1,13 +1,14 @@
 // Requests that the cluster makes of itself: the same pipelines as for anybody, without a socket.
 
-import type { Kind } from '../apiserver/kinds/kind.ts';
-import type { Call, Kit } from '../apiserver/kinds/kit.ts';
-import { negotiate } from '../apiserver/request/negotiate.ts';
-import { StatusFault } from '../apiserver/request/status-fault.ts';
-import { changeObject } from '../apiserver/verbs/change-object.ts';
-import { deleteObject } from '../apiserver/verbs/delete-object.ts';
-import type { KubeObject } from '../object/meta/object.ts';
-import { mastersGroup } from './kinds/access.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { Kind } from '../kinds/kind.ts';
+import type { Call, Kit } from '../kinds/kit.ts';
+import { mastersGroup } from '../request/access-rules.ts';
+import { negotiate } from '../request/negotiate.ts';
+import { StatusFault } from '../request/status-fault.ts';
+import { changeObject } from './change-object.ts';
+import { deleteObject } from './delete-object.ts';
+import type { Propagation } from './write-options.ts';
 
 const noQuery = new URLSearchParams();
 
@@ -32,8 +33,9 @@ export function systemCall(
       query: noQuery,
     },
     user: { name: 'system:controller', groups: [mastersGroup] },
+    visibility: undefined,
     negotiated: negotiate(undefined),
-    fieldManager: 'devcluster',
+    fieldManager: 'hostward-controller',
     warnings: [],
   };
 }
@@ -55,12 +57,12 @@ export async function changeIfPresent(call: Call, uid: string, change: (object: 
   });
 }
 
-export async function deleteIfPresent(call: Call, uid: string | undefined): Promise<void> {
+export async function deleteIfPresent(call: Call, uid: string | undefined, propagation?: Propagation): Promise<void> {
   await unlessGone(async () => {
     await deleteObject(call, {
       dryRun: false,
       gracePeriodSeconds: 0,
-      propagation: undefined,
+      propagation,
       uid,
       resourceVersion: undefined,
     });
