@@ -69,6 +69,7 @@ export interface AuditedStream {
 /** Which keys hold an object with a value in a field; undefined = the index cannot tell, and every object must be looked at. */
 export interface KeyIndexes {
   keys(kind: Kind, field: string, values: readonly string[], revision: number): Promise<string[] | undefined>;
+  close(): void;
 }
 
 export interface Kit {
