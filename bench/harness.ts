@@ -66,7 +66,7 @@ export class Harness {
     });
     closeSync(log);
     this.#keep(child);
-    return new DaemonProcess(child, { port, startMs });
+    return new DaemonProcess(child, { port, startMs, log: () => this.log() });
   }
 
   /** Node writes a profile only for the process it was started as, so the launcher's flags are given to it directly. */
@@ -207,10 +207,12 @@ export class DaemonProcess {
   readonly startMs: number;
   readonly #child: ChildProcess;
   readonly #base: string;
+  readonly #log: () => string;
   #stallMs = 0;
 
-  constructor(child: ChildProcess, { port, startMs }: { port: number; startMs: number }) {
+  constructor(child: ChildProcess, { port, startMs, log }: { port: number; startMs: number; log: () => string }) {
     this.#child = child;
+    this.#log = log;
     this.#base = `http://127.0.0.1:${port}`;
     this.startMs = startMs;
   }
@@ -218,7 +220,7 @@ export class DaemonProcess {
   /** Milliseconds from its start to its first "ready". */
   async untilReady(withinMs = 120_000): Promise<number> {
     for (;;) {
-      if (this.#child.exitCode !== null) throw new Error('the daemon has ended; its log says why');
+      if (this.#child.exitCode !== null) throw new Error(`the daemon has ended: ${this.#log().slice(-2000)}`);
       const isReady = await fetch(`${this.#base}/readyz`).then(
         (answer) => answer.ok,
         () => false,
