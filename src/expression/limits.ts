@@ -25,6 +25,8 @@ export const realmLimits = {
   matched: 262_144,
   /** Of a regular expression: people write a line of it, and V8 compiles it without a look at the clock. */
   pattern: 1_024,
+  /** Of what patternWeight() counts: each unit can double the time to compile, and twenty take about 20 ms. */
+  patternWeight: 20,
   /** Normalisation grows text up to 18 times, and sorts marks on one letter in the square of their number: 120 ms of these. */
   normalized: 8_192,
   /** Kubernetes takes 256 KiB of annotations for a whole object. */
