@@ -25,7 +25,7 @@ export interface DaemonView {
 }
 
 export function readinessOf(view: DaemonView): { isReady: boolean; lines: readonly string[] } {
-  const { settings, phase, sync, clusters, windows } = view;
+  const { settings, phase, sync, clusters, windows, patches } = view;
   if (!settings.endpointsEnabled) return { isReady: phase === 'running', lines: ['sync: switched off'] };
   const isReady = sync?.isReady ?? false;
   const owner = isReady ? sync?.world.ownerState() : undefined;
@@ -39,6 +39,7 @@ export function readinessOf(view: DaemonView): { isReady: boolean; lines: readon
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),
       `leadership: ${leadershipOf(view)}`,
+      ...patches.troubles,
       ...(owner?.kind === 'missing' ? [`OwnerMissing: ${owner.message}`] : []),
     ],
   };
