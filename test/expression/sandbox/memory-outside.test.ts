@@ -6,6 +6,9 @@ import { children, evaluator, openChild } from '../bed.ts';
 /** Every builtin that can make much of little, and what they make of each other. `text`, `wide` and `list` are as large as they may be. */
 const given = `((text, wide, list) => %)("x".repeat(1e6), "\\u2003".repeat(1e6), Array(1e5).fill("y".repeat(100)))`;
 const large = [
+  'JSON.stringify(around(Array(1e5).fill(1), 190), null, Object("\\u2003".repeat(10)))',
+  'JSON.stringify(around(Array(1e5).fill(1), 190), null, Object(10))',
+  'JSON.stringify(around(Array(1e5).fill(1), 190), null, "\\u2003".repeat(10))',
   'JSON.stringify(deep(100), null, Object("\\u2003".repeat(10)))',
   'JSON.stringify(deep(100), null, "\\u2003".repeat(10))',
   'JSON.stringify(deep(190), null, Object(10))',
@@ -49,7 +52,8 @@ const large = [
   '((a) => { for (;;) a = { a, b: a } })({})',
   '((a) => { for (let i = 0; ; i++) a += text.slice(i % 99) + wide })("")',
 ].map((source) => {
-  const deep = '((deep) => %)((n) => { let a = [1, 2, 3, 4]; for (let i = 0; i < n; i++) a = [a, i]; return a; })';
+  const around = '(a, n) => { for (let i = 0; i < n; i++) a = [a]; return a; }';
+  const deep = `((around, deep) => %)(${around}, (n) => { let a = [1]; for (let i = 0; i < n; i++) a = [a, i]; return a; })`;
   return given.replace('%', () => deep.replace('%', () => source));
 });
 
