@@ -41,7 +41,8 @@ export function harnessSource({ traces = false } = {}): string {
   const constants = Object.entries(data).map(([name, value]) => `const ${name} = ${JSON.stringify(value)};`);
   const parts = [
     // One text for both sides: a literal is judged when the configuration is read, a pattern from a value when it is made.
-    String(patternWeight),
+    // As a value, because a bundler may give the function another name.
+    `const patternWeight = ${patternWeight};`,
     realmGuards,
     realmArrays,
     realmTexts,
