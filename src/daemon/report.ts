@@ -37,7 +37,7 @@ export function readinessOf(view: DaemonView): Readiness {
 
 function syncReadiness(view: DaemonView): ReadinessPart {
   const name = 'sync';
-  const { settings, phase, sync, clusters, windows, outages } = view;
+  const { settings, phase, sync, clusters, windows, outages, patches } = view;
   if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
   const hasBegun = sync?.isReady ?? false;
   const unwritable = outages.unwritable();
@@ -53,6 +53,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...unwritable.map(outageSentence),
       `leadership: ${leadershipOf(view)}`,
       ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
+      ...patches.troubles,
     ],
   };
 }

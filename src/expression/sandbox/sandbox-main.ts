@@ -11,7 +11,6 @@ process.env.TZ = 'UTC';
 serveSandbox({
   channel: new Socket({ fd: channelFd, readable: true, writable: true }),
   home: process.argv.at(-1) ?? '',
-  now: () => performance.now(),
   // Without exit handlers: they would wait for an isolate that may never give up. Node has it, its types do not.
   die: () => (process as NodeJS.Process & { reallyExit(code: number): never }).reallyExit(1),
 });

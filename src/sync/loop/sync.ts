@@ -107,7 +107,8 @@ export class Sync {
     this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
-    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
+    const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
+    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
     this.#recordOptions = {
       ...shared,
       queue: this.queue,

@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock.ts';
 import type { CompiledMappings } from '../../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
-import type { ExpressionMetrics } from '../../../expression/evaluate/expression-metrics.ts';
+import type { ExpressionMetrics, Quarantined } from '../../../expression/evaluate/expression-metrics.ts';
 import type { SandboxSetup } from '../../../expression/realm/harness.ts';
 import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
 import type { Metrics } from '../../../metrics.ts';
@@ -36,6 +36,8 @@ export interface OpenPatcherOptions {
 export interface OpenedPatcher {
   patcher: Patcher;
   counts: PatchCounts;
+  /** Expressions and values that are set aside for a while. */
+  quarantined(): Quarantined;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -66,7 +68,13 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     ...(options.trace && { trace: options.trace }),
     ...(options.isOneByOne && { isOneByOne: true }),
   });
-  return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
+  return {
+    patcher,
+    counts,
+    quarantined: () => evaluator.quarantined,
+    start: () => evaluator.start(),
+    stop: () => evaluator.stop(),
+  };
 }
 
 /** What expressions can call beside the language, by name, as source text. */
