@@ -8,6 +8,7 @@ import { find, type ListNode, type TreeNode } from '../yaml/tree.ts';
 import { positionOfNode } from './check.ts';
 import type { PatchEntry } from './settings.ts';
 
+/** The kinds that the requirements list; sync/ knows none of them by name. */
 export const referenceKinds: readonly string[] = [
   'Service',
   'Pod',
@@ -20,6 +21,9 @@ export const referenceKinds: readonly string[] = [
 
 /** Kinds whose content is kept behind the name on the host; of all others only the name is translated. */
 export const keptKinds: readonly string[] = ['Secret', 'ConfigMap'];
+
+/** Kinds of default/kubernetes, which stands for the API server and has another host name than the rule would give it. */
+export const apiServerKinds: readonly string[] = ['Service', 'Endpoints'];
 
 /** Each is run for every object, and a thousand expressions fill the sandbox's time for one. */
 export const maxPatches = 1_000;

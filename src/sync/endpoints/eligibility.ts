@@ -26,6 +26,9 @@ export const ineligibleSentences: Record<IneligibleReason, string> = {
 
 export const apiServerKey = 'default/kubernetes';
 
+/** What vCluster calls its own syncer of Endpoints. */
+export const syncerName = 'endpoints';
+
 export function judgeEligibility(
   key: string,
   facts: { endpoints: VirtualEndpoints | undefined; service: ServiceItem | undefined; isPlaced: boolean },
@@ -34,7 +37,7 @@ export function judgeEligibility(
   if (key === apiServerKey) return ineligible('ReservedKey');
   if (endpoints === undefined) return ineligible('NoEndpoints');
   if (!facts.isPlaced) return ineligible('NotMapped');
-  if (isControlledByOther(endpoints)) return ineligible('ControlledByOther');
+  if (isControlledByOther(endpoints, syncerName)) return ineligible('ControlledByOther');
   if (service === undefined) return ineligible('NoService');
   if (service.hasSelector) return ineligible('ServiceHasSelector');
   return { kind: 'eligible' };

@@ -3,6 +3,7 @@
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import type { Place as FieldPlace } from './excerpt.ts';
 import { annotatedKeyOf } from './ownership.ts';
 import type { Place, Placement } from './placement.ts';
 
@@ -37,7 +38,7 @@ export interface HostServiceItem extends ServiceItem {
 
 export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
 
-/** What a kind carries besides metadata, e.g. `{ subsets }`. */
+/** The fields of an object besides metadata. */
 export type Payload = Record<string, unknown>;
 
 /** An object that a payload refers to, on both sides. */
@@ -47,14 +48,40 @@ export interface Renamed {
   host: Place;
 }
 
+/** What may stand at a field, to tell a path that can never match from a path that does not match today. */
+export type Shape =
+  | { kind: 'object'; fields: ReadonlyMap<string, Shape> }
+  | { kind: 'list'; of: Shape }
+  /** The tenant chooses the keys. */
+  | { kind: 'map'; of: Shape }
+  | { kind: 'scalar' };
+
+/** What is wrong with the result of patches, and where; the message names the place too. */
+export interface ResultProblem {
+  place: FieldPlace;
+  message: string;
+}
+
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
   /** Value of the object-kind annotation, as vCluster spells it. */
   readonly kindAnnotation: string;
   readonly resource: ResourceRef;
-  /** Fields of an item that payloadOf() and translate() read; the others are metadata. */
+  /** Where the configuration has the settings of this kind. */
+  readonly settingsPath: string;
+  /** What vCluster calls its own syncer of this kind. */
+  readonly syncerName: string;
+  /** Fields that payloadOf() and translate() read, and that patches may touch; the other fields are metadata. */
   readonly payloadFields: readonly string[];
+  /** What may stand in each payload field. */
+  readonly payloadShape: ReadonlyMap<string, Shape>;
+  /** A small valid payload, to try expressions on before there is any object. */
+  readonly samplePayload: Payload;
+  /** The host's own controller writes this label on objects that it has taken over: our view of the virtual side is behind. */
+  readonly controllerLabel: { key: string; value: string };
+  /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
+  readonly controllerKeyPrefixes: readonly string[];
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
@@ -63,15 +90,19 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   /** What translate() has renamed in the payload, so that a patch can know it by the tenant's name. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
+  /** The first reason why the API server would refuse this payload. */
+  problemOf(payload: Payload): ResultProblem | undefined;
   /** A valid payload that a patch made, as the API server will store it. */
   asStored(payload: Payload): Payload;
   /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
-  /** The same endpoints in another order or grouping. */
+  /** Two payloads that differ, and only in order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;
   addressesOf(payload: Payload): Iterable<string>;
-  /** The host's own controller has taken this object over: our view of the virtual side is behind. */
-  isTakenByController(host: H): boolean;
+}
+
+export function isTakenByController(host: HostItem, { controllerLabel }: SyncedKind): boolean {
+  return host.labels?.[controllerLabel.key] === controllerLabel.value;
 }
 
 export function projectService(object: KubeObject): ServiceItem {

@@ -10,7 +10,8 @@ import { pathText, type Segment, segmentsText } from '../../../expression/path/p
 import { overlaps } from '../../../expression/path/path-overlap.ts';
 import { labelKeyProblems } from '../../../object/meta/qualified-name.ts';
 import type { KeyRules } from '../../plan/keys.ts';
-import { reach, type Shape } from '../result/endpoints-shape.ts';
+import type { Shape, SyncedKind } from '../../plan/kind.ts';
+import { reach } from '../result/reach.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 
 export type PatchWarning = FaultWords & {
@@ -25,19 +26,20 @@ export type PatchWarning = FaultWords & {
 };
 
 export interface LintContext {
+  kind: SyncedKind;
   /** Undefined where the configuration is too broken to have any. */
   rules: { labels: KeyRules; annotations: KeyRules } | undefined;
 }
 
 /** Patch by patch. */
-export function* lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): Steps<PatchWarning[]> {
+export function* lintPatches(patches: readonly CompiledPatch[], { kind, rules }: LintContext): Steps<PatchWarning[]> {
   const warnings: PatchWarning[] = [];
   for (const [at, patch] of patches.entries()) {
     warnings.push(
-      ...lintReach(patch),
-      ...lintTranslation(patch),
+      ...lintReach(patch, kind),
+      ...lintTranslation(patch, kind),
       ...(rules === undefined ? [] : lintKey(patch, rules)),
-      ...lintOverlap(patch, patches.slice(0, at)),
+      ...lintOverlap(patch, { earlier: patches.slice(0, at), kind }),
       ...lintTexts(patch),
     );
     yield;
@@ -49,25 +51,25 @@ function atPath(patch: CompiledPatch, parts: FaultWords & { rule: string; fix: s
   return { index: patch.index, field: 'path', line: 1, column: 1, ...parts };
 }
 
-function lintReach(patch: CompiledPatch): PatchWarning[] {
+function lintReach(patch: CompiledPatch, kind: SyncedKind): PatchWarning[] {
   const { segments } = patch.path;
-  const reached = reach(segments);
+  const reached = reach(segments, kind);
   if (reached.kind === 'reached') return [];
   const wrong = segments[reached.at] as Segment;
   const parent = segmentsText(segments.slice(0, reached.at));
   const name = wrong.kind === 'every' ? 'elements' : `"${wrong.key}"`;
-  const sentence = `no Endpoints has ${name} below ${parent}, which ${whatItIs(reached.parent)}`;
+  const sentence = `no ${kind.kind} has ${name} below ${parent}, which ${whatItIs(reached.parent)}`;
   return [atPath(patch, { rule: 'no-such-field', sentence, fix: fixOf(reached, segments) })];
 }
 
 /** A reference needs a text to write a name into, a labels patch something that selects. */
-function lintTranslation(patch: CompiledPatch): PatchWarning[] {
+function lintTranslation(patch: CompiledPatch, kind: SyncedKind): PatchWarning[] {
   const { segments } = patch.path;
   const { reference } = patch;
   if (reference === undefined && !patch.isLabels) return [];
   const name = reference?.namePath;
   const whole = name === undefined ? segments : [...segments, ...name.segments];
-  const reached = reach(whole);
+  const reached = reach(whole, kind);
   if (patch.isLabels && isOwnLabels(segments)) {
     const sentence =
       'a labels patch rewrites the keys of a selector as they are called on the host; those of metadata.labels are rewritten already';
@@ -142,7 +144,10 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   return [{ ...atPath(patch, parts), field: 'reverseExpression' }];
 }
 
-function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): PatchWarning[] {
+function lintOverlap(
+  patch: CompiledPatch,
+  { earlier, kind }: { earlier: readonly CompiledPatch[]; kind: SyncedKind },
+): PatchWarning[] {
   // The same path twice is a fault, and told as one.
   const other = earlier.find(
     (one) => one.entry.path !== patch.entry.path && sharesDirection(one, patch) && overlaps(one.path, patch.path),
@@ -151,7 +156,7 @@ function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): P
   const canJoin = [other, patch].every((one) => one.reference === undefined && !one.isLabels);
   const isBack = [other, patch].every((one) => one.back !== undefined || one.reference !== undefined);
   const isSame = other.path.canonical === patch.path.canonical;
-  const list = 'sync.toHost.endpoints.patches';
+  const list = `${kind.settingsPath}.patches`;
   const sentence = isSame
     ? `${list}[${other.index}] patches the same place in another spelling`
     : `${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches some of these places too; entries run in the order of the list${isBack ? ', also on the way back' : ''}`;

@@ -2,13 +2,12 @@
 // expressions themselves mention. In: a patch set and whoever evaluates. Out: for each pair the first value that comes back
 // as another one. Nothing here can prove that a pair is right.
 import type { AnyNode } from 'acorn';
-import type { Evaluator } from '../../../expression/evaluate/evaluator.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import { childrenOf } from '../../../expression/language/scope.ts';
 import type { Segment } from '../../../expression/path/path-grammar.ts';
 import { equalJson } from '../../../object/text/json.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import { runOnSamples, type SampleResult } from './sample-run.ts';
+import { runOnSamples, type SampleResult, type Trial } from './sample-run.ts';
 
 export interface CounterExample {
   forward: CompiledPatch;
@@ -24,14 +23,11 @@ interface Pair {
   back: CompiledPatch & { back: CompiledExpression };
 }
 
-export async function findCounterExamples(
-  patches: readonly CompiledPatch[],
-  { evaluator, isTimeUp }: { evaluator: Evaluator; isTimeUp(): boolean },
-): Promise<CounterExample[]> {
+export async function findCounterExamples(patches: readonly CompiledPatch[], trial: Trial): Promise<CounterExample[]> {
   const found: CounterExample[] = [];
   for (const pair of pairsOf(patches)) {
-    if (isTimeUp()) break;
-    const example = await counterExample(pair, evaluator);
+    if (trial.isTimeUp()) break;
+    const example = await counterExample(pair, trial);
     if (example !== undefined) found.push(example);
   }
   return found;
@@ -53,11 +49,11 @@ function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
   });
 }
 
-async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Promise<CounterExample | undefined> {
+async function counterExample({ forward, back }: Pair, trial: Trial): Promise<CounterExample | undefined> {
   const values = samplesFor(forward, back.back);
   if (values.length === 0) return undefined;
   const { canonical: path } = forward.path;
-  const there = valuesOf(await runOnSamples(evaluator, forward.forward, { values, path }));
+  const there = valuesOf(await runOnSamples(trial, forward.forward, { values, path }));
   // What fails, or is deleted, has no way back to judge.
   const went = values.flatMap((value, at) => {
     const onHost = there[at];
@@ -65,7 +61,7 @@ async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Pr
   });
   if (went.length === 0) return undefined;
   const hosts = went.map(({ onHost }) => onHost);
-  const returned = valuesOf(await runOnSamples(evaluator, back.back, { values: hosts, path }));
+  const returned = valuesOf(await runOnSamples(trial, back.back, { values: hosts, path }));
   const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
   // One that fails now and then may know its values better than the samples do; one that always fails is of no use.
   const isUseless = returned.every((one) => one === undefined);

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { compatNotes } from '../../../../src/sync/patch/lint/compat.ts';
-import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { entry } from '../paper-patch.ts';
 
 function notesOf(...entries: (Partial<PatchEntry> & { path: string })[]) {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: entry(one) })),
-    patchableFields,
+    endpointsKind.payloadFields,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
   return compatNotes(compiled.set.patches).map(({ index, rule }) => `${index} ${rule}`);

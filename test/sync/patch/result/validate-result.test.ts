@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { storedSubsets } from '../../../../src/sync/endpoints/subsets.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { problemOfKeyCount, problemOfResult } from '../../../../src/sync/patch/result/validate-result.ts';
 
 const problem = (labels: [string, string][], annotations: [string, string][] = []) =>
-  problemOfResult({ labels: new Map(labels), annotations: new Map(annotations), payload: {} })?.message;
+  problemOfResult({ labels: new Map(labels), annotations: new Map(annotations), payload: {} }, { kind: endpointsKind })
+    ?.message;
 
 describe('a result that is no valid object', () => {
   const secret = 'hunter2 hunter2!';
@@ -40,60 +41,10 @@ describe('a result that is no valid object', () => {
     expect(problemOfKeyCount([null, 'x', [many], { metadata: { labels: { a: 'b' } } }])).toBeUndefined();
   });
 
-  it.each([
-    [[{ ports: [{ port: 80, appProtocol: 5 }] }], 'subsets[0].ports[0].appProtocol must be a string'],
-    [
-      [{ ports: [{ port: 80, appProtocol: 'a b' }] }],
-      'subsets[0].ports[0].appProtocol must be a name, with a DNS subdomain and "/" before it if any, or left out',
-    ],
-    [
-      [{ addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '' }] }],
-      'subsets[0].addresses[0].nodeName must be a DNS subdomain, or left out',
-    ],
-    [
-      [{ addresses: [{ ip: '10.0.0.1', nodeName: 'Node_1' }] }],
-      'subsets[0].addresses[0].nodeName must be a DNS subdomain, or left out',
-    ],
-    [[{ addresses: [{ ip: '10.0.0.1' }, 5] }], 'subsets[0].addresses[1] must be an object, got a number'],
-    [[{ ports: {} }], 'subsets[0].ports must be an array, got an object'],
-    [[{ ports: [{ port: 80 }, { port: 81 }] }], 'subsets[0].ports[0].name is required beside other ports'],
-    [
-      [{ addresses: [{ ip: '10.0.0.1', targetRef: { name: 5 } }] }],
-      'subsets[0].addresses[0].targetRef must be an object of strings',
-    ],
-  ])('is told with the place in its subsets: %j', (subsets, message) => {
-    expect(problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets } })?.message).toBe(message);
-  });
-
-  it('is none where the API server takes it: an empty hostname is none, a name may have a domain', () => {
-    const addresses = [{ ip: '10.0.0.1', hostname: '', nodeName: 'node-1.example.com' }];
-    const subsets = [{ addresses, ports: [{ port: 80, appProtocol: 'kubernetes.io/h2c' }] }];
-    const result = { labels: new Map(), annotations: new Map(), payload: { subsets } };
-    expect(problemOfResult(result)).toBeUndefined();
-    expect(storedSubsets(subsets)[0]?.addresses).toEqual([{ ip: '10.0.0.1', nodeName: 'node-1.example.com' }]);
-  });
-
-  it('is one whose addresses the API server would not take, however close they come', () => {
-    const judge = (ip: string) =>
-      problemOfResult({ labels: new Map(), annotations: new Map(), payload: { subsets: [{ addresses: [{ ip }] }] } });
-    for (const ip of ['0.0.0.0', '10.0.0.1', '255.255.255.255', '199.9.99.100', '::1', 'fd00::10.0.0.1'])
-      expect([ip, judge(ip)]).toEqual([ip, undefined]);
-    const wrong = [
-      '256.0.0.1',
-      '1.2.3',
-      '1.2.3.',
-      '1.2.3.4.',
-      '.1.2.3',
-      '1..2.3',
-      '01.2.3.4',
-      '1.2.3.4.5',
-      '1.2.3.4\n',
-      ' 1.2.3.4',
-    ];
-    for (const ip of [...wrong, '', '1.2.3.300', '1.2.3.4/8', '１.2.3.4', '+1.2.3.4', '0x1.2.3.4', '::g'])
-      expect([ip, judge(ip)?.message]).toEqual([
-        ip,
-        expect.stringContaining('subsets[0].addresses[0].ip must be an IP'),
-      ]);
+  it('has a wrong payload when its kind says so; the payload of the draft is right already', () => {
+    const wrong = { labels: new Map(), annotations: new Map(), payload: { subsets: 5 } };
+    const message = 'subsets must be an array, got a number';
+    expect(problemOfResult(wrong, { kind: endpointsKind })).toEqual({ place: ['subsets'], message });
+    expect(problemOfResult(wrong, { kind: endpointsKind, draft: wrong as never })).toBeUndefined();
   });
 });
