@@ -50,7 +50,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
 /** A folder with more entries is one that a reader no longer sees. */
 const widestFolder = 18;
 
-/** Rooms that know one kind each. The rest of sync asks the kind that it is given; it has no exceptions, and shall get none. */
+/** Rooms that know one kind each. The rest of sync asks the kind that it is given. The law has no exceptions. */
 const roomsOfKinds = ['src/sync/endpoints/', 'src/sync/endpointslices/'];
 
 /** What only such a room may say in its code: a field, the name of the kind as a text, an import. */

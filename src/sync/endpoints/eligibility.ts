@@ -19,9 +19,8 @@ export const ineligibleSentences: Record<IneligibleReason, string> = {
   NoEndpoints: 'there is no virtual Endpoints of this name',
   NoService: 'there is no virtual Service of the same name',
   ServiceHasSelector: 'the virtual Service has a selector, so the host cluster fills in its endpoints itself',
-  ControlledByOther: 'the virtual Endpoints is marked vcluster.loft.sh/controlled-by somebody else',
-  NotMapped:
-    'its namespace is not mapped to a host namespace that can be used and sync.toHost.namespaces.mappingsOnly is true',
+  ControlledByOther: 'vcluster.loft.sh/controlled-by on the virtual Endpoints names another controller',
+  NotMapped: 'its namespace is not mapped to a usable host namespace, and sync.toHost.namespaces.mappingsOnly is true',
 };
 
 export const apiServerKey = 'default/kubernetes';

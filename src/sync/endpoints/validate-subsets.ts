@@ -112,10 +112,10 @@ function under(key: string | number, problem: Below | undefined): Below | undefi
   return problem && { ...problem, place: [key, ...problem.place] };
 }
 
-/** The API server drops unknown fields silently, so the stored object would differ from the wanted one for ever. */
+/** The API server drops unknown fields silently, so the stored object would never equal the wanted one. */
 function problemOfFields(value: object, fields: ReadonlySet<string>): Below | undefined {
   for (const key in value)
-    if (!fields.has(key)) return here(`has a field "${shownKey(key)}", which Endpoints do not know`);
+    if (!fields.has(key)) return here(`has a field "${shownKey(key)}", which Endpoints do not have`);
   return undefined;
 }
 

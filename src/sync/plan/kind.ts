@@ -1,5 +1,5 @@
-// The seam between what sync does for any kind and what is special to one: Endpoints stand behind it, EndpointSlices will.
-// A kind is pure: it judges, translates and compares; it never acts.
+// What the sync engine asks of a kind. Endpoints implement it; EndpointSlices will be the second kind. A kind is pure: it
+// judges, translates and compares; it never acts.
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
@@ -15,13 +15,13 @@ export interface VirtualItem extends Item {
   hasController?: true;
 }
 
-/** Its mark is the virtual key that it says it is a copy of. */
+/** A host object. Its `mark` is the virtual key that its annotations name. */
 export interface HostItem extends Item {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
   isDeleting?: true;
-  /** Whoever wrote last, unless it was us; named when an object is contested. */
+  /** The last field manager other than ours, to name it when an object is contested. */
   lastManager?: string;
 }
 
@@ -30,9 +30,9 @@ export interface ServiceItem extends Item {
   isDeleting?: true;
 }
 
-/** A Service of the host: what counts is whose copy it is. */
+/** A Service of the host, with the virtual Service that it is a copy of. */
 export interface HostServiceItem extends ServiceItem {
-  /** The virtual Service that it says it is a copy of; undefined for one of the host's own people. */
+  /** Key of the virtual Service that its annotations name; undefined for a Service of the host itself. */
   isCopyOf?: Key;
 }
 
@@ -41,7 +41,7 @@ export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: strin
 /** The fields of an object besides metadata. */
 export type Payload = Record<string, unknown>;
 
-/** An object that a payload refers to, on both sides. */
+/** An object that a payload refers to, with its place on each side. */
 export interface Renamed {
   kind: string;
   virtual: Place;
@@ -78,23 +78,23 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   readonly payloadShape: ReadonlyMap<string, Shape>;
   /** A small valid payload, to try expressions on before there is any object. */
   readonly samplePayload: Payload;
-  /** The host's own controller writes this label on objects that it has taken over: our view of the virtual side is behind. */
+  /** The host's own controller writes this label on an object when it takes the object over: our view of the virtual side is late. */
   readonly controllerLabel: { key: string; value: string };
   /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
   readonly controllerKeyPrefixes: readonly string[];
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
-  /** The host payload by the virtual side alone, before patches. */
+  /** The host payload before patches, from the virtual object alone. */
   translate(virtual: V, placement: Placement): Payload;
-  /** What translate() has renamed in the payload, so that a patch can know it by the tenant's name. */
+  /** The references that translate() renamed, so that a patch can find the tenant's name of each. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
   /** The first reason why the API server would refuse this payload. */
   problemOf(payload: Payload): ResultProblem | undefined;
-  /** A valid payload that a patch made, as the API server will store it. */
+  /** How the API server will store a valid payload that a patch made. */
   asStored(payload: Payload): Payload;
-  /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
+  /** Members of a merge patch that turn the host's payload into the desired one; undefined when both are equal. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
   /** Two payloads that differ, and only in order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;

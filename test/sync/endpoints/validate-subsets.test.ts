@@ -24,18 +24,18 @@ describe('subsets that a patch made', () => {
       [{ addresses: [{ ip: '10.0.0.1', targetRef: { name: 5 } }] }],
       'subsets[0].addresses[0].targetRef must be an object of strings',
     ],
-  ])('are told with the place of the problem: %j', (subsets, message) => {
+  ])('are reported with the path of the problem: %j', (subsets, message) => {
     expect(problemOfSubsets(subsets)?.message).toBe(message);
   });
 
-  it('are right where the API server stores an empty hostname as no hostname, and takes a name with a domain', () => {
+  it('may have an empty hostname and a protocol name with a domain, as the API server accepts both', () => {
     const addresses = [{ ip: '10.0.0.1', hostname: '', nodeName: 'node-1.example.com' }];
     const subsets = [{ addresses, ports: [{ port: 80, appProtocol: 'kubernetes.io/h2c' }] }];
     expect(problemOfSubsets(subsets)).toBeUndefined();
     expect(storedSubsets(subsets)[0]?.addresses).toEqual([{ ip: '10.0.0.1', nodeName: 'node-1.example.com' }]);
   });
 
-  it('have only addresses that the API server takes, and no text that comes close', () => {
+  it('must have addresses that the API server accepts, not texts that come close', () => {
     const judge = (ip: string) => problemOfSubsets([{ addresses: [{ ip }] }]);
     for (const ip of ['0.0.0.0', '10.0.0.1', '255.255.255.255', '199.9.99.100', '::1', 'fd00::10.0.0.1'])
       expect([ip, judge(ip)]).toEqual([ip, undefined]);

@@ -1,5 +1,5 @@
-// Expressions that break a limit of the sandbox whatever they are given, as loops without an end do: a patch with one can only
-// fail. In: a patch set and whoever evaluates. Out: those that came to no result on any sample.
+// Finds expressions that break a limit of the sandbox on every sample, for example endless loops: their patches can only
+// fail. In: a patch set and an evaluator. Out: the expressions without a result on any sample.
 
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
@@ -10,11 +10,11 @@ export interface Endless {
   patch: CompiledPatch;
   field: 'expression' | 'reverseExpression';
   limit: 'timeout' | 'memory' | 'size';
-  /** One of the samples. */
+  /** The first sample. */
   value: unknown;
 }
 
-/** Until the time is up: each that has no end takes all that the sandbox gives it, once a sample. */
+/** Stops when the time is up: an endless expression uses its whole time limit for every sample. */
 export async function findEndless(patches: readonly CompiledPatch[], trial: Trial): Promise<Endless[]> {
   const found: Endless[] = [];
   for (const patch of patches) {
@@ -31,7 +31,7 @@ export async function findEndless(patches: readonly CompiledPatch[], trial: Tria
   return found;
 }
 
-/** One by one: of several in one request none has a result when one of them has no end. */
+/** One request for each sample: an endless evaluation costs all other samples of its request their results. */
 async function limitOf(
   expression: CompiledExpression,
   { values, path, trial }: { values: readonly unknown[]; path: string; trial: Trial },

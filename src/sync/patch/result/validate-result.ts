@@ -1,5 +1,5 @@
-// Whether what patches made of a host object is still an Endpoints that the API server will take. Found here, a wrong
-// result is a failed patch with a name; found there, it would be a refusal that nobody can place. Pure.
+// Whether the API server would accept the result of the patches. Found here, a problem can be blamed on the patch that made
+// it; the refusal of the API server would name no patch. Pure.
 
 import { areWithin, entryBytes, maxAnnotationBytes } from '../../../object/meta/meta-validation.ts';
 import { labelKeyProblems, labelValueProblems } from '../../../object/meta/qualified-name.ts';
@@ -9,13 +9,13 @@ import { shownKey } from '../../plan/excerpt.ts';
 import type { ResultProblem, SyncedKind } from '../../plan/kind.ts';
 import type { Part } from '../set/changed-parts.ts';
 
-/** Nobody has so many; looking at more of them would keep all other objects waiting. */
+/** Far more than real objects have. To check more keys would delay all other objects. */
 const maxKeys = 10_000;
 const maxLabelBytes = maxAnnotationBytes;
 /** Labels and annotations stand two levels below a whole object. */
 const mapDepth = 2;
 
-/** The first thing that is wrong; undefined when nothing is. What is the draft's own was right already. */
+/** The first problem of the result. Parts that are the draft's own are valid already and are not checked again. */
 export function problemOfResult(
   { labels, annotations, payload }: Pick<Draft, Part>,
   { kind, draft }: { kind: SyncedKind; draft?: Draft },
@@ -27,12 +27,13 @@ export function problemOfResult(
   return payload === draft?.payload ? undefined : kind.problemOf(payload);
 }
 
-/** Of results for maps and whole objects, asked before anything else is done with them: a count costs little, a look a lot. */
+/** The first check of a result that is a map or a whole object: to count keys is cheap, to check each key is not. */
 export function problemOfKeyCount(results: readonly unknown[], depth = 0): string | undefined {
   for (const result of results) {
     if (!isRecord(result)) continue;
     const parts = Object.values(result);
-    if (parts.length > maxKeys) return `the result holds an object of ${parts.length} keys, and may hold ${maxKeys}`;
+    if (parts.length > maxKeys)
+      return `the result has an object of ${parts.length} keys; at most ${maxKeys} are allowed`;
     const problem = depth < mapDepth ? problemOfKeyCount(parts, depth + 1) : undefined;
     if (problem !== undefined) return problem;
   }
@@ -45,7 +46,7 @@ function inMetadata(map: string, problem: string): ResultProblem {
 
 type Texts = ReadonlyMap<string, string>;
 
-/** In words without the value, which may be a secret: what the rules of metadata say would quote it whole. */
+/** The messages leave out the value, which may be a secret; the general rules of metadata would quote it. */
 function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem | undefined {
   const tooMuch = problemOfSize('labels', labels, maxLabelBytes);
   if (tooMuch !== undefined) return tooMuch;
@@ -55,7 +56,7 @@ function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem
     const place = ['metadata', 'labels', key];
     const [ofKey] = labelKeyProblems(key);
     if (ofKey !== undefined)
-      return { place, message: `metadata.labels: a key of ${key.length} characters is none: ${ofKey}` };
+      return { place, message: `metadata.labels: a key of ${key.length} characters is not valid: ${ofKey}` };
     const [ofValue] = labelValueProblems(value);
     if (ofValue !== undefined) return { place, message: `metadata.labels["${shownKey(key)}"]: ${ofValue}` };
   }
@@ -67,10 +68,10 @@ function problemOfAnnotations(annotations: Texts, right: Texts | undefined): Res
   if (tooMuch !== undefined) return tooMuch;
   for (const key of annotations.keys()) {
     if (right?.has(key)) continue;
-    // Upper case is allowed in the whole key, unlike in labels.
+    // Unlike a label key, an annotation key may have upper case letters in its domain.
     const [problem] = labelKeyProblems(key.toLowerCase());
     if (problem === undefined) continue;
-    const message = `metadata.annotations: a key of ${key.length} characters is none: ${problem}`;
+    const message = `metadata.annotations: a key of ${key.length} characters is not valid: ${problem}`;
     return { place: ['metadata', 'annotations', key], message };
   }
   return undefined;

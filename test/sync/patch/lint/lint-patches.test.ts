@@ -103,7 +103,7 @@ describe('findCounterExamples()', () => {
     },
   );
 
-  it('takes two entries on one path for a pair, in whatever spelling', async () => {
+  it('takes two entries on one path for a pair, also when the path is spelled differently', async () => {
     const set = setOf([
       entry({ path: 'metadata.annotations.k', expression: '"a" + value' }),
       entry({ path: 'metadata.annotations["k"]', reverseExpression: 'value' }),

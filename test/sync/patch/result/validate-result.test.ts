@@ -9,7 +9,7 @@ const problem = (labels: [string, string][], annotations: [string, string][] = [
 describe('a result that is no valid object', () => {
   const secret = 'hunter2 hunter2!';
 
-  it('is told with its place and without what stands there, however long that is', () => {
+  it('is reported with its path and without its value, however long the value is', () => {
     expect(problem([['a', secret]])).toMatch(/^metadata\.labels\["a"\]: a valid label/);
     for (const long of [secret, secret.repeat(10_000)]) {
       for (const told of [problem([['a', long]]), problem([[long, 'a']]), problem([], [[long, 'a']])]) {
@@ -20,24 +20,26 @@ describe('a result that is no valid object', () => {
     }
   });
 
-  it('includes more annotations than Kubernetes takes', () => {
+  it('has more bytes of annotations than Kubernetes accepts', () => {
     expect(problem([], [['a', 'x'.repeat(262_143)]])).toBeUndefined();
     expect(problem([], [['a', 'x'.repeat(262_144)]])).toContain('at most 262144 bytes, got 262145');
   });
 
-  it('shows a long key in part', () => {
+  it('shows only the beginning of a long key', () => {
     const told = problem([[`example.com/${'k'.repeat(60)}`, 'a b']]);
     expect(told).toMatch(/^metadata\.labels\["example\.com\/kkkkkkkk… \(72 characters\)"\]: /);
   });
 
-  it('is refused by its size before any of its keys is looked at', () => {
+  it('is refused by its size before any key is checked', () => {
     const labels = Array.from({ length: 130_000 }, (_, at): [string, string] => [`k${at}`, '']);
     expect(problem(labels)).toBe('metadata.labels must have at most 10000 keys, got 130000');
     expect(problem([], labels)).toBe('metadata.annotations must have at most 10000 keys, got 130000');
     expect(problem([['a', 'x'.repeat(262_144)]])).toBe('metadata.labels must have at most 262144 bytes, got 262145');
     const many = Object.fromEntries(labels);
     for (const result of [many, { labels: many }, { metadata: { annotations: many } }])
-      expect(problemOfKeyCount([{}, result])).toBe('the result holds an object of 130000 keys, and may hold 10000');
+      expect(problemOfKeyCount([{}, result])).toBe(
+        'the result has an object of 130000 keys; at most 10000 are allowed',
+      );
     expect(problemOfKeyCount([null, 'x', [many], { metadata: { labels: { a: 'b' } } }])).toBeUndefined();
   });
 
