@@ -107,6 +107,11 @@ describe('the laws can be broken', () => {
       says: /sync asks its kind and knows none by name/,
     },
     {
+      law: 'a kind in a sentence',
+      files: { 'src/sync/patch/a.ts': '// A.\nconst text = `no Endpoints has it`;' },
+      says: /sync asks its kind and knows none by name/,
+    },
+    {
       law: 'a kind by import',
       files: { 'src/sync/loop/a.ts': "// A.\nimport '../endpoints/b.ts';", 'src/sync/endpoints/b.ts': '// B.' },
       says: /sync asks its kind and knows none by name/,
