@@ -99,22 +99,22 @@ describe('the laws can be broken', () => {
     {
       law: 'a kind by its field',
       files: { 'src/sync/plan/a.ts': '// A.\nconst held = payload.subsets;' },
-      says: /src\/sync\/plan\/a\.ts:2: sync asks its kind/,
+      says: /src\/sync\/plan\/a\.ts:2: sync asks the SyncedKind/,
     },
     {
       law: 'a kind by its name, beside a URL',
       files: { 'src/sync/loop/a.ts': "// A.\nconst known = ['https://a', 'Endpoints'];" },
-      says: /sync asks its kind and knows none by name/,
+      says: /sync asks the SyncedKind and names no kind/,
     },
     {
       law: 'a kind in a sentence',
       files: { 'src/sync/patch/a.ts': '// A.\nconst text = `no Endpoints has it`;' },
-      says: /sync asks its kind and knows none by name/,
+      says: /sync asks the SyncedKind and names no kind/,
     },
     {
       law: 'a kind by import',
       files: { 'src/sync/loop/a.ts': "// A.\nimport '../endpoints/b.ts';", 'src/sync/endpoints/b.ts': '// B.' },
-      says: /sync asks its kind and knows none by name/,
+      says: /sync asks the SyncedKind and names no kind/,
     },
     { law: 'drawer', files: { 'src/sync/utils.ts': '// A.' }, says: /no utils/ },
   ];

@@ -50,7 +50,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
 /** A folder with more entries is one that a reader no longer sees. */
 const widestFolder = 18;
 
-/** Rooms that know one kind each. The rest of sync asks the kind that it is given. The law has no exceptions. */
+/** Each of these rooms knows one kind. All other files of sync ask the SyncedKind that they are given, without exception. */
 const roomsOfKinds = ['src/sync/endpoints/', 'src/sync/endpointslices/'];
 
 /** Fields, names, labels, settings and imports of a kind: each has one of these words. */
@@ -126,7 +126,7 @@ function kindViolations(file: string, text: string): string[] {
   if (!file.startsWith('src/sync/') || roomsOfKinds.some((room) => file.startsWith(room))) return [];
   return linesOf(withoutComments(text))
     .filter(({ code }) => wordsOfKinds.test(code))
-    .map(({ line, code }) => `${file}:${line}: sync asks its kind and knows none by name: ${code.trim()}`);
+    .map(({ line, code }) => `${file}:${line}: sync asks the SyncedKind and names no kind: ${code.trim()}`);
 }
 
 /** Lines without comments and without the insides of strings and template texts; good enough for a law, not a parser. */
