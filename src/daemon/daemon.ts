@@ -10,6 +10,7 @@ import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import { Sync } from '../sync/loop/sync.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
@@ -193,7 +194,7 @@ class AssembledDaemon implements Daemon {
   }
 
   #rulesOf(settings: Settings): SyncRules {
-    return createRules(settings, this.#mappings, this.#patches.current?.patcher);
+    return createRules(endpointsKind, settings, { mapping: this.#mappings, patcher: this.#patches.current?.patcher });
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {

@@ -110,7 +110,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (hostRepacks)
-      log.info({ component: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+      log.info({ component: 'sync', key: facts.key }, 'host repacks what it stores, order is ignored from now on');
   };
 
   return {

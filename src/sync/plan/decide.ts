@@ -38,7 +38,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.winner !== undefined && facts.winner !== facts.key) {
-    return decideStrays(facts, collision(facts.winner));
+    return decideStrays(facts, translation, collision(facts.winner));
   }
   if (isBesideTheirs(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
@@ -51,7 +51,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const draft = facts.draft as Draft;
   const { host } = facts;
   if (host === undefined) return decideCreate(facts, memory, { virtual, draft, translation });
-  const left = handsOff(host, virtual);
+  const left = handsOff(host, virtual, translation.kind);
   if (left !== undefined) return done(left);
   if (host.isDeleting) {
     return done({
@@ -66,7 +66,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
       return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
     case 'oursForOther':
       // The other one may wait just so for a place that an old copy of this key still holds.
-      return decideStrays(facts, {
+      return decideStrays(facts, translation, {
         kind: 'waiting',
         reason: 'HostNameBusy',
         message: `its host name still holds the copy of "${ownership.key}", which goes first`,
@@ -95,7 +95,7 @@ function decideCreate(
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
   }
   const { placement } = translation;
-  // A plain name may be that of a Service of the host's own people: Endpoints beside it would answer for it.
+  // A plain name may be that of a Service of the host's own people: an object beside it would answer for it.
   if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
     const { service } = memory.hostService;
@@ -143,7 +143,8 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
   const place = placeOf(presence.host);
   if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
   const { service } = memory.hostService;
-  const isFree = service === undefined && presence.translation.placement.mode === 'single';
+  const { kind, placement } = presence.translation;
+  const isFree = service === undefined && placement.mode === 'single';
   const isOurCopy = service !== undefined && service.isCopyOf === facts.key && !service.hasSelector;
   if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
   const why =
@@ -155,7 +156,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
   return done({
     kind: 'refused',
     reason: 'HostNameTaken',
-    message: 'its host name is taken by an Endpoints of the host cluster itself',
+    message: `its host name is taken by an ${kind.kind} of the host cluster itself`,
     detail: why,
   });
 }
@@ -197,7 +198,8 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       agreed: agreementOf(update.virtual, host, { draft, translation }),
     });
   }
-  if (update.host === undefined) return held === undefined ? decideStrays(facts, { kind: 'inSync' }) : done(held);
+  if (update.host === undefined)
+    return held === undefined ? decideStrays(facts, translation, { kind: 'inSync' }) : done(held);
   return ask(
     {
       side: 'host',

@@ -1,6 +1,7 @@
 // What an object that is referred to is called on the host, and back again. In: kind, namespace and name as the tenant wrote
 // them, and where things stand. Out: a place, or none. It remembers which names it has given, because a generated name tells
 // nothing about the one it was made from.
+import { apiServerKinds } from '../../config/settings/patch-rules.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { Place, Placement } from '../plan/placement.ts';
 
@@ -36,17 +37,8 @@ export interface ReferenceResolver {
   toVirtual(kind: string, host: Place): Place | undefined;
 }
 
-/** All kinds that a reference can name are of the core group, and whose names we know how to translate. */
+/** Every kind that a reference can name is of the core group. */
 export const referenceApiVersion = 'v1';
-export const namedKinds: readonly string[] = [
-  'Service',
-  'Pod',
-  'Secret',
-  'ConfigMap',
-  'ServiceAccount',
-  'PersistentVolumeClaim',
-  'Endpoints',
-];
 
 /** Names remembered for the way back; beyond it the oldest are forgotten, and stay on the virtual side as the host spells them. */
 const memoryLimit = 100_000;
@@ -63,7 +55,7 @@ export function copyPlaceOf(
   if (place === undefined || isMapped) return place;
   if (naming === 'generated') return generatedPlaceOf(reference, placement);
   // vCluster's one exception: the API server of the virtual cluster is the Service named like it.
-  const isApiServer = name === 'kubernetes' && namespace === 'default' && (kind === 'Service' || kind === 'Endpoints');
+  const isApiServer = name === 'kubernetes' && namespace === 'default' && apiServerKinds.includes(kind);
   return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
 }
 

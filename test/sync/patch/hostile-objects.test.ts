@@ -109,7 +109,7 @@ describe('fields that Endpoints do not have', () => {
     async (_, path, expression) => {
       await start({ patches: [entry({ path, expression })] }, (w) => putPair(w, 'web'));
       expect(outcome()).toMatchObject({ reason: 'PatchFailed', failure: { patch: 0 } });
-      expect((outcome() as { message: string }).message).toContain('has a field "extra", which Endpoints do not know');
+      expect((outcome() as { message: string }).message).toContain('has a field "extra", which Endpoints do not have');
     },
   );
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import { hostLabelKey } from '../../../src/object/meta/names.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { TraceEntry } from '../../../src/sync/patch/entry/pass.ts';
@@ -49,7 +50,7 @@ async function begin(entries: readonly Fields[]) {
   };
   await opened.start();
   const { patcher, counts } = opened;
-  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
   return { patcher, translation, counts, trace, restored: () => restored };
 }
 

@@ -23,7 +23,7 @@ async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string
   opened = openTestPatcher([entry(fields)]);
   const { patcher, counts } = opened;
   await opened.start();
-  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
   const draft = draftHost(virtual, place, translation);
   const first = await patcher.forward({ virtual, host: undefined, draft, translation });
   const second = await patcher.forward({ virtual, host: hostWith(host), draft, translation });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { type BaseEntry, formatBase, hashOf, parseBase } from '../../../src/sync/plan/base.ts';
 import { annotationRules, labelRules, patternMatcher } from '../../../src/sync/plan/keys.ts';
 import { type KeyMergeInput, mergeKeys } from '../../../src/sync/plan/merge-keys.ts';
@@ -9,6 +10,7 @@ const options = {
   mode: 'single',
   backSync: 'all',
   exclude: { labels: [], annotations: [] },
+  controllerKeyPrefixes: endpointsKind.controllerKeyPrefixes,
 } as const;
 const rules = labelRules(options);
 const rewrittenRelease = 'vcluster.loft.sh/label-suffix-x-a4d451ec23';

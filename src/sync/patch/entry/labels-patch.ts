@@ -2,11 +2,10 @@
 // plain map must select this tenant's objects only. Pure.
 
 import { parseLabelSelector, withLabelKeys } from '../../../object/select/label-selector.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
 import type { KeyRules } from '../../plan/keys.ts';
 import { markerLabel, namespaceLabel } from '../../plan/reserved-keys.ts';
-import { shapeOf } from '../set/view.ts';
 
 export type LabelsResult = { kind: 'ok'; value: unknown } | { kind: 'wrong'; message: string };
 

@@ -27,7 +27,6 @@ export interface PatcherOptions {
   /** That of the set unless given. */
   digest?: string;
   evaluator: Evaluator;
-  payloadFields: readonly string[];
   counts: PatchCounts;
   /** What other objects are called on the other side. */
   references: ReferenceResolver;

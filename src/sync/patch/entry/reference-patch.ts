@@ -1,22 +1,20 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
 // Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
 
-import { keptKinds } from '../../../config/settings/patch-rules.ts';
+import { keptKinds, referenceKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Renamed } from '../../plan/kind.ts';
 import type { Place, Placement } from '../../plan/placement.ts';
 import {
   type Naming,
-  namedKinds,
   type Reference,
   type ReferenceResolver,
   referenceApiVersion,
   type Standing,
 } from '../../references/names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
-import { shapeOf } from '../set/view.ts';
 
 /** A reference that a pass came across, for whoever keeps content behind names. */
 export interface FoundReference extends Reference {
@@ -71,10 +69,10 @@ export function readReference(compiled: CompiledReference, matches: Matches, at:
 }
 
 function checked(spelled: Spelled, apiVersion: string): ReadReference {
-  if (!namedKinds.includes(spelled.kind))
+  if (!referenceKinds.includes(spelled.kind))
     return {
       kind: 'wrong',
-      message: `wanted a reference to one of ${namedKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
+      message: `wanted a reference to one of ${referenceKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
     };
   if (apiVersion !== referenceApiVersion)
     return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${shownKey(apiVersion)}"` };

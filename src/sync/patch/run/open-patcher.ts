@@ -15,9 +15,6 @@ import { createPatchCounts, type PatchCounts } from '../set/patch-metrics.ts';
 import { digestWith, type PatchSet } from '../set/patch-set.ts';
 import { Patcher } from './patcher.ts';
 
-/** Top-level fields of the kind that patches may touch beside metadata. */
-export const patchableFields: readonly string[] = ['subsets'];
-
 export interface OpenPatcherOptions {
   settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
   /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
@@ -61,7 +58,6 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     set,
     digest: digestWith(set, vcluster),
     evaluator,
-    payloadFields: patchableFields,
     counts,
     references: options.references ?? new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' }),
     sourceOf: options.sourceOf ?? (() => undefined),

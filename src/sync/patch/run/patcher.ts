@@ -9,6 +9,7 @@ import { keyOf } from '../../../object/meta/object.ts';
 import { emptyMap } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
+import type { ResultProblem } from '../../plan/kind.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
@@ -18,7 +19,7 @@ import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
 import type { FoundReference } from '../entry/reference-patch.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
 import { textsNow, translate } from '../entry/translate.ts';
-import { problemOfKeyCount, problemOfResult, type ResultProblem } from '../result/validate-result.ts';
+import { problemOfKeyCount, problemOfResult } from '../result/validate-result.ts';
 import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
 import { isOfWholeMap, type MapName, type Part } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
@@ -110,8 +111,8 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
-  #read({ view, changedParts, draft }: Pass): ReadBack {
-    return readView(view, { payloadFields: this.#options.payloadFields, changedParts, draft });
+  #read({ view, changedParts, draft, translation }: Pass): ReadBack {
+    return readView(view, { payloadFields: translation.kind.payloadFields, changedParts, draft });
   }
 
   #conclude(pass: Pass): Tried {
@@ -120,7 +121,7 @@ export class Patcher {
     if (read.kind === 'wrong') return this.#afterWrong(read, pass);
     if (read.restored > 0) this.#options.counts.restored(read.restored);
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
-    const problem = problemOfResult(kept, draft);
+    const problem = problemOfResult(kept, { kind: translation.kind, draft });
     if (problem !== undefined) return this.#afterWrong(problem, pass);
     const patched = this.#draftOf(pass, kept, pass.wholeOwners);
     return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
@@ -130,7 +131,7 @@ export class Patcher {
     const { givenUp, references } = pass;
     const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
     if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
-      return { ...this.#wrongResult(problem, blamed), references };
+      return { ...this.#wrongResult(problem, blamed, pass), references };
     // What it made is no valid object, so it has failed, and its policy says what then.
     return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
   }
@@ -267,16 +268,17 @@ export class Patcher {
   #wrongResult(
     { message, place }: ResultProblem,
     blamed: CompiledPatch | undefined,
+    { translation }: Pass,
   ): { kind: 'failed'; failure: PatchFailure } {
     const failure = { at: shownPlace(place.join('.')), class: 'type' };
     if (blamed === undefined) {
       this.#options.counts.failedTogether('type');
-      const said = `after all patches the object is no valid Endpoints: ${message}`;
+      const said = `after all patches the object is no valid ${translation.kind.kind}: ${message}`;
       return { kind: 'failed', failure: { ...failure, message: said } };
     }
     const { index, entry } = blamed;
     this.#options.counts.failed(index, 'type');
-    const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
+    const said = `patch ${index} makes the object no valid ${translation.kind.kind}: ${message}`;
     const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
     const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
     return { kind: 'failed', failure: { ...failure, ...named } };

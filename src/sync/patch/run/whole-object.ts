@@ -1,11 +1,11 @@
 // The empty path: the expression gets the whole host object and its result replaces it, top-level key by top-level key.
 // Protected parts are shown to it and put back whatever it returns. Pure.
-import { emptyMap, equalJson, isRecord } from '../../../object/text/json.ts';
+import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
 import { fixedAnnotations, fixedLabels } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
-import { type PatchView, shapeOf } from '../set/view.ts';
+import type { PatchView } from '../set/view.ts';
 
 export function wholeOf(
   view: PatchView,

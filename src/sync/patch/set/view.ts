@@ -1,6 +1,6 @@
 // The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
 // what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
-import { copyJson, emptyMap, isRecord, type JsonObject } from '../../../object/text/json.ts';
+import { copyJson, emptyMap, isRecord, type JsonObject, shapeOf } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { type Place, shownKey } from '../../plan/excerpt.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../../plan/kind.ts';
@@ -151,11 +151,4 @@ export function changedKeys(before: ReadonlyMap<string, string>, after: Readonly
   for (const [key, value] of after) if (before.get(key) !== value) changed.add(key);
   for (const key of before.keys()) if (!after.has(key)) changed.add(key);
   return changed;
-}
-
-export function shapeOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (value === undefined) return 'none';
-  if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
@@ -24,7 +25,7 @@ async function labelsBack(
   opened = openTestPatcher([entry({ path, reverseExpression, onError })]);
   const { patcher } = opened;
   await opened.start();
-  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
   const raw = { labels: new Map([[key, 'b']]), annotations: new Map() };
   const back = await patcher.back({ virtual, host, translation, raw });
   return back.kind === 'failed' ? back.failure.message : [...back.values.labels];
