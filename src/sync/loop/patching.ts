@@ -54,10 +54,9 @@ export function createPatching(
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
       references?.learnNames(() => learnNames(patcher, world, references));
       const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
-      if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
-      const { values, ownerOf } = reversed;
+      const { values, failures, ownerOf } = reversed;
       const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
-      return { ...facts, reversed: values, ...(draft && { draft }) };
+      return { ...facts, reversed: values, backflowFailures: failures, ...(draft && { draft }) };
     },
   };
 }

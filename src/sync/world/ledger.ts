@@ -1,7 +1,7 @@
 // What sync remembers per key between passes, and nothing that could not be worked out again: outcomes for status, versions
 // to tell a host-side change from a virtual one, and since when a change has been waiting.
 import type { Key } from '../../object/meta/object.ts';
-import type { Outcome, Request } from '../plan/step.ts';
+import type { BackflowFailures, Outcome, Request } from '../plan/step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;
@@ -28,6 +28,8 @@ export class Ledger {
   readonly #inSync = new Set<Key>();
   /** What is said of patches that failed and were left out. */
   readonly #lapses = new Map<Key, string>();
+  /** Host values that could not be carried back to the virtual object. */
+  readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
@@ -89,6 +91,18 @@ export class Ledger {
 
   get lapses(): ReadonlyMap<Key, string> {
     return this.#lapses;
+  }
+
+  /** Returns what was known before. */
+  setBackflowFailures(key: Key, failures: BackflowFailures | undefined): BackflowFailures | undefined {
+    const before = this.#backflowFailures.get(key);
+    if (failures === undefined) this.#backflowFailures.delete(key);
+    else this.#backflowFailures.set(key, failures);
+    return before;
+  }
+
+  get backflowFailures(): ReadonlyMap<Key, BackflowFailures> {
+    return this.#backflowFailures;
   }
 
   settle(key: Key, version: string): void {

@@ -12,8 +12,10 @@ import { shownPlace } from '../../plan/excerpt.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
-import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from '../back/key-owners.ts';
-import { type BackInput, type Reversed, reverse } from '../back/reverse.ts';
+import { mapsOf, mayOwnAnyKey, noteWholeOwners } from '../back/key-owners.ts';
+import { reverse } from '../back/reverse.ts';
+import { takeBack } from '../back/take-back.ts';
+import type { BackInput, Reversed } from '../back/way-back.ts';
 import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
 import type { FoundReference } from '../entry/reference-patch.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
@@ -285,12 +287,9 @@ export class Patcher {
   /** Values that the host changed, as the virtual side should hold them. */
   async back(input: BackInput): Promise<Reversed> {
     const reversed = await reverse(input, this.#options);
-    if (reversed.kind === 'failed' || !this.#mayOwnAnyKey) return reversed;
-    const forward = async (taken: ForwardInput): Promise<Draft | undefined> => {
-      const patched = await this.forward(taken);
-      return patched.kind === 'patched' ? patched.draft : undefined;
-    };
-    return { ...reversed, ownerOf: await ownersIfTaken(input, forward) };
+    if (this.#whole.runs.length === 0) return reversed;
+    const forward = (taken: ForwardInput): Patched | Promise<Patched> => this.forward(taken);
+    return takeBack(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
   }
 }
 

@@ -4,7 +4,7 @@ import type { CompiledPath } from '../../../expression/path/path.ts';
 
 export type MapName = 'labels' | 'annotations';
 export type Part = MapName | 'payload';
-const mapNames: readonly MapName[] = ['labels', 'annotations'];
+export const mapNames: readonly MapName[] = ['labels', 'annotations'];
 
 /** Of each part, whether a patch has changed it. */
 export type ChangedParts = Record<Part, boolean>;

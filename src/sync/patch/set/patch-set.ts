@@ -148,8 +148,11 @@ function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotation
   const below = patches.filter(({ path: { segments } }) => segments.length === 3);
   for (const { path } of below) {
     const last = path.segments[2];
-    const owner = last?.kind === 'key' ? ownerBy(below, placeOf(map, last)) : undefined;
-    if (last?.kind === 'key' && owner !== undefined) named.set(last.key, owner);
+    if (last?.kind !== 'key') continue;
+    const place = placeOf(map, last);
+    const owner = ownerBy(below, place);
+    if (owner === 'virtual' && isNamedForward(below, place)) named.set(last.key, 'virtualAlone');
+    else if (owner !== undefined) named.set(last.key, owner);
   }
   const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
   return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
@@ -181,6 +184,16 @@ function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): 
   const hasBackOnly = paths.some(({ forward }) => !forward);
   if (paths.some(({ back }) => !back) && !hasBackOnly) return 'virtual';
   return paths.some(({ forward }) => forward) ? 'shared' : 'host';
+}
+
+/** Whether an expression without a reverse one is written for this very key, and not for all keys of its map. */
+function isNamedForward(patches: readonly CompiledPatch[], place: readonly Segment[]): boolean {
+  const naming = patches.filter(
+    ({ path: { segments } }) => segments.at(-1)?.kind === 'key' && isExactly(segments, place),
+  );
+  const withBack = naming.filter((patch) => patch.back !== undefined || patch.reference !== undefined);
+  const reversed = new Set(withBack.map(({ path }) => JSON.stringify(path.segments)));
+  return naming.some(({ path, forward }) => forward !== undefined && !reversed.has(JSON.stringify(path.segments)));
 }
 
 function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {
