@@ -175,6 +175,17 @@ describe('a host value that cannot be reversed', () => {
   });
 });
 
+it('one entry forward and one back over a whole map are a pair', async () => {
+  const each = (made: string) => `Object.fromEntries(Object.entries(value).map(([k, v]) => [k, ${made}]))`;
+  const pair = { expression: each('"p-" + v'), reverseExpression: each('v.replace(/^p-/, "")') };
+  await start(inTwo('metadata.annotations', pair), { annotations: { k: 'v' } });
+  await set('host', 'annotations', { k: 'p-new', other: 'p-too' });
+  expect([both('annotations', 'k'), both('annotations', 'other')]).toEqual([
+    ['new', 'p-new'],
+    ['too', 'p-too'],
+  ]);
+});
+
 describe('a value that would make the patches fail once the tenant has it', () => {
   const careful = (on: string) => `${on} === "bad" ? ${on}.no.way : ${on}`;
 

@@ -3,7 +3,7 @@
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
-import type { CompiledPatch } from '../set/patch-set.ts';
+import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
 import { changedKeys, type PatchView } from '../set/view.ts';
 
 interface Maps {
@@ -16,9 +16,9 @@ export function mapsOf({ metadata }: PatchView): Maps {
   return { labels: textsOf(metadata?.labels), annotations: textsOf(metadata?.annotations) };
 }
 
-export function noteWholeOwners(patch: CompiledPatch, before: Maps, pass: Pass): void {
+export function noteWholeOwners({ path }: CompiledPatch, before: Maps, pass: Pass, set: PatchSet): void {
   const after = mapsOf(pass.view);
-  const owner: KeyOwner = patch.back === undefined ? 'virtual' : 'shared';
+  const owner: KeyOwner = set.isReversed(path) ? 'shared' : 'virtual';
   pass.wholeOwners ??= { labels: new Map(), annotations: new Map() };
   for (const map of ['labels', 'annotations'] as const) {
     for (const key of changedKeys(before[map], after[map])) pass.wholeOwners[map].set(key, owner);
@@ -26,7 +26,7 @@ export function noteWholeOwners(patch: CompiledPatch, before: Maps, pass: Pass):
 }
 
 /** Which keys it changes only its expression knows, and with a reverse expression none would be lost. */
-export function mayOwnAnyKey({ forward, back, path, parts }: CompiledPatch): boolean {
+export function mayOwnAnyKey({ forward, path, parts }: CompiledPatch, set: PatchSet): boolean {
   const isOfMap = parts.some((part) => part !== 'payload');
-  return forward !== undefined && back === undefined && isOfMap && isOfWholeMap(path);
+  return forward !== undefined && !set.isReversed(path) && isOfMap && isOfWholeMap(path);
 }

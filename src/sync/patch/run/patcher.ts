@@ -53,7 +53,7 @@ export class Patcher {
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#whole = patchProgramOf(going, options);
-    this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
+    this.#mayOwnAnyKey = patches.some((patch) => mayOwnAnyKey(patch, options.set));
   }
 
   /** At once where the evaluator knows all results, as most often. */
@@ -196,7 +196,7 @@ export class Patcher {
     pass.writes.push(write);
     if ('restored' in written) this.#options.counts.restored(Number(written.restored));
     this.#changed(patch, written.changes, pass);
-    if (before !== undefined) noteWholeOwners(patch, before, pass);
+    if (before !== undefined) noteWholeOwners(patch, before, pass, this.set);
     return undefined;
   }
 

@@ -50,6 +50,8 @@ export interface PatchSet {
   digest: string;
   /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
+  /** Whether a reverse expression stands on the path, in the same entry or in another. */
+  isReversed(path: CompiledPath): boolean;
 }
 
 export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
@@ -129,8 +131,10 @@ function compileReference(index: number, reference: PatchReference, faults: Patc
 
 function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
   const owners = { labels: ownersOf(patches, 'labels'), annotations: ownersOf(patches, 'annotations') };
+  const reversed = new Set(patches.flatMap(({ back, path }) => (back === undefined ? [] : [path.canonical])));
   return {
     patches,
+    isReversed: ({ canonical }) => reversed.has(canonical),
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
