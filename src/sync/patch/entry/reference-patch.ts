@@ -1,5 +1,5 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
-// Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
+// It writes names and namespaces into the view and nothing else; references/ keeps the objects behind the names.
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
@@ -15,19 +15,19 @@ import {
 import type { CompiledReference } from '../set/patch-set.ts';
 import { shapeOf } from '../set/view.ts';
 
-/** A reference that a pass came across, for whoever keeps content behind names. */
+/** A reference that a pass found; references/ keeps the content behind its name. */
 export interface FoundReference extends Reference {
   standing: Standing;
 }
 
 export interface Wrong {
   kind: 'wrong';
-  /** Which match. */
+  /** Index of the match. */
   at: number;
   message: string;
 }
 
-/** One place that holds a text, and can be given another. */
+/** One place that holds a text and can be overwritten. */
 export interface Cell {
   parent: JsonMap | unknown[];
   key: string | number;
@@ -43,7 +43,7 @@ export interface Spelled {
 
 export type ReadReference = { kind: 'ok'; spelled: Spelled } | { kind: 'none' } | { kind: 'wrong'; message: string };
 
-/** What a match refers to; `none` for an empty or missing name, which is left alone. */
+/** Reads the reference at one match; `none` for an empty or missing name, which stays as it is. */
 export function readReference(compiled: CompiledReference, matches: Matches, at: number): ReadReference {
   const value = matches.values[at];
   const { reference, namePath, namespacePath, kindPath, apiVersionPath } = compiled;
@@ -102,7 +102,7 @@ export interface ForwardReferences {
   namespace: string;
   placement: Placement;
   resolver: ReferenceResolver;
-  /** What stands at the path under its host name before any patch: translating that once more would name nothing. */
+  /** Names that were translated before any patch ran: translated a second time they would name no object. */
   renamed?: Iterable<Renamed>;
 }
 
@@ -125,7 +125,7 @@ export function referencesForward(
       const named = tenants.get(idOf(spelled.kind, written)) ?? written;
       const reference = { kind: spelled.kind, namespace: named.namespace || namespace, name: named.name };
       const resolution = resolver.toHost(reference, placement);
-      // Left as it is, the name of a tenant's namespace would mean one of the host's.
+      // An untranslated namespace would mean the host namespace of that name.
       if (resolution === undefined)
         return { kind: 'wrong', at, message: `namespace "${shownKey(reference.namespace)}" is not synced to the host` };
       found.push({ ...reference, standing: resolution.standing });
@@ -136,7 +136,7 @@ export function referencesForward(
   return { kind: 'ok', changes: write(writes), found };
 }
 
-/** The tenant's name by the host's, with and without the namespace beside it. */
+/** Maps host names to the tenant's, both with the namespace and without. */
 function tenantNames(renamed: Iterable<Renamed>): Map<string, Place> {
   const names = new Map<string, Place>();
   for (const { kind, host, virtual } of renamed) {
@@ -160,12 +160,12 @@ function write(writes: readonly { cell: Cell; text: string }[]): number {
 }
 
 export interface BackReferences {
-  /** Of the object that refers, on both sides. */
+  /** The object that holds the reference, on both sides. */
   virtual: Place;
   host: Place;
   placement: Placement;
   resolver: ReferenceResolver;
-  /** What the host holds at a cell of the candidate, and whether it was changed there; undefined where nothing flows back. */
+  /** The host's text at a cell of the candidate, and whether the host changed it; undefined where nothing flows back. */
   hostText: (cell: Cell) => { text: string; isChanged: boolean } | undefined;
 }
 
@@ -193,7 +193,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell
   const known = virtualPlaceOf(spelled.kind, { namespace: hostNamespace, name: name.text }, options);
   const writes: { cell: Cell; text: string }[] = [];
   if (spelled.namespace !== undefined && space?.isChanged) {
-    // The host's own namespace must not become a name on the virtual side: there it means the object's own.
+    // The host namespace stands for the object's own namespace, and must not appear in the virtual cluster.
     const own = hostNamespace === options.host.namespace ? options.virtual.namespace : hostNamespace;
     writes.push({ cell: spelled.namespace, text: known?.namespace ?? own });
   }
@@ -210,7 +210,7 @@ function virtualPlaceOf(kind: string, host: Place, { resolver, placement }: Back
   return namespace === undefined ? given : { namespace, name: host.name };
 }
 
-/** Which map of an object's metadata a cell stands in; only those flow back. */
+/** The map of metadata that a cell stands in; nothing else flows back. */
 export function mapOfCell(cell: Cell, metadata: unknown): 'labels' | 'annotations' | undefined {
   if (!isRecord(metadata)) return undefined;
   if (cell.parent === metadata['labels']) return 'labels';

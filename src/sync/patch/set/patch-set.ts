@@ -1,5 +1,5 @@
-// The patches of a configuration, compiled: paths into walks, expressions into what the sandbox runs, and for each key the
-// answer to "whose is it". In: the entries as written. Out: a patch set, or every fault with the field it stands in. Pure.
+// Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its owner.
+// In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
@@ -11,17 +11,17 @@ import { type Part, partsOf } from './changed-parts.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
-  /** Place in the list of the configuration. */
+  /** Position in the list of the configuration. */
   index: number;
   path: CompiledPath;
-  /** How the path is looked for. */
+  /** Options for matching the path, for each direction. */
   matching: Record<'forward' | 'back', MatchOptions>;
   entry: PatchEntry;
   forward: CompiledExpression | undefined;
   back: CompiledExpression | undefined;
   reference: CompiledReference | undefined;
   isLabels: boolean;
-  /** What of an object it can change. */
+  /** The parts of an object that the patch can change. */
   parts: readonly Part[];
 }
 
@@ -35,9 +35,9 @@ export interface CompiledReference {
 
 export interface PatchFault {
   index: number;
-  /** Which member of the entry, for the position in the file. */
+  /** The member of the entry that is at fault: it gives the position in the file. */
   field: 'path' | 'expression' | 'reverseExpression' | 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath';
-  /** In the text of that member, counted from 1. */
+  /** Position in the text of that member, counted from 1. */
   line: number;
   column: number;
   message: string;
@@ -48,7 +48,7 @@ export interface PatchSet {
   patches: readonly CompiledPatch[];
   expressions: readonly CompiledExpression[];
   digest: string;
-  /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
+  /** Decided by paths to single keys. Keys that a patch of a whole map changes are known only after its evaluation. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
   /** Whether a reverse expression stands on the path, in the same entry or in another. */
   isReversed(path: CompiledPath): boolean;
@@ -56,7 +56,7 @@ export interface PatchSet {
 
 export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
 
-/** Every entry is compiled, whatever is wrong with its neighbours: all faults come at once. */
+/** Compiles every entry even when another one is wrong, so that all faults are reported at once. */
 export function compilePatchSet(
   entries: readonly { index: number; entry: PatchEntry }[],
   fieldsOfKind: readonly string[],
@@ -141,7 +141,7 @@ function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
   };
 }
 
-/** Whose the keys of a map are: of those that paths name, and of all the others. */
+/** Owners of the keys of one map: of keys that paths name, and of all others. */
 interface Owners {
   named: ReadonlyMap<string, KeyOwner>;
   rest: KeyOwner | undefined;
@@ -167,8 +167,9 @@ function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
 }
 
 /**
- * Entries on one path belong together, in however many entries its two directions stand. A pair on a wider path does not undo
- * what another one goes forward with: the key is the virtual side's then, or the tenant would get back what nobody reversed.
+ * All entries on one path count as one rule, so a pair may stand in two entries. A pair on a wider path does not reverse what an
+ * entry on a narrower path does forward: such a key is owned by the virtual side, or the tenant would get a value that nothing
+ * has reversed.
  */
 function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
   const directions = new Map<string, { forward: boolean; back: boolean }>();
@@ -205,7 +206,7 @@ function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean
   return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
 }
 
-/** An expression that reads another value of the configuration is another expression. */
+/** The digest of a set changes with the configuration values that its expressions read. */
 export function digestWith({ digest, expressions }: PatchSet, vcluster: unknown): string {
   const use = emptyUse();
   for (const { context } of expressions) mergeUse(use, useOf(context, 'vcluster') ?? emptyUse());
