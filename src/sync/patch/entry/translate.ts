@@ -1,5 +1,6 @@
-// Runs patches without an expression: a labels patch spells label keys as the host does, a reference patch writes the host names
-// of other objects. In: a patch, its matches, the pass. Out: what was written into the view, or which match is wrong and why.
+// Runs patches without an expression: a labels patch spells label keys as the host does, a reference patch writes the host
+// names of other objects. In: a patch, its matches, the pass. Out: what was written into the view, or which match is wrong and
+// why.
 import type { Matches } from '../../../expression/path/path.ts';
 import { writeResults } from '../../../expression/path/write-results.ts';
 import { equalJson } from '../../../object/text/json.ts';

@@ -1,5 +1,5 @@
-// Builds a running patcher from settings: puts the sandbox's functions and context together, and starts and stops the evaluator.
-// The caller says where expressions run: the daemon takes a child process, a short command may take its own process.
+// Builds a running patcher from settings: puts the sandbox's functions and context together, and starts and stops the
+// evaluator. The caller says where expressions run: the daemon takes a child process, a short command may take its own process.
 import type { Clock } from '../../../clock.ts';
 import type { CompiledMappings } from '../../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../../config/settings/settings.ts';

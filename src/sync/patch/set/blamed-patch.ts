@@ -1,5 +1,5 @@
-// Finds the patch that made an invalid result: the last one that wrote the value at the wrong place. Goes back over the writes of
-// a pass, and only when something is wrong. Pure.
+// Finds the patch that made an invalid result: the last one that wrote the value at the wrong place. Goes back over the writes
+// of a pass, and only when something is wrong. Pure.
 import type { Matches } from '../../../expression/path/path.ts';
 import type { Place } from '../../plan/excerpt.ts';
 import type { CompiledPatch } from './patch-set.ts';

@@ -1,5 +1,5 @@
-// Describes a failed patch: its entry, the place in the object, the error, the place in the configuration, and enough of the value
-// to recognise it but not to use it. Pure.
+// Describes a failed patch: its entry, the place in the object, the error, the place in the configuration, and enough of the
+// value to recognise it but not to use it. Pure.
 import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
 import type { Matches } from '../../../expression/path/path.ts';
 import { shownPlace } from '../../plan/excerpt.ts';

@@ -1,5 +1,5 @@
-// Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its owner.
-// In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
+// Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its
+// owner. In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
@@ -167,9 +167,9 @@ function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
 }
 
 /**
- * All entries on one path count as one rule, so a pair may stand in two entries. A pair on a wider path does not reverse what an
- * entry on a narrower path does forward: such a key is owned by the virtual side, or the tenant would get a value that nothing
- * has reversed.
+ * All entries on one path count as one rule, so a pair may stand in two entries. A pair on a wider path does not reverse what
+ * an entry on a narrower path does forward: such a key is owned by the virtual side, or the tenant would get a value that
+ * nothing has reversed.
  */
 function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
   const directions = new Map<string, { forward: boolean; back: boolean }>();

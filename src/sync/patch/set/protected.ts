@@ -1,5 +1,5 @@
-// Protected fields and keys: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to them are refused when
-// the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
+// Protected fields and keys: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to them are refused
+// when the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
 import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/reserved-keys.ts';

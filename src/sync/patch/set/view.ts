@@ -39,8 +39,8 @@ interface Misread {
 }
 
 /**
- * Reads a patched view. Protected keys that an expression returned are dropped and counted. Parts that no patch has changed come
- * from the draft.
+ * Reads a patched view. Protected keys that an expression returned are dropped and counted. Parts that no patch has changed
+ * come from the draft.
  */
 export function readView(
   view: PatchView,
