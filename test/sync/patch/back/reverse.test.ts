@@ -33,19 +33,19 @@ async function labelsBack(
 
 describe('reverse expressions of a whole map', () => {
   it.each(['null', 'undefined', '(() => null)()', '({})'])(
-    'take its keys away when they give %s',
+    'remove its changed keys when they return %s',
     async (expression) => {
       expect(await labelsBack('metadata.labels', expression)).toEqual([['team', null]]);
     },
   );
 
-  it.each(['value.team', '"x"', '7', 'true', '[value.team]'])('fail when they give %s', async (expression) => {
+  it.each(['value.team', '"x"', '7', 'true', '[value.team]'])('fail when they return %s', async (expression) => {
     expect(await labelsBack('metadata.labels', expression)).toBe(
       'reverse expressions must give a string for metadata.labels["team"]',
     );
   });
 
-  it('find a key in it only where it is its own', async () => {
+  it('find a key in the result only where it is an own property', async () => {
     expect(await labelsBack('metadata.labels', '({ team: "x" })', { key: 'constructor' })).toEqual([
       ['constructor', null],
     ]);
@@ -53,10 +53,13 @@ describe('reverse expressions of a whole map', () => {
     expect(await labelsBack('metadata.labels', '({ team: "x" })')).toEqual([['team', 'x']]);
   });
 
-  it.each(['', 'metadata'])('take all keys away with the metadata around them, with the path "%s"', async (path) => {
-    const expression = path === '' ? '({ metadata: null })' : 'null';
-    expect(await labelsBack(path, expression)).toEqual([['team', null]]);
-  });
+  it.each(['', 'metadata'])(
+    'remove the changed keys when they remove the metadata, with the path "%s"',
+    async (path) => {
+      const expression = path === '' ? '({ metadata: null })' : 'null';
+      expect(await labelsBack(path, expression)).toEqual([['team', null]]);
+    },
+  );
 });
 
 describe('a reverse expression that fails', () => {
