@@ -6,12 +6,12 @@ COPY package.json package-lock.json .npmrc ./
 # No scripts: the only native module brings its binaries along.
 RUN npm ci --ignore-scripts
 COPY src src
-RUN node src/build.mjs
+RUN node src/launcher/build.mjs
 # Of the native module: its loader, and the build for this Node, this libc and this processor.
 RUN set -eu; \
     arch=$(node -p process.arch); abi=$(node -p process.versions.modules); \
-    mkdir -p /image/src /image/node_modules/isolated-vm/prebuilds/linux-$arch; \
-    cp package.json /image/; cp -r dist /image/; cp src/hostward.mjs /image/src/; \
+    mkdir -p /image/src/launcher /image/node_modules/isolated-vm/prebuilds/linux-$arch; \
+    cp package.json /image/; cp -r dist /image/; cp src/launcher/hostward.mjs src/launcher/launch.mjs /image/src/launcher/; \
     cp -r node_modules/node-gyp-build /image/node_modules/; \
     cd node_modules/isolated-vm; \
     cp package.json LICENSE isolated-vm.js /image/node_modules/isolated-vm/; \
@@ -23,5 +23,5 @@ COPY --from=build /image /opt/hostward
 # A number, so that Kubernetes can check runAsNonRoot without looking into the image.
 USER 65532:65532
 WORKDIR /tmp
-ENTRYPOINT ["node", "/opt/hostward/src/hostward.mjs"]
+ENTRYPOINT ["node", "/opt/hostward/src/launcher/hostward.mjs"]
 CMD ["--help"]

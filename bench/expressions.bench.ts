@@ -79,7 +79,7 @@ async function respawn(): Promise<void> {
 }
 
 /** Not the collector to call: a case has its own way to it. */
-const asDaemon = launcherFlags(join(import.meta.dirname, '..', 'src', 'hostward.mjs')).filter(
+const asDaemon = launcherFlags(join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs')).filter(
   (flag) => flag !== '--expose-gc',
 );
 

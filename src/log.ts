@@ -1,6 +1,7 @@
-// The log of the process: one JSON line an entry on the stream that is handed in. Constant lower-case messages, facts in
-// fields; info when a decision changed the world, debug when it did not, error when someone must act.
+// The log of the process: one JSON line for each entry, on the stream that is passed in. Messages are constant and in lower
+// case, facts stand in fields. info: a decision changed a cluster; debug: it did not; error: someone must act.
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { safeText } from './safe-text.ts';
 
 export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -13,11 +14,13 @@ export function createLog(options: { level: LogLevel; destination?: DestinationS
     timestamp: timestamps(),
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  // Synchronous on purpose: a line that explains an exit must be out before the exit.
-  return pino(settings, options.destination ?? pino.destination({ fd: 1, sync: true }));
+  // Synchronous on purpose: a line that explains an exit must be written before the exit.
+  const destination = options.destination ?? pino.destination({ fd: 1, sync: true });
+  // JSON escapes only the characters below U+0020, but people read logs on terminals too.
+  return pino(settings, { write: (line) => void destination.write(safeText(line)) });
 }
 
-/** A burst writes several lines a millisecond, and spelling out the time costs more than the rest of a line. */
+/** A burst writes several lines in a millisecond, and formatting the time costs more than the rest of a line. */
 function timestamps(): () => string {
   let spelt = '';
   let atMs = Number.NaN;

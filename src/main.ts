@@ -28,7 +28,7 @@ const files: Files = {
       await rename(draft, path);
     } catch (fault) {
       await rm(draft, { force: true });
-      // Nobody asked for the draft.
+      // The message names the file that was asked for, not the draft.
       throw Object.assign(fault as Error, { path });
     }
   },
@@ -43,6 +43,7 @@ const files: Files = {
 function sinkOf(stream: WriteStream): Sink {
   return {
     write: (words) => void stream.write(words),
+    control: (words) => void stream.write(words),
     get isTerminal() {
       return stream.isTTY === true;
     },
@@ -63,7 +64,7 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
     isToldToStop ||= kind === 'stop';
     listener();
   };
-  // Under an old Node a launcher stays above us; killed outright, it would leave a daemon that nobody watches.
+  // Under an old Node the launcher stays as our parent; without this, killing the launcher would leave the daemon running.
   const isAlone = kind !== 'stop' || process.channel === undefined;
   const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
   for (const event of events) process.on(event, listen);
@@ -91,6 +92,7 @@ function versionOfPackage(): string {
   return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
 }
 
+const startTimeSeconds = Date.now() / 1000 - process.uptime();
 const argv = process.argv.slice(2);
 let stdin: Promise<string> | undefined;
 const context: Context = {
@@ -105,12 +107,23 @@ const context: Context = {
   cwd: process.cwd(),
   files,
   clock: systemClock,
+  turn: () => new Promise((resolve) => setImmediate(resolve)),
   fetch: (url, options) => fetch(url, options),
   random: Math.random,
   onSignal,
   onEnd: (last) => {
     process.on('exit', last);
     return () => void process.off('exit', last);
+  },
+  faultListeners: new Set(),
+  usage: () => {
+    const { user, system } = process.cpuUsage();
+    return {
+      cpuUserSeconds: user / 1e6,
+      cpuSystemSeconds: system / 1e6,
+      residentBytes: process.memoryUsage.rss(),
+      startTimeSeconds,
+    };
   },
   version: versionOfPackage(),
   runtime: process.version,

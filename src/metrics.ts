@@ -1,5 +1,5 @@
-// The registry that every room hangs its series on. A room declares its series in its own metrics.ts, as a function of
-// this registry, and touches every label value it knows at start, so that "never happened" reads 0 and not "absent".
+// The registry for the series of all rooms. A room declares its series in its own metrics.ts, as a function of this registry,
+// and sets every known label value at start, so that "never happened" reads 0 instead of being absent.
 import { Counter, Gauge, Registry } from 'prom-client';
 
 export type Metrics = Registry;
@@ -12,11 +12,11 @@ export interface ReadSeries {
   name: string;
   help: string;
   labels: Record<string, string>;
-  /** Asked when the metrics are scraped: what changes with every object would cost too much to be told each time. */
+  /** Called when the metrics are scraped, because an update with every object would cost too much. */
   read: () => number;
 }
 
-/** Declares one series that is read when it is asked for; the same name may come again with other label values. */
+/** Declares one series that is read at each scrape; the same name may be declared again with other label values. */
 export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadSeries): void {
   const known = metrics.getSingleMetric(name);
   const gauge =
@@ -25,16 +25,16 @@ export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadS
 }
 
 export interface Tally {
-  /** Where to count for one value of the label. */
+  /** The sum for one value of the label. */
   of(value: string): TallySum;
 }
 
 export interface TallySum {
-  /** Not told yet. */
+  /** Counted since the last scrape. */
   sum: number;
 }
 
-/** A counter by one label, for what is counted many times with every object: summed up here, and told when it is scraped. */
+/** A counter by one label for events in hot code: a plain number is raised, and added to the series at each scrape. */
 export function openTally(metrics: Metrics, options: { name: string; help: string; label: string }): Tally {
   return tallyCounter(metrics, options);
 }

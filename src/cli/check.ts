@@ -1,6 +1,6 @@
 // `hostward check`: every fault and warning of a configuration, each with its place, a caret under it and how to mend it.
 // Names that only the pod knows are no fault of a file, so that a file can be checked anywhere.
-import { type Fault, formatFault, sortFaults } from '../config/fault.ts';
+import { countOf, type Fault, formatFault, listFaults } from '../config/fault.ts';
 import { type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
@@ -16,16 +16,16 @@ export async function check(context: Context, options: Options): Promise<ExitCod
     const { texts } = loaded;
     for (const found of [...faults, ...warnings]) context.stdout.write(`${formatFault(found, texts)}\n`);
     for (const note of notes ?? []) context.stdout.write(`${noteText(note, texts)}\n`);
-    const counts = [countOf(faults.length, 'fault'), countOf(warnings.length, 'warning')];
-    if (notes !== undefined) counts.push(countOf(notes.length, 'difference'));
+    const counts = [counted(countOf(faults), 'fault'), counted(countOf(warnings), 'warning')];
+    if (notes !== undefined) counts.push(counted(notes.length, 'difference'));
     const of = options.texts('config').length === 0 ? ' in the defaults, for no --config was given' : '';
     context.stdout.write(`${counts.join(', ')}${of}\n`);
   }
   return faults.length > 0 ? exitCodes.input : exitCodes.fine;
 }
 
-function countOf(count: number, noun: string): string {
-  return `${count === 0 ? 'no' : count} ${noun}${count === 1 ? '' : 's'}`;
+function counted(count: number, noun: string): string {
+  return `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 interface Judgement {
@@ -45,7 +45,7 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
   const tried =
     loaded.kind === 'ok' && loaded.compiled.set.expressions.length > 0 ? await tryThem(context, loaded) : [];
-  const warnings = sortFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
+  const warnings = listFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
   return { faults: faultsOf(loaded), warnings, loaded };
 }
 

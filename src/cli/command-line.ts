@@ -1,7 +1,9 @@
 // Runs one command line to its exit code. In: the words after the program's name and what the front door provides. Out: text
 // on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
+
+import { safeText } from '../safe-text.ts';
 import { type CommandSpec, globalOptions } from './line/command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes, type SaidFault, type Sink } from './line/context.ts';
 import { commandHelp, generalHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
@@ -22,7 +24,8 @@ const loaders: Record<string, () => Promise<Command>> = {
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-export async function runCommandLine(context: Context, argv: readonly string[]): Promise<ExitCode> {
+export async function runCommandLine(given: Context, argv: readonly string[]): Promise<ExitCode> {
+  const context = { ...given, stdout: safeSink(given.stdout), stderr: safeSink(given.stderr) };
   const isVerbose = wantsVerbose(argv, context.environment);
   try {
     const line = parseCommandLine(argv);
@@ -49,10 +52,29 @@ async function commandOf(spec: CommandSpec): Promise<Command> {
   return load();
 }
 
-/** Also for what reaches nobody: the front door sends uncaught errors here. */
-export function sayFault(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+/** Nothing that a tenant wrote reaches a terminal as it is, whichever command prints it. */
+function safeSink(sink: Sink): Sink {
+  return {
+    write: (text) => sink.write(safeText(text)),
+    control: (text) => sink.control(text),
+    get isTerminal() {
+      return sink.isTerminal;
+    },
+    get columns() {
+      return sink.columns;
+    },
+    get rows() {
+      return sink.rows;
+    },
+  };
+}
+
+/** Also for errors that no code catches: the front door sends them here. */
+export function sayFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+  const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
   if (fault === undefined) return sayBug(context, thrown, isVerbose);
+  tellListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
   context.stderr.write(`hostward: ${fault.message}\n`);
   if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
   if (isVerbose) context.stderr.write(causesOf(fault.cause));
@@ -64,9 +86,15 @@ function sayBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode
   const firstLine = message.split('\n', 1)[0] as string;
   const option = globalOptions.find((candidate) => candidate.name === 'verbose');
   const next = isVerbose ? '' : `; please report it with what --${option?.name} prints`;
-  context.stderr.write(`hostward ${context.version}: a bug of ours: ${firstLine}${next}\n`);
+  const sentence = `a bug of ours: ${firstLine}${next}`;
+  tellListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
+  context.stderr.write(`hostward ${context.version}: ${sentence}\n`);
   if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
   return exitCodes.bug;
+}
+
+function tellListeners({ faultListeners }: Context, said: SaidFault): void {
+  for (const listener of faultListeners) listener(said);
 }
 
 function causesOf(cause: unknown): string {

@@ -39,8 +39,7 @@ async function playStory(theatre: Theatre, isJson: boolean): Promise<ExitCode> {
     break;
   }
   if (!isJson) {
-    const end = failed === 0 ? `all ${story.length} steps came true` : 'the story went differently';
-    context.stdout.write(`${end}; kubeconfigs: ${theatre.kubeconfigOf('virtual')}, ${theatre.kubeconfigOf('host')}\n`);
+    context.stdout.write(failed === 0 ? `all ${story.length} steps came true\n` : 'the story went differently\n');
   }
   return failed === 0 ? exitCodes.fine : exitCodes.input;
 }

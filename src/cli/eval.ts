@@ -131,10 +131,7 @@ function errorText({ kind, message, position }: EvaluationError, expression: str
   const isOfPath = message.startsWith('path: ');
   if (position === undefined || isOfPath) return `${kind}: ${message}`;
   const at = { file: shownName, ...position };
-  const said =
-    kind === 'threw'
-      ? { wanted: 'a value', found: `an error: ${message}` }
-      : { wanted: 'one JavaScript expression', found: message };
+  const said = kind === 'threw' ? { sentence: `the expression throws: ${message}` } : { sentence: message };
   return formatFault(fault({ code: 'PATCH_EXPRESSION', at, ...said }), new Map([[shownName, expression]]));
 }
 

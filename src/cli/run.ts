@@ -1,38 +1,34 @@
-// `hostward run`: the daemon from its configuration to its last word. In: options and signals. Out: a log on standard output,
-// the local HTTP port, and an exit code. Must never know what is synced, nor how.
+// `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
+// port, and an exit code. This file must never know what is synced, nor how.
 
-import { type Fault, formatFault } from '../config/fault.ts';
 import { watchConfiguration } from '../config/load/watch-files.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
 import type { Daemon } from '../daemon/daemon-options.ts';
 import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
 import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
-import { withPatches } from '../daemon/load-patches.ts';
 import { OperationsServer } from '../daemon/operations-server.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { clusterFault } from './line/cluster-fault.ts';
-import { type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { ConfigurationNotes } from './line/configuration-notes.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { durationMs } from './line/duration.ts';
 import { LineBatch } from './line/line-batch.ts';
 import { prepareLoad, requireGood } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
+import { declareProcessMetrics } from './line/process-metrics.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
+  const { log, lines, forgetEnd } = openLog(context);
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
   const { settings, warnings, compiled } = loaded;
-  const lines = new LineBatch((text) => context.stdout.write(text));
-  // Whatever ends the process: the lines that explain it are out before.
-  const forgetEnd = context.onEnd(() => lines.flush());
-  const log = createLog({
-    level: logLevelOf(settings.logLevel, options),
-    destination: { write: (line) => lines.add(line) },
-  });
-  const notes = new ConfigurationNotes(log);
-  notes.take(warnings);
+  log.level = logLevelOf(settings.logLevel, options);
   const metrics = createMetrics();
+  declareProcessMetrics(metrics, context);
+  const notes = new ConfigurationNotes(log, metrics);
+  notes.warn(warnings);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const rooms = await context.loadRooms();
@@ -55,7 +51,8 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
-    status: () => ({ ...(daemon.status() as object), ...notes.status() }),
+    status: () => notes.addTo(daemon.status() as object),
+    objects: (filter) => daemon.objects(filter),
     objectStatus: (key) => daemon.objectStatus(key),
   });
   const watch = watchConfiguration({
@@ -63,39 +60,31 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     initial: { files: prepared.files, settings },
     clock,
     read: context.files.readConfiguration,
-    load: prepared.load,
+    load: prepared.loadInTurns,
     onChange: (change) => {
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
-          notes.refused = undefined;
-          notes.take(change.loaded.warnings);
-          const { needsRestart } = daemon.apply(change.loaded.settings, withPatches(change.loaded).compiled);
-          const changed = change.changes.flatMap(({ paths }) => paths);
-          log.info({ component: 'config', changed, needsRestart }, 'configuration taken over');
-          return;
+          notes.warn(change.loaded.warnings);
+          const { needsRestart } = daemon.apply(change.loaded.settings, change.loaded.compiled);
+          return notes.accepted({ changed: change.changes.flatMap(({ paths }) => paths), needsRestart });
         }
         case 'unchanged':
-          notes.refused = undefined;
-          return log.info({ component: 'config' }, 'configuration unchanged');
+          return notes.unchanged();
         case 'invalid':
-          notes.refused = change.faults.map((fault) => formatFault(fault));
-          return sayInvalid(
-            log,
-            change.faults.map((fault) => formatFault(fault, change.texts)),
-          );
+          return notes.rejected(change.faults, change.texts);
         default:
           return change satisfies never;
       }
     },
   });
-  // Listened to before anything is begun: a pod may be told to stop while it starts.
+  // The listener comes first, because a pod may be told to stop while it starts.
   const stopped = stopAsked(context);
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
     await operations.start();
     log.info({ component: 'main', version, isDryRun, listen: settings.listen }, 'starting');
-    return await untilStopped(daemon, stopped, { log, begun: () => watch.start() });
+    return await untilStopped(daemon, stopped, () => watch.start());
   } finally {
     forgetReload();
     await watch.stop();
@@ -109,59 +98,34 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Warnings of the configuration in force: each told once in the log, all of them in status, with the faults of a newer one. */
-class ConfigurationNotes {
-  /** Why the files as they are now are not what is running. */
-  refused: readonly string[] | undefined;
-  readonly #log: Log;
-  readonly #told = new Set<string>();
-  #now: readonly string[] = [];
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  take(warnings: readonly Fault[]): void {
-    this.#now = warnings.map((warning) => formatFault(warning));
-    for (const warning of this.#now) {
-      if (this.#told.has(warning)) continue;
-      this.#told.add(warning);
-      this.#log.warn({ component: 'config', warning }, 'configuration warning');
-    }
-  }
-
-  status(): { newConfigurationIsInvalid?: readonly string[]; warnings?: readonly string[] } {
-    return {
-      ...(this.refused && { newConfigurationIsInvalid: this.refused }),
-      ...(this.#now.length > 0 && { warnings: this.#now }),
-    };
-  }
+/** Opens the log before anything can fail, so that the reason of every end stands there in the words of standard error. */
+function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
+  const lines = new LineBatch((text) => context.stdout.write(text));
+  const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
+  context.faultListeners.add(({ sentence, details, exitCode }) => {
+    const faults = details.length > 0 && { faults: details };
+    log.fatal({ component: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
+    lines.flush();
+  });
+  // Lines that explain the end must be written before the process ends, however it ends.
+  return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 
-async function untilStopped(
-  daemon: Daemon,
-  stopped: Promise<void>,
-  on: { log: Log; begun(): void },
-): Promise<ExitCode> {
+async function untilStopped(daemon: Daemon, stopped: Promise<void>, begun: () => void): Promise<ExitCode> {
   const started = await Promise.race([daemon.start(), stopped]);
   if (started === undefined) return exitCodes.fine;
   if (started.kind === 'faults') throw clusterFault(started.faults);
-  on.begun();
+  begun();
   const why = await Promise.race([stopped, daemon.ended]);
   if (why === undefined) return exitCodes.fine;
-  on.log.error({ component: 'main', why }, 'the daemon cannot go on');
-  return exitCodes.environment;
+  throw new CommandFault(exitCodes.environment, why);
 }
 
-/** The listener stays: a second Ctrl-C must not cut short a drain that is bounded anyway. */
+/** The listener stays, so that a second Ctrl-C does not cut the drain short; the drain has a limit of its own. */
 function stopAsked(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
 }
 
 function logLevelOf(level: LogLevel, options: Options): LogLevel {
   return options.has('verbose') && level === 'info' ? 'debug' : level;
-}
-
-function sayInvalid(log: Log, faults: readonly string[]): void {
-  log.error({ component: 'config', faults }, 'new configuration is invalid, the old one stays');
 }

@@ -1,17 +1,54 @@
-// What the daemon says of itself, as text for people: facts as lines, lists of things as tables. Knows no field by its name,
-// so a daemon that says more is shown whole by an older command line.
+// The daemon's status as text for people: facts become lines, lists become tables. Apart from the verdict no field is known
+// by its name, so an older command line shows every field of a newer daemon.
+
+import { safeValue } from '../safe-text.ts';
 import { wrap } from './line/help.ts';
 import { textTable } from './line/text-table.ts';
 
 type Facts = Record<string, unknown>;
 
-/** The narrowest terminal that a table is laid out for. */
+/** Tables are laid out for terminals of at least this width. */
 const narrowest = 40;
 
-/** Without a width nothing is cut or wrapped: what reads it may look for a name. */
+/** Without a width nothing is cut or wrapped, because the reading program may search for a name. */
 export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
   const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
   return `${lines.join('\n')}\n`;
+}
+
+/** The daemon as a whole: its verdict in one line, then the facts. */
+export function wholeText(status: Facts, columns?: number): string {
+  const { verdict, ...facts } = status;
+  return isFacts(verdict)
+    ? `${say(verdict['sentence'])}\n\n${statusText(facts, columns)}`
+    : statusText(status, columns);
+}
+
+/** States that need attention come first; objects of one state are sorted by name. */
+const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
+
+/** The verdict in one line, then a table with a row for each object. */
+export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
+  const rows = (objects as readonly Facts[]).toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
+  const head = isFacts(verdict) ? [say(verdict['sentence']), ''] : [];
+  const width = Math.max(columns, narrowest);
+  const body = rows.length === 0 ? ['no such object'] : table(rows.map(inOrder), width);
+  return `${[...head, ...body].join('\n')}\n`;
+}
+
+function rankOf({ state }: Facts): number {
+  const rank = stateOrder.indexOf(String(state).split('/')[0] as string);
+  return rank < 0 ? stateOrder.length : rank;
+}
+
+function compare(a: Facts, b: Facts): number {
+  const textOf = ({ state, object }: Facts) => `${state} ${object}`;
+  return textOf(a) < textOf(b) ? -1 : 1;
+}
+
+/** Fixes the order of the columns, since the first rows may lack some members. */
+function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Facts {
+  return { object, state, sinceSeconds, message, ...more };
 }
 
 function section(facts: Facts, width: number): string[] {
@@ -58,7 +95,7 @@ function table(rows: readonly Facts[], width: number): string[] {
   );
 }
 
-/** A section of its own; empty ones are a line that says "none". */
+/** Values with a section of their own; empty lists and maps are a line that says "none". */
 function isBlock(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return isFacts(value) && Object.keys(value).length > 0;
@@ -72,14 +109,17 @@ function say(value: unknown, nothing = 'none'): string {
   if (value === undefined || value === null || value === '') return nothing;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return String(Math.round(value * 1000) / 1000);
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return safeValue(value);
   if (Array.isArray(value)) return value.length === 0 ? nothing : value.map((item) => say(item)).join(', ');
   return Object.keys(value).length === 0 ? nothing : JSON.stringify(value);
 }
 
 /** `hostNamespace` -> `host namespace`. */
 function wordsOf(name: string): string {
-  return name.replace(/([a-z0-9])([A-Z])/g, (_, before: string, after: string) => `${before} ${after.toLowerCase()}`);
+  return safeValue(name).replace(
+    /([a-z0-9])([A-Z])/g,
+    (_, before: string, after: string) => `${before} ${after.toLowerCase()}`,
+  );
 }
 
 function titleOf(name: string): string {

@@ -1,72 +1,105 @@
-// `hostward status`: asks the running daemon through its local HTTP port, about itself or about one object.
-import { parseListen } from '../config/settings/text-rules.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
-import { loadSettings } from './line/load-settings.ts';
-import type { Options } from './line/parse-arguments.ts';
-import { statusText } from './status-text.ts';
+// `hostward status`: asks the running daemon about itself, about many objects or about one, and says first of all whether it
+// is well. The exit code says the same, so that a script need not read the text.
 
-const defaultAddress = '127.0.0.1:9440';
-/** The daemon answers from memory; whoever needs longer is not it. */
-const answerTimeoutMs = 10_000;
+import { pause } from '../clock.ts';
+import { addressOf, askDaemon, type DaemonAnswer } from './line/ask-daemon.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
+import type { Options } from './line/parse-arguments.ts';
+import { objectsText, statusText, wholeText } from './status-text.ts';
+
+/** Often enough for a person who watches, seldom enough to cost the daemon nothing. */
+const watchEveryMs = 2_000;
+
+interface Look {
+  text: string;
+  code: ExitCode;
+}
 
 export async function status(context: Context, options: Options): Promise<ExitCode> {
-  const key = options.operands[0];
-  if (key !== undefined && !/^[^/]+\/[^/]+$/.test(key)) {
-    throw new CommandFault(exitCodes.usage, `wanted NAMESPACE/NAME, found "${key}"`);
-  }
+  const path = pathOf(options);
   const address = await addressOf(context, options);
-  const answer = await ask(context, address, key);
-  const value = await answer.json().catch(() => undefined);
-  if (answer.status === 404 && key !== undefined) {
-    throw new CommandFault(exitCodes.input, messageOf(value) ?? `nothing is known of "${key}"`);
+  const look = async (): Promise<Look> => lookOf(await askDaemon(context, address, path), context, options);
+  if (options.has('watch')) return watch(context, options, look);
+  const { text, code } = await look();
+  context.stdout.write(text);
+  return code;
+}
+
+function pathOf(options: Options): string {
+  const key = options.operands[0];
+  const namespace = options.text('namespace');
+  const state = options.text('state');
+  const isList = options.has('all') || namespace !== undefined || state !== undefined;
+  if (key === undefined) {
+    const query = new URLSearchParams({ ...(namespace && { namespace }), ...(state && { state }) });
+    return isList ? `/status/objects?${query}` : '/status';
   }
-  if (!answer.ok || value === undefined) {
-    throw new CommandFault(
-      exitCodes.environment,
-      `what listens on ${address} is not a Hostward daemon, it answered ${answer.status}`,
-    );
+  if (options.has('all') || state !== undefined)
+    throw new CommandFault(exitCodes.usage, '--all and --state list objects, so they go without NAMESPACE/NAME');
+  // As with kubectl, `-n shop database` names one object.
+  const whole = namespace !== undefined && !key.includes('/') ? `${namespace}/${key}` : key;
+  if (!/^[^/]+\/[^/]+$/.test(whole) || (namespace !== undefined && !whole.startsWith(`${namespace}/`)))
+    throw new CommandFault(exitCodes.usage, `wanted NAMESPACE/NAME, found "${key}"`);
+  return `/status?object=${encodeURIComponent(whole)}`;
+}
+
+function lookOf({ isKnown, value }: DaemonAnswer, context: Context, options: Options): Look {
+  const isOne = options.operands.length > 0;
+  if (!isKnown) {
+    const message = typeof value['message'] === 'string' ? value['message'] : 'nothing is known of it';
+    if (isOne) throw new CommandFault(exitCodes.input, message);
   }
+  const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
+  if (options.choice('output') === 'json') {
+    // One line for each look of many, as other programs read it.
+    return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code };
+  }
+  const { columns } = context.stdout;
+  if (isOne) return { text: statusText(value, columns), code };
+  return {
+    text:
+      'objects' in value && Array.isArray(value['objects']) ? objectsText(value, columns) : wholeText(value, columns),
+    code,
+  };
+}
+
+/** A daemon without a verdict is an older one, of which nothing bad is known. */
+function isDaemonWell({ verdict }: Record<string, unknown>): boolean {
+  return (verdict as { isWell?: boolean } | undefined)?.isWell ?? true;
+}
+
+/** On the host as it should be, or by rule or wish not there. */
+function isObjectWell({ state }: Record<string, unknown>): boolean {
+  const kind = String(state).split('/')[0] as string;
+  return !['refused', 'waiting', 'retry', 'pending'].includes(kind);
+}
+
+const clearScreen = '\u001b[H\u001b[2J';
+
+/** Until Ctrl-C, which ends it with the code of the last look. A daemon that cannot be asked is looked for again. */
+async function watch(context: Context, options: Options, look: () => Promise<Look>): Promise<ExitCode> {
+  const over = new AbortController();
+  const forgetStop = context.onSignal('stop', () => over.abort());
   const isJson = options.choice('output') === 'json';
-  context.stdout.write(isJson ? `${JSON.stringify(value, undefined, 2)}\n` : statusText(value, context.stdout.columns));
-  return exitCodes.fine;
-}
-
-async function addressOf(context: Context, options: Options): Promise<string> {
-  const given = options.text('address');
-  if (given !== undefined) {
-    if (parseListen(given) !== undefined) return given;
-    throw new CommandFault(exitCodes.usage, `--address wants HOST:PORT, found "${given}"`);
-  }
-  if (options.texts('config').length === 0) return defaultAddress;
-  // Names do not matter here, so their absence must not either.
-  const otherwise = { virtualClusterName: 'any', hostNamespace: 'any' };
-  const loaded = await loadSettings(context, options, { otherwise });
-  const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
-  // What listens everywhere answers status to this machine only.
-  return listen.replace(/^(0\.0\.0\.0|\[::\]|\*):/, '127.0.0.1:');
-}
-
-async function ask(context: Context, address: string, key: string | undefined): Promise<Response> {
-  const url = `http://${address}/status${key === undefined ? '' : `?object=${encodeURIComponent(key)}`}`;
+  const isRedrawn = context.stdout.isTerminal && !isJson;
+  let last: Look | undefined;
   try {
-    return await context.fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
-  } catch (cause) {
-    throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause)}`, {
-      cause,
-      hint: 'is `hostward run` running on this machine? In a cluster: kubectl exec, or kubectl port-forward and --address',
-    });
+    while (!over.signal.aborted) {
+      const now = await look().catch((fault: unknown) => lookOfFault(fault, isJson));
+      if (isRedrawn) context.stdout.control(clearScreen);
+      // Into a pipe or a file goes what has changed.
+      if (isRedrawn || now.text !== last?.text) context.stdout.write(now.text);
+      last = now;
+      await pause(context.clock, watchEveryMs, over.signal);
+    }
+  } finally {
+    forgetStop();
   }
+  return last?.code ?? exitCodes.fine;
 }
 
-function reasonOf(thrown: unknown): string {
-  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  if (code === 'ECONNREFUSED') return 'connection refused, nobody listens there';
-  if (cause instanceof Error && cause.name === 'TimeoutError') return 'no answer in time';
-  return cause instanceof Error ? cause.message : String(cause);
-}
-
-function messageOf(value: unknown): string | undefined {
-  const message = typeof value === 'object' && value !== null ? (value as { message?: unknown }).message : undefined;
-  return typeof message === 'string' ? message : undefined;
+function lookOfFault(fault: unknown, isJson: boolean): Look {
+  if (!(fault instanceof CommandFault) || fault.exitCode === exitCodes.usage) throw fault;
+  const text = isJson ? JSON.stringify({ error: fault.message }) : fault.message;
+  return { text: `${text}\n`, code: fault.exitCode };
 }

@@ -62,6 +62,12 @@ export class Clusters {
     return this.#ways.flatMap(({ trouble }) => trouble ?? []);
   }
 
+  /** The same by cluster. */
+  get unreached(): readonly { cluster: Way['name']; message: string }[] {
+    if (!this.#isTrying) return [];
+    return this.#ways.flatMap(({ name, trouble }) => (trouble ? { cluster: name, message: trouble } : []));
+  }
+
   async reach(): Promise<Reached> {
     this.#isTrying = true;
     try {

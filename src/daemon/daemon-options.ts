@@ -1,4 +1,4 @@
-// What the front door wires together and commands only use: the daemon as they see it.
+// The daemon as commands see it. The front door wires it together; commands only use it.
 import type { Clock } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -9,11 +9,11 @@ import type { OperationsAnswers } from './operations-server.ts';
 
 export interface DaemonOptions {
   settings: Settings;
-  /** None by default. */
+  /** Compiled patches; without them objects are only translated. */
   patches?: LoadedPatches;
-  /** The whole daemon, no write. */
+  /** Runs the whole daemon without a single write. */
   isDryRun: boolean;
-  /** For how long a start waits for a cluster that cannot be reached yet; not at all by default. */
+  /** How long a start waits for a cluster that cannot be reached yet; 0 by default. */
   waitMs?: number;
   log: Log;
   clock: Clock;
@@ -21,20 +21,20 @@ export interface DaemonOptions {
   metrics: Metrics;
   environment: Readonly<Record<string, string | undefined>>;
   version: string;
-  /** The Node that the sandbox process is started with: this one. Needed where there are patches. */
+  /** Path of the Node program that starts the sandbox process; needed when there are patches. */
   nodePath?: string;
 }
 
 export type Started = { kind: 'started' } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
 export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
-  /** Reaches both clusters and begins; faults of the set-up come back, first lists may still be under way. */
+  /** Reaches both clusters and begins to sync. Returns faults of the set-up; the first lists may still be loading. */
   start(): Promise<Started>;
-  /** Takes no more work, finishes or abandons what it has within 5 s, gives the lease back. */
+  /** Takes no more work, finishes or abandons running work within 5 s, and releases the lease. */
   stop(): Promise<void>;
-  /** A new configuration; what cannot change while running is named and left as it was. */
+  /** Applies a new configuration. Settings that need a restart keep their old values and are named in the result. */
   apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
-  /** Resolves when the daemon ends by itself, with why: a lost watch that no retry will bring back. */
+  /** Resolves with the reason when the daemon cannot go on by itself. */
   readonly ended: Promise<string>;
 }
 

@@ -1,6 +1,5 @@
 // The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
 // and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
-
 import type { Clock, Timer } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
@@ -17,14 +16,17 @@ import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { FoundCopies } from '../sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from '../sync/references/references.ts';
 import { setGauges } from '../sync/report/gauges.ts';
+import { listObjects, type ObjectFilter } from '../sync/report/object-list.ts';
 import { objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
 import { Clusters } from './connections.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './daemon-options.ts';
 import { openDaemonLease } from './lease.ts';
+import type { Readiness } from './operations-server.ts';
+import { Outages } from './outages.ts';
 import { RunningPatches } from './patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './permissions.ts';
 import { findCopies, referenceSettings } from './references.ts';
-import { type DaemonView, readinessOf, statusOf } from './report.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from './report.ts';
 import { DaemonWindows } from './windows.ts';
 
 /** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
@@ -41,6 +43,7 @@ class AssembledDaemon implements Daemon {
   readonly #patches: RunningPatches;
   readonly #clusters: Clusters;
   readonly #windows: DaemonWindows;
+  readonly #outages: Outages;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
   #sync: Sync | undefined;
@@ -49,6 +52,8 @@ class AssembledDaemon implements Daemon {
   #startedMs = 0;
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
+  /** Why the newest configuration is not in force, though it is a valid one. */
+  #notTakenOver: string | undefined;
   #takingOver: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
 
@@ -60,6 +65,7 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
+    this.#outages = new Outages(options, () => this.#windows.opened);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
@@ -152,10 +158,15 @@ class AssembledDaemon implements Daemon {
     const sync = new Sync({
       windows: this.#windows.openSync(rules.translation.kind, this.#settings),
       rules,
-      virtualWriter: openWriter({ ...shared, connection: virtual }),
+      virtualWriter: openWriter({
+        ...shared,
+        connection: virtual,
+        onAnswer: (answer) => this.#outages.writes.virtual.note(answer),
+      }),
       hostWriter: openWriter({
         ...shared,
         connection: host,
+        onAnswer: (answer) => this.#outages.writes.host.note(answer),
         ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
       }),
       clock,
@@ -195,7 +206,10 @@ class AssembledDaemon implements Daemon {
   /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
   #updateGauges(clock: Clock): void {
     const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
-    if (this.#sync !== undefined) setGauges(this.#sync, { isLeader });
+    if (this.#sync !== undefined) {
+      setGauges(this.#sync, { isLeader });
+      this.#outages.look({ areWritesWanted: wantsWrites({ sync: this.#sync, lease: this.#lease }) });
+    }
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }
 
@@ -229,8 +243,12 @@ class AssembledDaemon implements Daemon {
     // One after the other: of two changes the later one must be the last to be taken over.
     this.#takingOver = this.#takingOver
       .then(() => this.#takeOver(taken, patches))
+      .then(() => {
+        this.#notTakenOver = undefined;
+      })
       .catch((error: unknown) => {
         if (this.#phase === 'stopped') return;
+        this.#notTakenOver = error instanceof Error ? error.message : String(error);
         this.#options.log.error(
           { component: 'main', err: error },
           'new configuration could not be taken over, the old one stays',
@@ -271,7 +289,7 @@ class AssembledDaemon implements Daemon {
     return { isHealthy: this.#phase !== 'stopped', lines: [`daemon: ${this.#phase}`] };
   }
 
-  readiness(): { isReady: boolean; lines: readonly string[] } {
+  readiness(): Readiness {
     return readinessOf(this.#view());
   }
 
@@ -291,7 +309,13 @@ class AssembledDaemon implements Daemon {
       lease: this.#lease,
       references: this.#references,
       patches: this.#patches,
+      outages: this.#outages,
+      notTakenOver: this.#notTakenOver,
     };
+  }
+
+  objects(filter: ObjectFilter): Iterable<unknown> {
+    return this.#sync?.isReady ? listObjects(this.#sync, filter) : [];
   }
 
   /** A promise where patches have to run for it. */

@@ -1,12 +1,13 @@
 // The patches of a configuration, compiled where the rooms meet: config knows where an expression stands, expression knows
 // what is wrong inside it, and the user gets both in one report with everything else.
-import { type Fault, fault, sortFaults, warning } from '../config/fault.ts';
+import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
 import type { Loaded } from '../config/load/load.ts';
+import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
 import type { SettingsPath } from '../config/yaml/settings-path.ts';
 import type { PatcherOptions } from '../sync/patch/entry/pass.ts';
 import { lintPatches, type PatchWarning } from '../sync/patch/lint/lint-patches.ts';
 import { patchableFields } from '../sync/patch/run/open-patcher.ts';
-import { compilePatchSet, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';
+import { compileSteps, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';
 import { rulesOf } from './rules-of.ts';
 
 export interface LoadedPatches {
@@ -19,22 +20,41 @@ export const patchListPath: SettingsPath = ['sync', 'toHost', 'endpoints', 'patc
 const referenceFields: readonly string[] = ['namePath', 'namespacePath', 'kindPath', 'apiVersionPath'];
 
 export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches } {
-  const result = compilePatchSet(loaded.patches, patchableFields);
-  const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
-  const warnings = allWarnings(loaded, result.set);
-  const alsoMistaken = compilePatchSet(loaded.mistaken, patchableFields);
-  const faults = [result, alsoMistaken].flatMap((one) => (one.kind === 'faults' ? one.faults : []));
-  if (faults.length === 0) return { ...loaded, warnings, compiled };
-  const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { patches, mistaken, positions, texts } = loaded;
-  const inOrder = sortFaults([...others, ...faults.map((one) => placed(one, loaded))], [...texts.keys()]);
-  return { kind: 'faults', faults: inOrder, warnings, patches, mistaken, positions, texts, compiled };
+  return runAtOnce(patchSteps(loaded));
 }
 
-function allWarnings(loaded: Loaded, set: PatchSet): readonly Fault[] {
+/** The same in parts, for a daemon that has other work meanwhile. */
+export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPatches }> {
+  const result = yield* compileSteps(loaded.patches, patchableFields);
+  const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
+  const warnings = yield* allWarnings(loaded, result.set);
+  const alsoMistaken = yield* compileSteps(loaded.mistaken, patchableFields);
+  const broken = [result, alsoMistaken].filter((one) => one.kind === 'faults');
+  if (broken.length === 0) return { ...loaded, warnings, compiled };
+  const others = loaded.kind === 'faults' ? loaded.faults : [];
+  const { patches, mistaken, positions, texts } = loaded;
+  const more = broken.reduce((sum, one) => sum + one.more, 0);
+  const found = broken.flatMap((one) => one.faults);
+  const all = [...others, ...(yield* eachPlaced(found, (one) => placed(one, loaded)))];
+  const faults = listFaults(all, [...texts.keys()], more);
+  return { kind: 'faults', faults, warnings, patches, mistaken, positions, texts, compiled };
+}
+
+function* allWarnings(loaded: Loaded, set: PatchSet): Steps<readonly Fault[]> {
   const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
-  const found = lintPatches(set.patches, { rules }).map((one) => placedWarning(one, loaded));
-  return sortFaults([...loaded.warnings, ...found], [...loaded.texts.keys()]);
+  const found = yield* lintPatches(set.patches, { rules });
+  const all = yield* eachPlaced(found, (one) => placedWarning(one, loaded));
+  return listFaults([...loaded.warnings, ...all], [...loaded.texts.keys()]);
+}
+
+/** To find a place in a long text takes reading it again. */
+function* eachPlaced<T extends { index: number }>(found: readonly T[], place: (one: T) => Fault): Steps<Fault[]> {
+  const faults: Fault[] = [];
+  for (const [at, one] of found.entries()) {
+    faults.push(place(one));
+    if (one.index !== found[at + 1]?.index || at % itemsAPart === 0) yield;
+  }
+  return faults;
 }
 
 export function placedWarning(one: PatchWarning, { positions }: Loaded): Fault {
@@ -43,8 +63,7 @@ export function placedWarning(one: PatchWarning, { positions }: Loaded): Fault {
     code: `PATCH_${one.rule.toUpperCase().replaceAll('-', '_')}`,
     at: positions.positionInScalar(path, one.line, one.column),
     path: pathOf(one.index, one.field),
-    found: one.found,
-    wanted: one.wanted,
+    ...('sentence' in one ? { sentence: one.sentence } : { found: one.found, wanted: one.wanted }),
     fix: one.fix,
   });
 }
@@ -60,8 +79,7 @@ function placed(one: PatchFault, { positions }: Loaded): Fault {
     code: one.field === 'expression' || one.field === 'reverseExpression' ? 'PATCH_EXPRESSION' : 'PATCH_PATH',
     at,
     path: pathOf(one.index, member.join('.')),
-    found: one.message,
-    wanted: one.field.endsWith('xpression') ? 'one JavaScript expression' : 'a path to something that may be patched',
+    sentence: one.message,
     fix: one.fix,
   });
 }

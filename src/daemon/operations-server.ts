@@ -1,30 +1,61 @@
-// The daemon's local HTTP port: /healthz, /readyz, /metrics for the cluster, /status for `hostward status`. In: functions
-// that answer; out: text and JSON. Reads only, no bodies, no framework; must never know what is being synced.
-// /status names objects and their faults, so it is answered to this machine alone.
+// The daemon's local HTTP port: /healthz, /readyz and /metrics for the cluster, /status for `hostward status`. In: functions
+// that answer. Out: text and JSON. The port only reads and takes no bodies; this file must never know what is being synced.
+// /status names objects and their faults, so only programs on this machine get an answer.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { safeText } from '../safe-text.ts';
+import { ConnectionPlaces } from './connection-places.ts';
+
+export interface ReadinessPart {
+  /** As in /readyz/NAME. */
+  name: string;
+  isReady: boolean;
+  lines: readonly string[];
+}
+
+/** The whole is ready when all its parts are. */
+export interface Readiness {
+  isReady: boolean;
+  lines: readonly string[];
+  parts: readonly ReadinessPart[];
+}
 
 export interface OperationsAnswers {
   /** False once the daemon cannot recover by itself and should be restarted. */
   health(): { isHealthy: boolean; lines: readonly string[] };
-  /** First lists in, leader or standby; each line says one condition. */
-  readiness(): { isReady: boolean; lines: readonly string[] };
+  /** Whether the daemon does its work, part by part; each line says one condition. */
+  readiness(): Readiness;
   /** Prometheus text. */
   metrics(): Promise<{ contentType: string; text: string }>;
   /** The daemon as a whole, as JSON. */
   status(): unknown;
+  /** All objects of a namespace or a state, one after the other. */
+  objects(filter: { namespace?: string | undefined; state?: string | undefined }): Iterable<unknown>;
   /** One object, by key; undefined when nothing is known of it on either side. */
   objectStatus(key: string): unknown;
 }
 
-/** Probes, one scraper and a few people; more is a mistake or an attack. */
-const connectionLimit = 64;
-/** A probe sends its few hundred bytes at once. */
-const requestTimeoutMs = 5_000;
-/** Scrapers come every 15 to 60 s; holding their sockets in between saves nothing. */
-const keepAliveTimeoutMs = 5_000;
+export interface OperationsLimits {
+  connections: number;
+  requestTimeoutMs: number;
+  keepAliveTimeoutMs: number;
+  answerTimeoutMs: number;
+}
+
+const defaultLimits: OperationsLimits = {
+  /** Enough for probes, one scraper and a few people. A further client costs the oldest idle client its place. */
+  connections: 64,
+  /** A probe sends its few hundred bytes at once. */
+  requestTimeoutMs: 2_000,
+  /** Scrapers come every 15 to 60 s; holding their sockets in between saves nothing. */
+  keepAliveTimeoutMs: 5_000,
+  /** An answer about one object may run its patches; `hostward status` waits for ten seconds. */
+  answerTimeoutMs: 15_000,
+};
+/** Node looks for slow requests at intervals; its default of 30 s would stretch every shorter limit to 30 s. */
+const shortestCheckMs = 20;
 const headerLimitBytes = 8 * 1024;
-/** namespace/name of two DNS names, percent signs included. */
+/** Enough for a namespace and a name, with every character percent-encoded. */
 const urlLimitCharacters = 2_048;
 
 const loopback = new BlockList();
@@ -37,30 +68,48 @@ interface Reply {
   contentType: string;
   text: string;
   allow?: string;
+  /** Follows the text piece by piece, for answers of any length. */
+  more?: Iterable<string>;
 }
 
 export class OperationsServer {
   #listen: { host: string; port: number };
   #answers: OperationsAnswers;
+  #limits: OperationsLimits;
   #server: Server | undefined;
 
-  constructor(listen: { host: string; port: number }, answers: OperationsAnswers) {
+  constructor(
+    listen: { host: string; port: number },
+    answers: OperationsAnswers,
+    limits: Partial<OperationsLimits> = {},
+  ) {
     this.#listen = listen;
     this.#answers = answers;
+    this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** Rejects with the system's error when the port cannot be had. */
+  /** Rejects with the system's error when the port is taken or not allowed. */
   async start(): Promise<void> {
+    const { connections, requestTimeoutMs, keepAliveTimeoutMs, answerTimeoutMs } = this.#limits;
+    const places = new ConnectionPlaces(connections);
     const server = createServer(
       {
         maxHeaderSize: headerLimitBytes,
         requestTimeout: requestTimeoutMs,
         headersTimeout: requestTimeoutMs,
         keepAliveTimeout: keepAliveTimeoutMs,
+        connectionsCheckingInterval: Math.max(shortestCheckMs, requestTimeoutMs / 4),
       },
-      (request, response) => void this.#respond(request, response),
+      (request, response) => {
+        places.answering(request.socket);
+        // A client that leaves before the end gives up its place when its socket closes.
+        response.once('finish', () => places.waiting(request.socket));
+        void this.#respond(request, response);
+      },
     );
-    server.maxConnections = connectionLimit;
+    // Counted from the last byte in either direction: it ends clients that do not read and answers that never come.
+    server.timeout = answerTimeoutMs;
+    server.on('connection', (socket) => places.take(socket));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -71,7 +120,7 @@ export class OperationsServer {
     });
   }
 
-  /** Answers in flight are cut off: they are probes, and the probe's next try finds nobody. */
+  /** Cuts off the answers in flight: most are for probes, and the next probe finds a closed port anyway. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -82,14 +131,14 @@ export class OperationsServer {
     });
   }
 
-  /** The port that was had, when 0 was asked for. */
+  /** The real address, also when port 0 was asked for. */
   get address(): { host: string; port: number } {
     const bound = this.#server?.address() as AddressInfo | null | undefined;
     return bound == null ? this.#listen : { host: bound.address, port: bound.port };
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reply = await this.#reply(request).catch((fault: unknown) => ({
+    const reply: Reply = await this.#reply(request).catch((fault: unknown) => ({
       status: 500,
       contentType: 'text/plain; charset=utf-8',
       text: `${fault instanceof Error ? fault.message : String(fault)}\n`,
@@ -97,14 +146,16 @@ export class OperationsServer {
     const body = Buffer.from(reply.text);
     response.writeHead(reply.status, {
       'content-type': reply.contentType,
-      'content-length': body.length,
+      ...(reply.more === undefined && { 'content-length': body.length }),
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      ...('allow' in reply && reply.allow !== undefined ? { allow: reply.allow } : {}),
-      // A body would be read as the next request of this connection.
+      ...(reply.allow !== undefined && { allow: reply.allow }),
+      // Node would read the body as the next request on this connection.
       ...(hasBody(request) ? { connection: 'close' } : {}),
     });
-    response.end(request.method === 'HEAD' ? undefined : body);
+    if (request.method === 'HEAD') response.end();
+    else if (reply.more === undefined) response.end(body);
+    else await stream(response, body, reply.more);
   }
 
   async #reply(request: IncomingMessage): Promise<Reply> {
@@ -120,31 +171,86 @@ export class OperationsServer {
         const { isHealthy, lines } = this.#answers.health();
         return plain(isHealthy ? 200 : 500, [isHealthy ? 'ok' : 'not healthy', ...lines].join('\n'));
       }
-      case '/readyz': {
-        const { isReady, lines } = this.#answers.readiness();
-        return plain(isReady ? 200 : 503, [isReady ? 'ok' : 'not ready', ...lines].join('\n'));
-      }
+      case '/readyz':
+        return readiness(this.#answers.readiness());
       case '/metrics': {
         const { contentType, text } = await this.#answers.metrics();
         return { status: 200, contentType, text };
       }
       case '/status':
-        return this.#status(request, new URLSearchParams(url.slice(path.length + 1)));
+      case '/status/objects':
+        return this.#status(request, path, new URLSearchParams(url.slice(path.length + 1)));
       default:
-        return plain(404, 'there are /healthz, /readyz, /metrics and /status');
+        return this.#part(path);
     }
   }
 
-  async #status(request: IncomingMessage, query: URLSearchParams): Promise<Reply> {
+  #part(path: string): Reply {
+    const { parts } = this.#answers.readiness();
+    const part = parts.find(({ name }) => path === `/readyz/${name}`);
+    if (part !== undefined) return readiness(part);
+    const names = ['/healthz', '/readyz', ...parts.map(({ name }) => `/readyz/${name}`), '/metrics'];
+    return plain(404, `there are ${names.join(', ')} and /status`);
+  }
+
+  async #status(request: IncomingMessage, path: string, query: URLSearchParams): Promise<Reply> {
     if (!isFromThisMachine(request)) return plain(403, 'status is told to this machine only');
+    if (path === '/status/objects') return this.#objects(query);
     const key = query.get('object');
     if (key === null) return json(200, this.#answers.status());
     const known = await this.#answers.objectStatus(key);
     return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
   }
+
+  /** The verdict stands before the objects, so that one answer holds both. */
+  #objects(query: URLSearchParams): Reply {
+    const filter = { namespace: query.get('namespace') ?? undefined, state: query.get('state') ?? undefined };
+    const { verdict } = this.#answers.status() as { verdict?: unknown };
+    const text = safeText(`${JSON.stringify({ verdict }).slice(0, -1)}${verdict === undefined ? '' : ','}"objects":[`);
+    return { status: 200, contentType: 'application/json', text, more: pieces(this.#answers.objects(filter)) };
+  }
 }
 
-/** By its peer, and by the name it asked for: a web page that rebinds its name to loopback still sends its own name. */
+/** Objects between two turns of the process: a hundred thousand of them at once would keep every probe waiting. */
+const objectsPerTurn = 500;
+
+function* pieces(rows: Iterable<unknown>): Generator<string> {
+  let piece: string[] = [];
+  let isFirst = true;
+  for (const row of rows) {
+    piece.push(`${isFirst ? '' : ','}${JSON.stringify(row)}`);
+    isFirst = false;
+    if (piece.length < objectsPerTurn) continue;
+    yield safeText(piece.join(''));
+    piece = [];
+  }
+  yield `${safeText(piece.join(''))}]}\n`;
+}
+
+async function stream(response: ServerResponse, first: Buffer, more: Iterable<string>): Promise<void> {
+  response.write(first);
+  for (const piece of more) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  response.end();
+}
+
+/** Also resolves when the connection closes, or a client that has left would keep the stream waiting for ever. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      response.off('drain', finish);
+      response.off('close', finish);
+      resolve();
+    };
+    response.once('drain', finish);
+    response.once('close', finish);
+  });
+}
+
+/** Checks the peer and the requested host name: a web page that rebinds its name to loopback still sends that name. */
 function isFromThisMachine(request: IncomingMessage): boolean {
   const peer = request.socket.remoteAddress ?? '';
   const family = isIP(peer);
@@ -158,10 +264,14 @@ function hasBody(request: IncomingMessage): boolean {
   return (length !== undefined && length !== '0') || request.headers['transfer-encoding'] !== undefined;
 }
 
+function readiness({ isReady, lines }: { isReady: boolean; lines: readonly string[] }): Reply {
+  return plain(isReady ? 200 : 503, [isReady ? 'ok' : 'not ready', ...lines].join('\n'));
+}
+
 function plain(status: number, text: string): Reply {
-  return { status, contentType: 'text/plain; charset=utf-8', text: `${text}\n` };
+  return { status, contentType: 'text/plain; charset=utf-8', text: safeText(`${text}\n`) };
 }
 
 function json(status: number, value: unknown): Reply {
-  return { status, contentType: 'application/json', text: `${JSON.stringify(value)}\n` };
+  return { status, contentType: 'application/json', text: safeText(`${JSON.stringify(value)}\n`) };
 }

@@ -1,12 +1,14 @@
-// Part of the front door: what the daemon says of itself, for /readyz and /status. It reads and changes nothing.
-
+// Part of the front door: the answers for /readyz and /status. Reads the state of the daemon and changes nothing.
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
-import { syncStatus } from '../sync/report/status.ts';
+import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
+import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
 import type { Clusters } from './connections.ts';
 import type { DaemonOptions } from './daemon-options.ts';
+import type { Readiness, ReadinessPart } from './operations-server.ts';
+import type { Outages } from './outages.ts';
 import type { RunningPatches } from './patches.ts';
 import type { OpenedWindow } from './windows.ts';
 
@@ -22,26 +24,55 @@ export interface DaemonView {
   lease: Lease | undefined;
   references: References;
   patches: RunningPatches;
+  outages: Outages;
+  /** Why a valid new configuration is not in force. */
+  notTakenOver?: string | undefined;
 }
 
-export function readinessOf(view: DaemonView): { isReady: boolean; lines: readonly string[] } {
-  const { settings, phase, sync, clusters, windows } = view;
-  if (!settings.endpointsEnabled) return { isReady: phase === 'running', lines: ['sync: switched off'] };
-  const isReady = sync?.isReady ?? false;
-  const owner = isReady ? sync?.world.ownerState() : undefined;
-  const waitsFor = clusters.connections === undefined ? 'clusters' : 'first lists';
+/** The whole is ready when every part is; the management API becomes the second one. */
+export function readinessOf(view: DaemonView): Readiness {
+  const parts = [syncReadiness(view)];
+  return { isReady: parts.every(({ isReady }) => isReady), lines: parts.flatMap(({ lines }) => lines), parts };
+}
+
+function syncReadiness(view: DaemonView): ReadinessPart {
+  const name = 'sync';
+  const { settings, phase, sync, clusters, windows, outages } = view;
+  if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
+  const hasBegun = sync?.isReady ?? false;
+  const unwritable = outages.unwritable();
   return {
-    isReady,
+    name,
+    isReady: hasBegun && unwritable.length === 0,
     lines: [
-      `sync: ${isReady ? 'first lists are in' : `waiting for the ${waitsFor}`}`,
+      `sync: ${hasBegun ? 'first lists are in' : `waiting for the ${waitsFor(view)}`}`,
       ...clusters.troubles,
       ...windows.map(
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),
+      ...unwritable.map(outageSentence),
       `leadership: ${leadershipOf(view)}`,
-      ...(owner?.kind === 'missing' ? [`OwnerMissing: ${owner.message}`] : []),
+      ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
     ],
   };
+}
+
+/** A standby beside a leader leaves its own failed writes to that leader; one that lost touch with the host does not. */
+export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>): boolean {
+  const isRelieved = lease?.state.kind === 'standby' && lease.state.trouble === undefined;
+  return sync !== undefined && !isRelieved && areWritesWanted(sync);
+}
+
+function waitsFor({ clusters }: DaemonView): string {
+  return clusters.connections === undefined ? 'clusters' : 'first lists';
+}
+
+/** No copy is created while the owner is missing or the whole host namespace is being deleted. */
+function ownerLines(sync: Sync): string[] {
+  const owner = sync.world.ownerState();
+  if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
+  const waiting = waitingObjects(sync, 'OwnerMissing');
+  return waiting === undefined ? [] : [`OwnerMissing: ${waiting.message} (${waiting.objects} wait)`];
 }
 
 export function statusOf(view: DaemonView): unknown {
@@ -49,7 +80,10 @@ export function statusOf(view: DaemonView): unknown {
   const { clock, version, isDryRun } = view.options;
   const { virtualClusterName, hostNamespace, namespaces } = view.settings;
   const references = view.references.status();
+  const outages = view.outages.current();
   return {
+    verdict: verdict(view),
+    ...(view.notTakenOver !== undefined && { newConfigurationNotTakenOver: view.notTakenOver }),
     version,
     virtualCluster: virtualClusterName,
     hostNamespace,
@@ -60,6 +94,7 @@ export function statusOf(view: DaemonView): unknown {
     uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
     clusters: clusters.versions,
     ...(clusters.troubles.length > 0 && { waitingFor: clusters.troubles }),
+    ...(outages.length > 0 && { outages }),
     ...(sync && syncStatus(sync)),
     ...(references && { references }),
     ...(patches.current && { patches: patches.current.counts.totals() }),
@@ -72,6 +107,36 @@ export function statusOf(view: DaemonView): unknown {
     })),
   };
 }
+
+function verdict(view: DaemonView): Verdict {
+  const { settings, sync, clusters, lease, options, startedMs } = view;
+  const { clock } = options;
+  const hasBegun = sync?.isReady ?? false;
+  const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
+  const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
+  const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
+  const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
+  const told = verdictOf({
+    ...facts,
+    isSwitchedOff: !settings.endpointsEnabled,
+    waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
+    outages: [...unreached, ...view.outages.current()],
+    standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
+    isDryRun: options.isDryRun,
+  });
+  if (view.notTakenOver === undefined) return told;
+  const sentence = `${told.sentence}; the new configuration could not be taken over: ${view.notTakenOver}`;
+  return { ...told, isWell: false, sentence };
+}
+
+const nothingKnown: ReturnType<typeof verdictFacts> = {
+  differences: 0,
+  objects: 0,
+  ownerMissing: undefined,
+  blocked: new Map(),
+  waiting: 0,
+  oldestSeconds: 0,
+};
 
 function leadershipOf({ lease, options }: DaemonView): string {
   if (lease === undefined) return options.isDryRun ? 'none (dry run)' : 'alone';

@@ -7,6 +7,8 @@ export const expressionLimits = {
   maxNodes: 2_000,
   /** Deep trees cost stack in every later step. */
   maxNesting: 64,
+  /** Faults of one expression that are told in words, and as many warnings; the other faults are counted. */
+  told: 10,
   /** Operators and calls of a line or two; each takes a millisecond of a long text, new Set(text) twenty. */
   stepsUnwatched: 16,
 } as const;

@@ -1,9 +1,8 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/apiserver/kinds/kit.ts';
-import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
+import { RequestJournal } from '../../src/apiserver/request/request-journal.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { serviceUnavailable, tooManyRequests } from '../../src/object/meta/status.ts';
+import { tooManyRequests } from '../../src/object/meta/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';
 
@@ -96,8 +95,29 @@ describe('a server of one made-up kind', () => {
     const shop = await start({ pathPrefix: '/kubernetes/shop' });
     expect((await shop.call('GET', '/version')).json).toMatchObject({ gitVersion: 'v1.0.0' });
     const bare = shop.server.url.slice(0, -'/kubernetes/shop'.length);
-    expect((await fetch(`${bare}/version`, { headers: { authorization: 'Bearer owner-token' } })).status).toBe(404);
+    const statusOf = async (path: string) =>
+      (await fetch(`${bare}${path}`, { headers: { authorization: 'Bearer owner-token' } })).status;
+    const above = ['/version', '/kubernetes/shopversion', '/kubernetes/sho', `/kubernetes/shop-b${collection}`];
+    for (const path of above) expect([path, await statusOf(path)]).toEqual([path, 404]);
+    for (const path of ['/kubernetes/shop', '/kubernetes/shop/', '/kubernetes/shop?x=1', '/kubernetes/shop/version'])
+      expect([path, await statusOf(path)]).toEqual([path, 200]);
   });
+
+  it.each(['Impersonate-User', 'impersonate-group', 'Impersonate-Uid', 'Impersonate-Extra-scopes'])(
+    'refuses %s instead of acting as the sender',
+    async (header) => {
+      const shop = await start();
+      for (const path of [collection, '/version']) {
+        const { status, json } = await shop.call('GET', path, undefined, { [header]: 'jane' });
+        expect(status).toBe(403);
+        expect(json).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Forbidden', code: 403 });
+        expect(json['message']).toContain(`found the header "${header.toLowerCase()}"; send the request without it`);
+      }
+      expect(
+        (await shop.call('GET', collection, undefined, { [header]: 'x', authorization: 'Bearer no' })).status,
+      ).toBe(401);
+    },
+  );
 
   it('hands paths that are not its own to the tenant, after asking who it is', async () => {
     const shop = await start({
@@ -154,35 +174,6 @@ describe('a server of one made-up kind', () => {
   });
 });
 
-describe('an audit', () => {
-  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
-    const heard: string[] = [];
-    let isBlocked = false;
-    const audit = {
-      begins: ({ target, user }: AuditEntry) => {
-        heard.push(`${user.name} begins ${target.verb}`);
-        if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
-      },
-      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
-    };
-    const shop = await start({ audit });
-    await shop.call('POST', collection, widget('a'));
-    await shop.call('POST', collection, widget('a'));
-    isBlocked = true;
-    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(503);
-    isBlocked = false;
-    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
-    expect(heard.slice(0, 6)).toEqual([
-      'owner begins create',
-      'create ends 201',
-      'owner begins create',
-      'create ends 409',
-      'owner begins delete',
-      'delete ends 503',
-    ]);
-  });
-});
-
 describe('what the server can be asked afterwards', () => {
   it('counts requests by verb, resource, user and outcome', async () => {
     const shop = await start();
@@ -196,6 +187,37 @@ describe('what the server can be asked afterwards', () => {
     expect(journal.count({ namespace: 'other' })).toBe(0);
     journal.clear();
     expect(journal.count()).toBe(0);
+  });
+
+  it('keeps no word of a request that was refused, nor of a resource that it does not serve', async () => {
+    const shop = await start();
+    const { journal } = shop.server;
+    for (let number = 0; number < 20; number++) {
+      const namespaced = `/apis/shop.example/v1/namespaces/n${number}`;
+      for (const authorization of ['', 'Bearer wrong'])
+        await shop.call('GET', `${namespaced}/widgets`, undefined, { authorization });
+      await shop.call('GET', `${namespaced}/widgets${number}`);
+      await shop.call('GET', `/apis/g${number}/v1/namespaces/n${number}/things`);
+      await shop.call('GET', `/path${number}`);
+    }
+    expect(journal.count()).toBe(100);
+    expect(journal.count({ namespace: 'n7' })).toBe(0);
+    expect(journal.count({ resource: 'widgets', namespace: 'other' })).toBe(40);
+    expect(journal.count({ resource: 'other', namespace: 'other' })).toBe(40);
+    expect(journal.size).toBeLessThan(10);
+  });
+
+  it('counts a bounded number of combinations, and all requests all the same', () => {
+    const journal = new RequestJournal();
+    const common = { group: '', resource: 'pods', subresource: '', name: '', path: '/', userAgent: '', durationMs: 0 };
+    for (let number = 0; number < 15_000; number++) {
+      const namespace = `n${number}${'x'.repeat(number % 100)}`;
+      const record = { ...common, verb: 'list', namespace, user: 'owner', code: 200 } as const;
+      journal.add(record, { isServed: true, isAllowed: true });
+    }
+    expect(journal.count()).toBe(15_000);
+    expect(journal.count({ namespace: 'other' })).toBeGreaterThan(12_000);
+    expect(journal.size).toBeLessThan(2_100);
   });
 });
 

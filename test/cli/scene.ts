@@ -30,6 +30,9 @@ export function scene(options: SceneOptions = {}): Scene {
     write: (text: string) => {
       written[name] += text;
     },
+    control: (text: string) => {
+      written[name] += text;
+    },
     isTerminal: options.columns !== undefined,
     columns: options.columns,
     rows: options.columns === undefined ? undefined : 24,
@@ -71,6 +74,7 @@ export function scene(options: SceneOptions = {}): Scene {
       },
     },
     clock,
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
     fetch: (url, options) => fetch(url, options),
     random: () => 0.5,
     onSignal(kind, run) {
@@ -79,6 +83,8 @@ export function scene(options: SceneOptions = {}): Scene {
       return () => listeners.delete(listener);
     },
     onEnd: () => () => {},
+    faultListeners: new Set(),
+    usage: () => ({ cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5, residentBytes: 1024, startTimeSeconds: 1000 }),
     version: '1.2.3',
     runtime: 'v26.0.0',
     nodePath: process.execPath,

@@ -10,14 +10,29 @@ afterEach(async () => {
   server = undefined;
 });
 
-async function serve(): Promise<string> {
+const rows = [
+  { object: 'shop/db', state: 'inSync' },
+  { object: 'shop/web', state: 'refused/NotOwned', message: 'taken', sinceSeconds: 3 },
+  { object: 'a/b', state: 'refused/HostNameTaken', message: 'taken' },
+];
+
+async function serve(verdict?: { isWell: boolean; sentence: string }): Promise<string> {
   server = new OperationsServer(
     { host: '127.0.0.1', port: 0 },
     {
       health: () => ({ isHealthy: true, lines: [] }),
-      readiness: () => ({ isReady: true, lines: [] }),
+      readiness: () => ({ isReady: true, lines: [], parts: [] }),
       metrics: async () => ({ contentType: 'text/plain', text: '' }),
-      status: () => ({ virtualCluster: 'vc', queue: { depth: 0 }, refused: [{ key: 'a/b', reason: 'HostNameTaken' }] }),
+      status: () => ({
+        ...(verdict && { verdict }),
+        virtualCluster: 'vc',
+        queue: { depth: 0 },
+        refused: [{ key: 'a/b', reason: 'HostNameTaken' }],
+      }),
+      objects: ({ namespace, state }) =>
+        rows
+          .filter(({ object }) => namespace === undefined || object.startsWith(`${namespace}/`))
+          .filter((row) => state === undefined || row.state.startsWith(state)),
       objectStatus: (key) => (key === 'a/b' ? { key, state: 'refused' } : undefined),
     },
   );
@@ -45,7 +60,67 @@ describe('hostward status', () => {
 
   it('finds the address in the configuration, and this machine behind "everywhere"', async () => {
     await serve();
-    expect((await status('a/b', '-c', 'v.yaml')).code).toBe(0);
+    expect((await status('a/b', '-c', 'v.yaml')).out).toContain('state: refused');
+  });
+
+  it.each([
+    [{ isWell: true, sentence: 'in step: 3 objects' }, 0],
+    [{ isWell: false, sentence: 'cannot reach the host cluster since 2026-01-01T00:00:00Z: refused' }, 1],
+  ])('begins with the verdict and ends with its exit code: %j', async (verdict, code) => {
+    const address = await serve(verdict);
+    const said = await status('--address', address);
+    expect(said.out.split('\n').slice(0, 3)).toEqual([verdict.sentence, '', 'virtual cluster: vc']);
+    expect(said.code).toBe(code);
+    const json = await status('--address', address, '-o', 'json');
+    expect([JSON.parse(json.out).verdict, json.code]).toEqual([verdict, code]);
+  });
+
+  it('ends with 1 for an object that is refused', async () => {
+    expect((await status('a/b', '--address', await serve())).code).toBe(1);
+  });
+
+  it('lists the objects of a namespace, in a state, or all of them, those in trouble first', async () => {
+    const address = await serve({ isWell: false, sentence: 'blocked: 2 of 3 objects' });
+    const objects = async (...argv: string[]) => {
+      const { out, code } = await status('--address', address, ...argv);
+      const [verdict, gap, title, ...lines] = out.trimEnd().split('\n');
+      expect([verdict, gap, code]).toEqual(['blocked: 2 of 3 objects', '', 1]);
+      return { title, lines: lines.map((line) => line.split(/ +/)[0]) };
+    };
+    expect(await objects('--all')).toEqual({
+      title: 'OBJECT    STATE                  SINCE SECONDS  MESSAGE',
+      lines: ['a/b', 'shop/web', 'shop/db'],
+    });
+    expect((await objects('-n', 'shop')).lines).toEqual(['shop/web', 'shop/db']);
+    expect((await objects('--state', 'refused/NotOwned')).lines).toEqual(['shop/web']);
+    const json = await status('--address', address, '-n', 'shop', '-o', 'json');
+    expect(JSON.parse(json.out)).toEqual({
+      verdict: { isWell: false, sentence: 'blocked: 2 of 3 objects' },
+      objects: [rows[0], rows[1]],
+    });
+    expect((await status('--address', address, '-n', 'nowhere')).out).toContain('no such object');
+    expect((await status('-n', 'a', 'b', '--address', address)).out).toContain('state: refused');
+  });
+
+  it('watches: tells what changes, asks a daemon that has gone again, and ends with its last state', async () => {
+    const address = await serve({ isWell: true, sentence: 'in step: 3 objects' });
+    const on = scene();
+    const ended = runCommandLine(on.context, ['status', '--address', address, '--all', '--watch', '-o', 'json']);
+    const lines = () => on.out().split('\n').filter(Boolean);
+    const turn = async (isTrue: () => boolean) => {
+      for (let n = 0; n < 500 && !isTrue(); n++) await on.clock.advance(10);
+      expect(isTrue()).toBe(true);
+    };
+    await turn(() => lines().length === 1);
+    await on.clock.advance(10_000);
+    expect(lines()).toHaveLength(1);
+    await server?.stop();
+    await turn(() => on.out().includes('cannot ask the daemon'));
+    on.send('stop');
+    expect(await ended).toBe(3);
+    const [first, last] = lines().map((line) => JSON.parse(line));
+    expect(first.objects).toHaveLength(3);
+    expect(last).toEqual({ error: expect.stringContaining('cannot ask the daemon') });
   });
 
   it('says that an object is not known', async () => {
@@ -60,12 +135,14 @@ describe('hostward status', () => {
     await server?.stop();
     const { code, err } = await status('--address', address);
     expect(code).toBe(3);
-    expect(err).toContain(`cannot ask the daemon on ${address}: connection refused, nobody listens there`);
+    expect(err).toContain(`cannot ask the daemon on ${address}: connection refused, nothing listens there`);
     expect(err).toContain('kubectl port-forward');
   });
 
   it.each([
     [['just-a-name'], 'wanted NAMESPACE/NAME, found "just-a-name"'],
+    [['a/b', '--all'], '--all and --state list objects'],
+    [['-n', 'c', 'a/b'], 'wanted NAMESPACE/NAME, found "a/b"'],
     [['--address', 'nowhere'], '--address wants HOST:PORT, found "nowhere"'],
   ])('refuses %j', async (argv, message) => {
     expect(await status(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });

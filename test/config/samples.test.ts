@@ -17,6 +17,11 @@ interface Manifest {
   data?: Record<string, string>;
 }
 
+interface Values {
+  sync: { toHost: Record<'endpoints' | 'endpointSlices', { enabled: boolean }> };
+  controlPlane: { statefulSet: { sidecarContainers: Record<string, unknown>[] } };
+}
+
 function manifests(name: string): Manifest[] {
   return parseAllDocuments(read(name).text).map((document) => document.toJS() as Manifest);
 }
@@ -27,6 +32,8 @@ describe('the samples in config/', () => {
     ['sidecar-values.yaml'],
     ['hostward.yaml'],
     ['patches.yaml'],
+    ['deny-list.yaml'],
+    ['hostward.yaml', 'deny-list.yaml'],
     ['vcluster.yaml', 'sidecar-values.yaml'],
     ['hostward.yaml', 'patches.yaml'],
     ['vcluster.yaml', 'hostward.yaml'],
@@ -42,6 +49,34 @@ describe('the samples in config/', () => {
     expect((vcluster['sync'] as { toHost: { endpoints: { enabled: boolean } } }).toHost.endpoints.enabled).toBe(false);
     expect([endpointsEnabled, patches.length, replicas]).toEqual([true, 1, 3]);
   });
+
+  it.each(['vcluster.yaml', 'sidecar-values.yaml'])('%s leaves vCluster no sync of the same addresses', (name) => {
+    const values = manifests(name)[0] as unknown as Values;
+    const { endpoints, endpointSlices } = values.sync.toHost;
+    expect([endpoints.enabled, endpointSlices.enabled]).toEqual([false, false]);
+  });
+
+  // A container that is not ready makes its pod so: the virtual API server in the same pod would lose its Service, with it
+  // the kubeconfigs of all tenants, whenever Hostward waits for something.
+  it.each(['vcluster.yaml', 'sidecar-values.yaml'])('%s gives the sidecar no readiness probe', (name) => {
+    const values = manifests(name)[0] as unknown as Values;
+    const containers = values.controlPlane.statefulSet.sidecarContainers;
+    expect(containers.map((container) => [container['name'], 'readinessProbe' in container])).toEqual([
+      ['hostward', false],
+    ]);
+    expect(containers.every((container) => 'livenessProbe' in container && !('startupProbe' in container))).toBe(true);
+  });
+
+  it.each([['169.254.169.254', 'fd00:ec2::254', '100.100.100.200', '192.0.0.192', '168.63.129.16', '169.254.170.2']])(
+    'deny the metadata services of clouds',
+    (...addresses) => {
+      const loaded = loadConfiguration({ ...inPod, files: [read('deny-list.yaml')] });
+      if (loaded.kind !== 'ok') throw new Error(report(loaded));
+      const denied = loaded.settings.addressPolicy.deny;
+      for (const address of addresses) expect(denied.some((network) => network.split('/')[0] === address)).toBe(true);
+      expect(new Set(denied).size).toBe(denied.length);
+    },
+  );
 
   it('give the rights that the daemon uses, and none besides', () => {
     const rights = (name: string) =>
@@ -71,6 +106,7 @@ describe('the samples in config/', () => {
     expect(readdirSync(folder).sort()).toEqual([
       'REFERENCE.md',
       'cluster-role.yaml',
+      'deny-list.yaml',
       'deployment.yaml',
       'hostward.yaml',
       'patches.yaml',

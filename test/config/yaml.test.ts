@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatFault } from '../../src/config/fault.ts';
 import { loadConfiguration } from '../../src/config/load/load.ts';
+import { runAtOnce } from '../../src/config/steps.ts';
 import { parseYaml } from '../../src/config/yaml/parse-yaml.ts';
 import { maxFileBytes, SourceText } from '../../src/config/yaml/source-text.ts';
 import { toPlain } from '../../src/config/yaml/tree.ts';
@@ -9,7 +10,7 @@ import { plainScalar } from '../../src/config/yaml/yaml-scalar.ts';
 import { named } from './loading.ts';
 
 function parse(text: string): unknown {
-  const parsed = parseYaml(new SourceText('f.yaml', text));
+  const parsed = runAtOnce(parseYaml(new SourceText('f.yaml', text)));
   return parsed.kind === 'tree' ? toPlain(parsed.root) : parsed.faults.map((of) => formatFault(of));
 }
 

@@ -45,7 +45,7 @@ export function ownerSuite(ground: () => SyncGround): void {
       await daemon.settled();
       await stage.remove('host', 'services', owner);
       await until('a daemon that misses the owner', () =>
-        daemon.status.owner.startsWith('missing') ? true : undefined,
+        daemon.status.owner.startsWith('OwnerMissing') ? true : undefined,
       );
       await stage.pair({ name: 'later' });
       await daemon.settled();
@@ -68,6 +68,24 @@ export function ownerSuite(ground: () => SyncGround): void {
       await stage.forgetWrites();
       await daemon.clock.jump(5000);
       expect(await stage.writes()).toEqual([]);
+    });
+
+    it('replaced at once: each copy comes back with the new uid and is made once at most', async () => {
+      await stage.createOwner();
+      const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);
+      for (const name of names) await stage.pair({ name });
+      const daemon = await stage.daemon();
+      await stage.forgetWrites();
+      await stage.remove('host', 'services', owner);
+      const { metadata } = await stage.createOwner();
+      await daemon.clock.jump(3000);
+      await until('the new uid on all', async () => {
+        const copies = await Promise.all(names.map((name) => stage.copy(name)));
+        return copies.every((one) => one?.metadata.ownerReferences?.[0]?.uid === metadata.uid) || undefined;
+      });
+      await daemon.settled();
+      const made = (await stage.writes()).filter((one) => /^host create \S+$/.test(one));
+      expect(new Set(made).size, 'copies made twice').toBe(made.length);
     });
 
     it('an uninstall leaves nothing behind', async () => {

@@ -4,9 +4,13 @@ import { type OperationsAnswers, OperationsServer } from '../../src/daemon/opera
 
 const answers: OperationsAnswers = {
   health: () => ({ isHealthy: true, lines: [] }),
-  readiness: () => ({ isReady: false, lines: ['virtual Endpoints: listing'] }),
+  readiness: () => {
+    const sync = { name: 'sync', isReady: false, lines: ['virtual Endpoints: listing'] };
+    return { isReady: false, lines: sync.lines, parts: [sync, { name: 'other', isReady: true, lines: [] }] };
+  },
   metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'hostward_up 1\n' }),
   status: () => ({ role: 'leader' }),
+  objects: () => [],
   objectStatus: (key) => (key === 'default/nginx' ? { key } : undefined),
 };
 
@@ -36,14 +40,46 @@ describe('OperationsServer', () => {
   it.each([
     ['/healthz', 200, 'ok\n'],
     ['/readyz', 503, 'not ready\nvirtual Endpoints: listing\n'],
+    ['/readyz/sync', 503, 'not ready\nvirtual Endpoints: listing\n'],
+    ['/readyz/other', 200, 'ok\n'],
     ['/metrics', 200, 'hostward_up 1\n'],
     ['/status', 200, '{"role":"leader"}\n'],
     ['/status?object=default%2Fnginx', 200, '{"key":"default/nginx"}\n'],
     ['/status?object=default/none', 404, '{"message":"nothing is known of \\"default/none\\""}\n'],
-    ['/', 404, 'there are /healthz, /readyz, /metrics and /status\n'],
+    ['/', 404, 'there are /healthz, /readyz, /readyz/sync, /readyz/other, /metrics and /status\n'],
   ])('answers %s with %i', async (path, status, text) => {
     const response = await fetch((await started()) + path);
     expect([response.status, await response.text()]).toEqual([status, text]);
+  });
+
+  it('lists objects of any number without keeping probes waiting, and stops for a client that has gone', async () => {
+    const count = 60_000;
+    let given = 0;
+    let asked: unknown;
+    const base = await started({
+      objects: (filter) => {
+        asked = filter;
+        return (function* () {
+          for (given = 0; given < count; given++) yield { object: `default/${given}`, state: 'inSync' };
+        })();
+      },
+    });
+    const list = fetch(`${base}/status/objects?namespace=a&state=refused%2FNotOwned`);
+    expect((await fetch(`${base}/healthz`)).status).toBe(200);
+    expect(given).toBeLessThan(count);
+    const { objects } = (await (await list).json()) as { objects: object[] };
+    expect(objects).toHaveLength(count);
+    expect(objects.at(-1)).toEqual({ object: `default/${count - 1}`, state: 'inSync' });
+    expect(asked).toEqual({ namespace: 'a', state: 'refused/NotOwned' });
+    const leaving = new AbortController();
+    const second = await fetch(`${base}/status/objects`, { signal: leaving.signal });
+    leaving.abort();
+    await expect(second.text()).rejects.toThrow();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(given).toBeLessThan(count);
+    expect(((await (await fetch(`${base}/status/objects`)).json()) as { objects: object[] }).objects).toHaveLength(
+      count,
+    );
   });
 
   it('answers HEAD without a body', async () => {

@@ -112,7 +112,7 @@ export class PaperWorld {
   async quiet(): Promise<void> {
     for (let turn = 0; turn < 100; turn++) {
       await settle(2);
-      if (this.sync.queue.isIdle) return;
+      if (this.sync.queue.isIdle && !this.sync.world.isOwnerInDoubt) return;
     }
   }
 

@@ -26,6 +26,8 @@ const plain: Negotiated = { representation: 'object', mediaType: 'application/js
 /** The same few headers come again and again. */
 const remembered = new Map<string, Negotiated | undefined>();
 const rememberedLimit = 256;
+/** Twice the longest that kubectl sends: a longer header is read anew each time. */
+const rememberedLength = 512;
 
 export function negotiate(accept: string | undefined): Negotiated {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return plain;
@@ -33,7 +35,7 @@ export function negotiate(accept: string | undefined): Negotiated {
   if (answer === undefined && !remembered.has(accept)) {
     answer = choose(accept);
     if (remembered.size >= rememberedLimit) remembered.clear();
-    remembered.set(accept, answer);
+    if (accept.length <= rememberedLength) remembered.set(accept, answer);
   }
   if (answer === undefined) {
     // A form that nobody has, of a type that we speak, is told in other words.

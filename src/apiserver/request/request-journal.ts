@@ -1,4 +1,5 @@
-// What this server was asked for, as numbers: tests and the demo count writes here, at the server, where nothing is missed.
+// How often this server was asked for what: tests and the demo count writes here, at the server, where no request is missed.
+// The counts live as long as the server, so a client must not choose how many there are: see Standing.
 import type { Target, Verb } from './target.ts';
 
 export interface RequestRecord {
@@ -24,24 +25,49 @@ export interface RequestFilter {
   succeeded?: boolean;
 }
 
+/** How much of a request's own words may be remembered. The other words count as `other`. */
+export interface Standing {
+  /** The server serves such a resource, so its name is one of few. */
+  isServed: boolean;
+  /** The user may do this, so the namespace is not a stranger's invention. */
+  isAllowed: boolean;
+}
+
+/** What takes the place of a word that is not remembered. */
+export const otherLabel = 'other';
+
+/** More combinations than the kinds, namespaces and clients of a test or a demo have; at 300 bytes each half a megabyte. */
+const countsMax = 2_000;
+/** No namespace has a longer name. */
+const namespaceLengthMax = 63;
+
+type Counted = Pick<RequestRecord, 'verb' | 'resource' | 'namespace' | 'user' | 'code'>;
+
 export class RequestJournal {
-  /** By verb, resource, namespace, user and outcome: as many as there are kinds and clients, not as there are requests. */
-  #counts = new Map<string, { record: Omit<RequestRecord, 'durationMs'>; count: number }>();
+  /** By verb, resource, namespace, user and outcome, as JSON: a text of its own, which does not keep a whole URL alive. */
+  #counts = new Map<string, number>();
   #listeners = new Set<(record: RequestRecord) => void>();
 
-  add(record: RequestRecord): void {
-    const { verb, resource, namespace, user, code } = record;
-    const key = `${verb} ${resource} ${namespace} ${user} ${code}`;
-    const known = this.#counts.get(key);
-    if (known !== undefined) known.count += 1;
-    else this.#counts.set(key, { record, count: 1 });
+  add(record: RequestRecord, standing: Standing): void {
+    const counted = labelsOf(record, standing);
+    let key = JSON.stringify(counted);
+    if (!this.#counts.has(key) && this.#counts.size >= countsMax) {
+      const { verb, code } = record;
+      key = JSON.stringify({ verb, resource: otherLabel, namespace: otherLabel, user: otherLabel, code });
+    }
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
     for (const listener of this.#listeners) listener(record);
+  }
+
+  /** How many combinations are remembered. */
+  get size(): number {
+    return this.#counts.size;
   }
 
   /** Answered requests that fit; a watch counts when it ends. */
   count(filter: RequestFilter = {}): number {
     let sum = 0;
-    for (const { record, count } of this.#counts.values()) if (fits(record, filter)) sum += count;
+    for (const [key, count] of this.#counts) if (fits(JSON.parse(key) as Counted, filter)) sum += count;
     return sum;
   }
 
@@ -55,7 +81,21 @@ export class RequestJournal {
   }
 }
 
-function fits(record: Omit<RequestRecord, 'durationMs'>, filter: RequestFilter): boolean {
+function labelsOf(
+  { verb, resource, namespace, user, code }: RequestRecord,
+  { isServed, isAllowed }: Standing,
+): Counted {
+  const isKept = isServed && isAllowed && namespace.length <= namespaceLengthMax;
+  return {
+    verb,
+    resource: isServed || resource === '' ? resource : otherLabel,
+    namespace: isKept || namespace === '' ? namespace : otherLabel,
+    user,
+    code,
+  };
+}
+
+function fits(record: Counted, filter: RequestFilter): boolean {
   if (filter.verbs !== undefined && !filter.verbs.includes(record.verb)) return false;
   if (filter.resource !== undefined && filter.resource !== record.resource) return false;
   if (filter.namespace !== undefined && filter.namespace !== record.namespace) return false;

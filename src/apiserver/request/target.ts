@@ -37,11 +37,17 @@ export function parseTarget(method: string, url: string, prefix = ''): Target {
   const questionMark = url.indexOf('?');
   let path = questionMark < 0 ? url : url.slice(0, questionMark);
   const query = questionMark < 0 ? noQuery : new URLSearchParams(url.slice(questionMark + 1));
-  if (prefix !== '') path = path.startsWith(prefix) ? path.slice(prefix.length) || '/' : '';
+  if (prefix !== '') path = pathBelow(prefix, path);
   const parts = path.split('/');
   if (parts[1] === 'api' && parts.length > 3) return resourceTarget(method, path, query, '', parts, 2);
   if (parts[1] === 'apis' && parts.length > 4) return resourceTarget(method, path, query, part(parts, 2), parts, 3);
   return plainTarget(method, path, query);
+}
+
+/** Empty when the path is not below the prefix: `/management` is no prefix of `/managementfoo`. */
+function pathBelow(prefix: string, path: string): string {
+  if (path === prefix) return '/';
+  return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : '';
 }
 
 function plainTarget(method: string, path: string, query: URLSearchParams): Target {

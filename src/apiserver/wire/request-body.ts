@@ -2,6 +2,7 @@
 // those who asked to be strict about fields.
 import type { IncomingMessage } from 'node:http';
 import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/status.ts';
+import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { duplicateFields } from './duplicate-fields.ts';
@@ -15,17 +16,19 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limitBytes) return Promise.reject(bodyTooLarge(limitBytes));
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const cut = () => reject(badRequest('read the body: want all of it, the connection was closed'));
+    const body = new GatheredBytes();
+    let isTooLarge = false;
+    const cut = () => reject(badRequest('the connection was closed before the whole body had arrived'));
     request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limitBytes) reject(bodyTooLarge(limitBytes));
-      else chunks.push(chunk);
+      // The rest is read and dropped, so that the client hears the refusal.
+      if (isTooLarge) return;
+      isTooLarge = body.size + chunk.length > limitBytes;
+      if (!isTooLarge) body.add(chunk);
+      else reject(bodyTooLarge(limitBytes));
     });
     request.once('end', () => {
       request.off('close', cut);
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      resolve(body.take());
     });
     request.once('error', reject);
     request.once('close', cut);

@@ -27,7 +27,7 @@ import { sides, type Theatre } from './demo-theatre.ts';
 import { frameOf, lagText, plainLine, Screen } from './demo-view.ts';
 
 const changeEveryMs = 1_000;
-/** Often enough for "2 s ago", seldom enough for a slow terminal over a slow line. */
+/** Four times a second keeps "2 s ago" true and does not flood a slow line. */
 const redrawEveryMs = 250;
 /** Lags kept for the summary: more than an hour of changes. */
 const lagLimit = 10_000;
@@ -61,7 +61,7 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
     drawing?.stop();
     for (const window of windows) await window.stop();
   }
-  // Deliberately still listening while the daemon drains: a second Ctrl-C must not leave it half done.
+  // The listener stays while the daemon drains: a second Ctrl-C must not end the process before.
   void forgetStop;
   if (!isJson) context.stdout.write(`${[...theatre.patchLines(), summaryOf(lags)].join('\n')}\n`);
   return exitCodes.fine;
@@ -115,7 +115,7 @@ async function createSamples(theatre: Theatre): Promise<void> {
   }
 }
 
-/** Whoever deletes a sample by hand has wished it so: it stays away. */
+/** A sample that the user deletes by hand stays away. */
 async function changeSamples(theatre: Theatre, over: AbortSignal): Promise<void> {
   const virtual = theatre.client('virtual');
   for (let tick = 0; !over.aborted; tick++) {
@@ -158,7 +158,9 @@ class Drawing {
 }
 
 function frame(theatre: Theatre, board: DemoBoard, words: { title: string; footer: readonly string[] }): string[] {
-  const { columns = 80, rows: lines = 24 } = theatre.context.stdout;
+  // A terminal that does not know its size, as in some containers, says 0.
+  const columns = theatre.context.stdout.columns || 80;
+  const lines = theatre.context.stdout.rows || 24;
   const footer = [...theatre.patchLines(), ...words.footer];
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
@@ -168,14 +170,14 @@ function reasonOf(theatre: Theatre, key: Key): string | undefined {
   return status?.trouble?.find((one) => one.object === key)?.state.replace(/^.*\//, '');
 }
 
-/** Short enough to be whole at 80 columns. */
+/** Short enough to be whole at 80 columns, also for a second demo. */
 function footerOf(theatre: Theatre): string[] {
   const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${theatre.kubeconfigOf(side)}`;
   return [
     'Look at both sides, edit them, delete a host copy:',
     `${kubectl('virtual')} get endpoints -A`,
     `${kubectl('host')} get endpoints`,
-    `${kubectl('host')} delete ep ${hostKeyOf('shop/database').split('/')[1]}`,
+    `${kubectl('host')} delete ep ${hostKeyOf('shop/search').split('/')[1]}`,
     `npx hostward status --address ${theatre.statusAddress}`,
     'Ctrl-C ends it.',
   ];

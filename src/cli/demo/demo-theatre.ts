@@ -1,6 +1,6 @@
 // What the demo plays in: two embedded API servers, the daemon between them, clients for both sides and kubeconfigs for
 // whoever wants to look. Opened and closed as one thing, in the order in which the parts need each other.
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import { servicesResource } from '../../cluster/wire/scope.ts';
@@ -17,6 +17,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import type { Context } from '../line/context.ts';
+import { freeFolder, kubeconfigIn } from './demo-folder.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
 
@@ -24,7 +25,7 @@ export const sides: readonly Side[] = ['virtual', 'host'];
 
 export class Theatre {
   readonly context: Context;
-  readonly #folder: string;
+  #folder: string;
   readonly #clusters = new Map<Side, Devcluster>();
   readonly #connections = new Map<Side, Connection>();
   #daemon: Daemon | undefined;
@@ -37,7 +38,7 @@ export class Theatre {
 
   /** As the user would name it from where the demo was started. */
   kubeconfigOf(side: Side): string {
-    return join(this.#folder, `${side}.kubeconfig`);
+    return kubeconfigIn(this.#folder, side);
   }
 
   connectionOf(side: Side): Connection {
@@ -66,6 +67,8 @@ export class Theatre {
 
   async open(): Promise<void> {
     const { context } = this;
+    // A second demo must not write over the kubeconfigs of a first one that still runs.
+    this.#folder = await freeFolder(context, this.#folder);
     await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
     for (const side of sides) await this.#openSide(side);
     const host = this.client('host');
@@ -113,6 +116,7 @@ export class Theatre {
         readiness: () => daemon.readiness(),
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
         status: () => daemon.status(),
+        objects: (filter) => daemon.objects(filter),
         objectStatus: (key) => daemon.objectStatus(key),
       },
     );
@@ -129,7 +133,11 @@ export class Theatre {
   async close(): Promise<void> {
     await this.stopDaemon();
     for (const connection of this.#connections.values()) await connection.close();
-    for (const cluster of this.#clusters.values()) await cluster.stop();
+    for (const [side, cluster] of this.#clusters) {
+      await cluster.stop();
+      // A kubeconfig of a stopped server would lead nowhere.
+      await this.context.files.remove(resolve(this.context.cwd, this.kubeconfigOf(side)));
+    }
   }
 
   #configuration(): { settings: Settings; compiled: LoadedPatches } {
@@ -142,7 +150,7 @@ export class Theatre {
         hostKubeconfig: resolve(this.context.cwd, this.kubeconfigOf('host')),
       },
     });
-    if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.wanted}`);
+    if (loaded.kind === 'faults') throw new Error(`the configuration of the demo: ${loaded.faults[0]?.sentence}`);
     const { compiled } = withPatches(loaded);
     return { settings: loaded.settings, compiled };
   }

@@ -1,5 +1,7 @@
 // The demo's rows as text: a frame for a terminal of any size, or a line per change for everything else. Pure; the screen
 // below only moves the cursor.
+
+import { safeValue } from '../../safe-text.ts';
 import type { Sink } from '../line/context.ts';
 import { textTable } from '../line/text-table.ts';
 import type { BoardRow } from './demo-board.ts';
@@ -79,19 +81,19 @@ export class Screen {
 
   open(): void {
     this.#isOpen = true;
-    this.#sink.write(`${controlStart}?1049h${controlStart}?25l`);
+    this.#sink.control(`${controlStart}?1049h${controlStart}?25l`);
   }
 
   /** In one write, each line cleared to its end and nothing cleared before: that is what flickers. */
   draw(frame: readonly string[]): void {
     if (!this.#isOpen) return;
-    const body = frame.map((line) => `${line}${controlStart}K`).join('\r\n');
-    this.#sink.write(`${controlStart}?2026h${controlStart}H${body}${controlStart}J${controlStart}?2026l`);
+    const body = frame.map((line) => `${safeValue(line)}${controlStart}K`).join('\r\n');
+    this.#sink.control(`${controlStart}?2026h${controlStart}H${body}${controlStart}J${controlStart}?2026l`);
   }
 
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#sink.write(`${controlStart}?25h${controlStart}?1049l`);
+    this.#sink.control(`${controlStart}?25h${controlStart}?1049l`);
   }
 }

@@ -19,12 +19,17 @@ export interface CommandSpec {
   /** What follows the name in the usage line, options left out. */
   operands: string;
   maxOperands: number;
+  /** The option whose values operands are, in the order of the command line. */
+  operandsAre?: string;
   summary: string;
   /** Paragraphs for `--help` of the command. */
   details: readonly string[];
   options: readonly OptionSpec[];
   examples: readonly { line: string; says: string }[];
 }
+
+/** More than anybody merges; a shell that expands a wildcard in the wrong folder is told so. */
+const mostFiles = 100;
 
 const config: OptionSpec = {
   name: 'config',
@@ -60,9 +65,9 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Run the daemon: sync Endpoints from the virtual cluster to its host',
     details: [
-      'Loads the configuration, opens both clusters, and keeps the host a function of the virtual side until SIGTERM or SIGINT, which end it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
-      'A cluster that cannot be reached at the start ends it with exit code 3. With --wait it has so long to come up, as beside a virtual API server that starts at the same time: what is waited for stands in the log and in /readyz, while /healthz is fine. Only what passes by itself is waited for: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet; wrong credentials, a wrong CA or a server of another make end it at once.',
-      'With --dry-run everything happens except writes: every difference shows in `hostward status` and in the metrics, so that it can be watched beside vCluster before it takes over.',
+      'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends it within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; an invalid new one keeps the old one running.',
+      'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait gives the cluster time to come up, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end it at once.',
+      'With --dry-run everything happens except writes: `hostward status` lists every write that an object needs, and a metric counts the objects, so that the daemon can be watched beside vCluster before it takes over.',
     ],
     options: [
       ...settingOptions,
@@ -88,7 +93,7 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Run two embedded clusters with the daemon between them and samples that change',
     details: [
-      'Shows a live table on a terminal and plain lines otherwise. Kubeconfigs for both sides are written to .hostward/ and the kubectl commands to look at them are printed. Ctrl-C drains and ends it.',
+      'Shows a live table on a terminal and plain lines otherwise. Kubeconfigs for both sides are written to .hostward/, or to .hostward/2 and so on while other demos run, and removed at the end; the kubectl commands to look at both sides are printed. Ctrl-C drains and ends it.',
       'The daemon runs with three patches: a label with a prefix on the host that is taken off on the way back, addresses of one subnet as those of another, and the name of a Secret as the host calls it. Below the table a line for each says how many values it was given and how many it changed.',
       'With --once it plays a story instead, checks every step against both sides, and ends with 0, or with 1 and what differed.',
     ],
@@ -104,11 +109,12 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'check',
-    operands: '',
-    maxOperands: 0,
+    operands: '[FILE…]',
+    maxOperands: mostFiles,
+    operandsAre: 'config',
     summary: 'Report every fault and warning of a configuration, with its line and how to mend it',
     details: [
-      'Exit code 1 when there is a fault; warnings alone leave it at 0.',
+      'FILE is the same as --config FILE. Exit code 1 when there is a fault; warnings alone leave it at 0.',
       'Expressions are compiled, and every pair of expression and reverse expression is tried on samples in the sandbox: the first value that comes back as another one is reported.',
     ],
     options: [
@@ -117,7 +123,7 @@ export const commands: readonly CommandSpec[] = [
       output('text', 'json'),
     ],
     examples: [
-      { line: 'hostward check --config vcluster.yaml', says: 'before a release' },
+      { line: 'hostward check vcluster.yaml', says: 'before a release' },
       { line: 'hostward check -c base.yaml -c prod.yaml -o json', says: 'for another program' },
     ],
   },
@@ -215,8 +221,10 @@ export const commands: readonly CommandSpec[] = [
     name: 'status',
     operands: '[NAMESPACE/NAME]',
     maxOperands: 1,
-    summary: 'Say what the running daemon knows: lag, failing objects, and why one object is or is not on the host',
+    summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
     details: [
+      'The first line is the verdict: in step, behind, blocked, or an API server that cannot be reached and since when. Exit code 0 when all is well, 1 when somebody should look, 2 for usage, 3 when the daemon cannot be asked. Of one object it is 1 while it is refused, waits or is tried again.',
+      'With --namespace, --state or --all it lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows behind a slash.',
       'Asks the daemon through its local HTTP port, which answers this question to its own machine only: inside a cluster, use kubectl exec or kubectl port-forward.',
     ],
     options: [
@@ -225,12 +233,17 @@ export const commands: readonly CommandSpec[] = [
         value: 'HOST:PORT',
         summary: 'where the daemon listens (default 127.0.0.1:9440, or what --config says)',
       },
+      { name: 'all', summary: 'list every object with its state' },
+      { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'list the objects of one namespace' },
+      { name: 'state', value: 'STATE', summary: 'list the objects in one state, like refused or refused/NotOwned' },
+      { name: 'watch', short: 'w', summary: 'ask again every two seconds, until Ctrl-C' },
       ...settingOptions,
       output('text', 'json'),
     ],
     examples: [
       { line: 'hostward status', says: 'the daemon as a whole' },
       { line: 'hostward status default/nginx', says: 'why this object is, or is not, on the host' },
+      { line: 'hostward status -n shop --state refused', says: 'objects of one namespace that are refused' },
     ],
   },
   {

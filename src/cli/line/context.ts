@@ -2,11 +2,15 @@
 // not reach by itself. Commands take nothing from the process, so a test can be the process.
 import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
+import type { Turn } from '../../config/steps.ts';
 import type { LoadRooms } from '../../daemon/daemon-options.ts';
 
 /** One of the two output streams. */
 export interface Sink {
+  /** For commands it makes the text safe for a terminal, see `safeText`. */
   write(text: string): void;
+  /** Text with control sequences of our own; what it holds from elsewhere must have been made safe before. */
+  control(text: string): void;
   readonly isTerminal: boolean;
   /** Asked at every use: a terminal can be resized. Undefined when it is none. */
   readonly columns: number | undefined;
@@ -40,6 +44,8 @@ export interface Context {
   cwd: string;
   files: Files;
   clock: Clock;
+  /** Gives the event loop back for one round. */
+  turn: Turn;
   /** For the daemon's local port. */
   fetch: (url: string, options: { signal: AbortSignal }) => Promise<Response>;
   /** 0 up to but not including 1. */
@@ -48,6 +54,10 @@ export interface Context {
   onSignal(kind: SignalKind, listener: () => void): () => void;
   /** The very last thing before the process ends, however it does; what it writes must be written when it returns. */
   onEnd(last: () => void): () => void;
+  /** Told of the fault that ends the command, in the words of standard error and before them. */
+  readonly faultListeners: Set<(said: SaidFault) => void>;
+  /** What this process has used up to now. */
+  usage(): ProcessUsage;
   /** Of this program, from its package. */
   version: string;
   /** `v26.10.0` and the like, for --version --verbose and bug reports. */
@@ -55,6 +65,21 @@ export interface Context {
   /** Path of the Node that runs this. */
   nodePath: string;
   loadRooms: LoadRooms;
+}
+
+export interface SaidFault {
+  sentence: string;
+  /** Each of several faults, where the sentence only counts them. */
+  details: readonly string[];
+  exitCode: ExitCode;
+}
+
+export interface ProcessUsage {
+  cpuUserSeconds: number;
+  cpuSystemSeconds: number;
+  residentBytes: number;
+  /** Since 1970. */
+  startTimeSeconds: number;
 }
 
 export const exitCodes = {
@@ -76,11 +101,18 @@ export class CommandFault extends Error {
   readonly exitCode: ExitCode;
   /** What would mend it; a sentence or a command line. */
   readonly hint: string | undefined;
+  /** Each of several faults, already printed. */
+  readonly details: readonly string[];
 
-  constructor(exitCode: ExitCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(
+    exitCode: ExitCode,
+    message: string,
+    options: { hint?: string; cause?: unknown; details?: readonly string[] } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'CommandFault';
     this.exitCode = exitCode;
     this.hint = options.hint;
+    this.details = options.details ?? [];
   }
 }

@@ -1,10 +1,11 @@
 // From the options of a command to a configuration: reads the files, hands over flags and environment, and says the faults
 // of a configuration where a command cannot go on with them.
-import { type Fault, formatFault } from '../../config/fault.ts';
-import { type Loaded, loadConfiguration } from '../../config/load/load.ts';
+import { countOf, type Fault, formatFault } from '../../config/fault.ts';
+import { type Loaded, type LoadOptions, loadSteps } from '../../config/load/load.ts';
 import { type ReadFile, readConfigurationFiles } from '../../config/load/read-files.ts';
+import { runAtOnce, runInTurns, type Steps } from '../../config/steps.ts';
 import type { SourceFile } from '../../config/yaml/source-text.ts';
-import { type LoadedPatches, withPatches } from '../../daemon/load-patches.ts';
+import { type LoadedPatches, patchSteps } from '../../daemon/load-patches.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import type { Options } from './parse-arguments.ts';
 
@@ -58,14 +59,20 @@ export async function prepareLoad(context: Context, options: Options, { otherwis
     hostKubeconfig: options.text('host-kubeconfig'),
   };
   const serviceAccountNamespace = await context.files.read(podNamespaceFile).catch(() => undefined);
-  const load = (files: readonly SourceFile[]): LoadedAll =>
-    withPatches(loadConfiguration({ files, flags, environment: context.environment, serviceAccountNamespace }));
+  const steps = (files: readonly SourceFile[]): Steps<LoadedAll> =>
+    loadAll({ files, flags, environment: context.environment, serviceAccountNamespace });
+  const { clock, turn } = context;
+  const loadInTurns = (files: readonly SourceFile[]) => runInTurns(steps(files), { clock, turn });
   const read: ReadFile = async (path) =>
     path === '-'
       ? { name: path, text: await context.readStdin(), isStream: true }
       : context.files.readConfiguration(path);
   const files = await readConfigurationFiles(paths, read);
-  return { paths, files, load, loaded: load(files) };
+  return { paths, files, loadInTurns, loaded: runAtOnce(steps(files)) };
+}
+
+function* loadAll(options: LoadOptions): Steps<LoadedAll> {
+  return yield* patchSteps(yield* loadSteps(options));
 }
 
 /** Names that stand in for those that nobody gave, where results show them. */
@@ -81,6 +88,8 @@ export async function requireSettings(context: Context, options: Options): Promi
 export function requireGood(context: Context, loaded: LoadedAll): GoodConfiguration {
   if (loaded.kind === 'ok') return loaded;
   for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
-  const { length } = loaded.faults;
-  throw new CommandFault(exitCodes.input, `the configuration has ${length === 1 ? 'a fault' : `${length} faults`}`);
+  const count = countOf(loaded.faults);
+  throw new CommandFault(exitCodes.input, `the configuration has ${count === 1 ? 'a fault' : `${count} faults`}`, {
+    details: loaded.faults.map((fault) => formatFault(fault)),
+  });
 }

@@ -118,7 +118,11 @@ function readTokens(command: CommandSpec, words: readonly string[]) {
   const given = new Map<string, string[]>();
   const operands: string[] = [];
   for (const token of tokens) {
-    if (token.kind === 'positional') operands.push(token.value);
+    if (token.kind === 'positional') {
+      operands.push(token.value);
+      const { operandsAre } = command;
+      if (operandsAre !== undefined) given.set(operandsAre, [...(given.get(operandsAre) ?? []), token.value]);
+    }
     if (token.kind !== 'option') continue;
     const spec = specs.find((candidate) => candidate.name === token.name);
     if (spec === undefined) {

@@ -1,16 +1,19 @@
-// Rows as columns that fit the width at hand: the widest flexible cells give way first, with an ellipsis in the middle, since
-// the end of a Kubernetes name is what tells it from its neighbours.
+// Lays rows out as columns within a width. The widest flexible cells are shortened first, with an ellipsis in the middle,
+// because Kubernetes names often differ only at their ends.
+
+import { safeValue } from '../../safe-text.ts';
 
 export interface Column {
   title: string;
   align?: 'left' | 'right';
-  /** Narrowest width that still says something; without it the column keeps its full width. */
+  /** Narrowest useful width; a column without it keeps its full width. */
   shrinksTo?: number;
 }
 
 const gap = 2;
 
-export function textTable(columns: readonly Column[], rows: readonly (readonly string[])[], width = 80): string[] {
+export function textTable(columns: readonly Column[], given: readonly (readonly string[])[], width = 80): string[] {
+  const rows = given.map((row) => row.map(safeValue));
   const widths = columns.map((column, index) =>
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? '').length)),
   );

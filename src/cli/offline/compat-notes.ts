@@ -1,7 +1,8 @@
 // `check --compat`: what a configuration does otherwise here than in vCluster's own patch engine, each with its place.
 import { formatFault, type Position, warning } from '../../config/fault.ts';
 import { patchListPath, pathOf } from '../../daemon/load-patches.ts';
-import { type CompatNote, compatNotes } from '../../sync/patch/lint/compat.ts';
+import { rulesOf } from '../../daemon/rules-of.ts';
+import { type CompatNote, compatNotes, type NameContext } from '../../sync/patch/lint/compat.ts';
 import type { LoadedAll } from '../line/load-settings.ts';
 
 export interface PlacedNote extends Partial<Position> {
@@ -11,8 +12,9 @@ export interface PlacedNote extends Partial<Position> {
   vcluster: string;
 }
 
-export function placedNotes({ compiled, positions }: LoadedAll): PlacedNote[] {
-  return compatNotes(compiled.set.patches).map(({ index, field, ...note }: CompatNote) => ({
+export function placedNotes(loaded: LoadedAll): PlacedNote[] {
+  const { compiled, positions } = loaded;
+  return compatNotes(compiled.set.patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
     ...positions.positionOf([...patchListPath, index, field]),
     path: pathOf(index, field),
     ...note,
@@ -24,8 +26,14 @@ export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, text
   const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
   const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
   // The line and the caret are those of every fault.
-  const caret = formatFault(warning({ code: '', at, found: '', wanted: '' }), texts)
+  const caret = formatFault(warning({ code: '', at, sentence: '' }), texts)
     .split('\n')
     .slice(1);
   return [`${place}: differs: ${path}: Hostward ${hostward}; vCluster ${vcluster}`, ...caret].join('\n');
+}
+
+function namesOf(loaded: LoadedAll): NameContext | undefined {
+  if (loaded.kind !== 'ok') return undefined;
+  const { settings } = loaded;
+  return { placement: rulesOf(settings).translation.placement, naming: settings.references.naming };
 }

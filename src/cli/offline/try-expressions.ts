@@ -1,6 +1,6 @@
 // `check` tries every expression on samples, in the sandbox process: one that comes to no end fails every object, and a reverse
 // expression that does not undo its expression changes the tenant's object at the first edit on the host.
-import type { Fault } from '../../config/fault.ts';
+import { type Fault, warning } from '../../config/fault.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import { placedWarning } from '../../daemon/load-patches.ts';
 import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
@@ -25,16 +25,28 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
   });
   try {
     await startSandbox(() => evaluator.start());
-    const endless = await findEndless(patches, evaluator);
+    const began = context.clock.now();
+    const isTimeUp = () => context.clock.now() - began > allowedMs;
+    const endless = await findEndless(patches, { evaluator, isTimeUp });
     // They would only be waited for once more.
     const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
-    const examples = await findCounterExamples(others, evaluator);
+    const examples = await findCounterExamples(others, { evaluator, isTimeUp });
     const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
-    return warnings.map((found) => placedWarning(found, configuration));
+    const placed = warnings.map((found) => placedWarning(found, configuration));
+    return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
     await evaluator.stop();
   }
 }
+
+/** Some twenty expressions without an end; a check that takes longer is interrupted before it has said anything. */
+const allowedMs = 20_000;
+
+const notAllTried = warning({
+  code: 'PATCH_NOT_TRIED',
+  sentence: `trying the expressions took more than ${allowedMs / 1_000} seconds, so that some of them were not tried`,
+  fix: 'mend those that come to no result, then check again',
+});
 
 const limitWords: Record<Endless['limit'], string> = {
   timeout: 'runs out of its time',
@@ -49,8 +61,7 @@ function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning
     line: 1,
     column: 1,
     rule: 'endless',
-    found: `one that ${limitWords[limit]} on every sample, ${short(value)} among them`,
-    wanted: 'an expression that comes to a result',
+    sentence: `the expression ${limitWords[limit]} on every sample, ${short(value)} among them`,
     fix: 'bound its loops and what it makes; objects that it is asked about fail',
   };
 }
@@ -66,8 +77,7 @@ function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarn
     line: 1,
     column: 1,
     rule: 'round-trip',
-    found: `${short(value)}, which is ${short(onHost)} on the host and ${end}`,
-    wanted: 'a reverse expression that undoes the expression',
+    sentence: `the reverse expression does not undo the expression: ${short(value)} is ${short(onHost)} on the host and ${end}`,
     fix: 'make each undo exactly what the other does',
   };
 }

@@ -1,5 +1,6 @@
 // YAML out and in, as kubectl writes and reads it.
 import { CORE_SCHEMA, dump, loadAll, mergeTag, YAMLException } from 'js-yaml';
+import { safeText } from '../../safe-text.ts';
 
 /** Far deeper than any object, far below the stack. */
 const depthLimit = 64;
@@ -9,8 +10,37 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
 /** People alias a label map or two; bombs alias thousands. */
 const aliasLimit = 100;
 
+/** Also safe for a terminal: unsafe characters become escapes of YAML, in double quotes. */
 export function toYaml(value: unknown): string {
+  const text = dumped(value);
+  if (safeText(text) === text) return text;
+  // A value that looks like a mark leaves JSON, which is YAML too.
+  if (text.includes(writtenMark)) return safeText(`${JSON.stringify(value, undefined, 2)}\n`);
+  return dumped(withMarks(value)).replace(writtenMarks, (_, digits: string) =>
+    digits.length > 4 ? `\\U${digits}` : `\\u${digits}`,
+  );
+}
+
+function dumped(value: unknown): string {
   return dump(value, { lineWidth: -1, noRefs: true, seqNoIndent: true });
+}
+
+/** The printer leaves direction marks as they are, but quotes and escapes this one: two of it enclose hexadecimal digits. */
+const mark = '\u0001';
+const writtenMark = '\\x01';
+const writtenMarks = /\\x01((?:[0-9a-f]{4}){1,2})\\x01/g;
+
+function withMarks(value: unknown): unknown {
+  if (typeof value === 'string') return Array.from(value, marked).join('');
+  if (Array.isArray(value)) return value.map(withMarks);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [withMarks(key), withMarks(member)]));
+}
+
+function marked(character: string): string {
+  if (safeText(character) === character) return character;
+  const digits = (character.codePointAt(0) as number).toString(16);
+  return `${mark}${digits.padStart(digits.length > 4 ? 8 : 4, '0')}${mark}`;
 }
 
 export type ParsedDocuments =

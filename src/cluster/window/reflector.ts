@@ -51,7 +51,7 @@ const healthyMs = 10_000;
 const sliceKeys = 1_000;
 /** One object at most: a server that takes longer for it is in no state to be believed. */
 const versionCheckTimeoutMs = 15_000;
-/** The numbers of client-go: a watch that hangs and nobody notices ends by itself. */
+/** The numbers of client-go. A watch that hangs unnoticed ends by itself. */
 const shortestWatchSeconds = 300;
 /** Without it all watches of all daemons would end together for ever after a restart of the server. */
 const watchSpreadSeconds = 300;
@@ -272,6 +272,7 @@ export class Reflector<T extends Item> {
         wasOpened = true;
       },
       heard: () => this.#hear(),
+      probe: () => this.#checkVersion(),
       skip: (line) => this.#isEcho(line),
       event: (event) => this.#apply(event),
       slice: () => metrics.size(cache.size),
@@ -335,6 +336,8 @@ export class Reflector<T extends Item> {
     const { connection, scope } = this.#options;
     const path = listPath(scope, { limit: 1, continueToken: undefined });
     const { signal } = this.#interrupt;
+    // A watch that is under way may come further while the answer is on its way.
+    const known = this.#streamVersion;
     const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
     if (signal.aborted) return { kind: 'aborted' };
     if (answer.kind === 'throttled' || answer.kind === 'failed')
@@ -343,7 +346,7 @@ export class Reflector<T extends Item> {
     if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
       return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
     const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
-    if (isVersion(rv) && compareVersions(rv, this.#streamVersion) < 0) return wentBack(rv, this.#streamVersion);
+    if (isVersion(rv) && compareVersions(rv, known) < 0) return wentBack(rv, known);
     return undefined;
   }
 }

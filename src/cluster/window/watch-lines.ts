@@ -2,6 +2,7 @@
 // that is not a well-formed event is a fault of the stream and is told as one, never skipped: something has been lost.
 import { isUtf8 } from 'node:buffer';
 import type { KubeObject, WatchEventType } from '../../object/meta/object.ts';
+import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { excerpt } from '../errors.ts';
 import { retryAfterSecondsMs } from '../wire/retry-after.ts';
@@ -14,8 +15,7 @@ const newline = 0x0a;
 export class LineSplitter {
   #chunks: Buffer[] = [];
   #offset = 0;
-  #partial: Buffer[] = [];
-  #partialBytes = 0;
+  #partial = new GatheredBytes();
   #limit: number;
 
   constructor(limit = lineLimitBytes) {
@@ -33,10 +33,9 @@ export class LineSplitter {
       if (chunk === undefined) return undefined;
       const end = chunk.indexOf(newline, this.#offset);
       const piece = chunk.subarray(this.#offset, end < 0 ? chunk.length : end);
-      if (this.#partialBytes + piece.length > this.#limit) return { kind: 'tooLong' };
+      if (this.#partial.size + piece.length > this.#limit) return { kind: 'tooLong' };
       if (end < 0) {
-        this.#partial.push(piece);
-        this.#partialBytes += piece.length;
+        this.#partial.add(piece);
         this.#chunks.shift();
         this.#offset = 0;
         continue;
@@ -46,17 +45,15 @@ export class LineSplitter {
         this.#chunks.shift();
         this.#offset = 0;
       }
-      if (this.#partialBytes === 0) return { kind: 'line', bytes: piece };
-      const bytes = Buffer.concat([...this.#partial, piece]);
-      this.#partial = [];
-      this.#partialBytes = 0;
-      return { kind: 'line', bytes };
+      if (this.#partial.size === 0) return { kind: 'line', bytes: piece };
+      this.#partial.add(piece);
+      return { kind: 'line', bytes: this.#partial.take() };
     }
   }
 
   /** Bytes of a line whose end has not come. */
   get unfinished(): boolean {
-    return this.#partialBytes > 0 || this.#chunks.length > 0;
+    return this.#partial.size > 0 || this.#chunks.length > 0;
   }
 }
 

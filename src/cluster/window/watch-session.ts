@@ -5,7 +5,11 @@ import type { Connection, Stream, StreamEnd } from '../wire/connection.ts';
 import type { WatchEnd } from './reflector-steps.ts';
 import { type Decoded, decodeEvent, LineSplitter } from './watch-lines.ts';
 
-/** kube-apiserver sends a bookmark about once a minute. */
+/**
+ * kube-apiserver sends a bookmark about once a minute, but to a new watch only when its cache of the resource has come beyond
+ * the version where the watch began. Of a resource without changes that takes until etcd tells the cache how far it is: ten
+ * minutes by default. A request for a list makes the cache ask.
+ */
 const bookmarkIntervalMs = 60_000;
 /** Silence beyond a bookmark interval plus this is a peer that is gone. */
 const silenceMarginMs = 15_000;
@@ -24,6 +28,8 @@ export interface WatchSessionOptions {
   signal: AbortSignal;
   opened(): void;
   heard(): void;
+  /** Whether the server answers and has not gone back in time; asked when a watch is silent from its beginning. */
+  probe(): Promise<WatchEnd | undefined>;
   /** Takes an event of which nothing but the beginning needs to be read. */
   skip(line: Buffer): boolean;
   /** Applies one event; an end given back closes the watch. */
@@ -50,6 +56,10 @@ class WatchSession {
   /** The slice is over and lines are left. */
   #isDraining = false;
   #slice: Slice | undefined;
+  /** From then on the server sends bookmarks to this watch, and silence means that they do not arrive. */
+  #hasBookmark = false;
+  /** The server was asked and answered while this watch was silent. */
+  #isExcused = false;
   #drained: (() => void) | undefined;
 
   constructor(options: WatchSessionOptions) {
@@ -60,7 +70,12 @@ class WatchSession {
     const { connection, path, signal } = this.#options;
     if (signal.aborted) return { kind: 'aborted' };
     const stream = connection.stream(
-      { path, headersTimeoutMs, silenceMs: bookmarkIntervalMs + silenceMarginMs },
+      {
+        path,
+        headersTimeoutMs,
+        silenceMs: bookmarkIntervalMs + silenceMarginMs,
+        isExcused: () => this.#excuseSilence(),
+      },
       { opened: this.#options.opened, data: (chunk) => this.#data(chunk) },
     );
     this.#stream = stream;
@@ -71,6 +86,14 @@ class WatchSession {
     if (this.#isDraining) await new Promise<void>((resolve) => (this.#drained = resolve));
     signal.removeEventListener('abort', abort);
     return this.#end ?? this.#toEnd(streamEnd);
+  }
+
+  async #excuseSilence(): Promise<boolean> {
+    if (this.#hasBookmark || this.#isExcused) return false;
+    const problem = await this.#options.probe();
+    if (problem?.kind === 'rollback') this.#close(problem);
+    this.#isExcused = problem === undefined;
+    return this.#isExcused;
   }
 
   #data(chunk: Buffer): void {
@@ -131,6 +154,7 @@ class WatchSession {
         this.#close(errorEnd(decoded));
         return;
       case 'event': {
+        this.#hasBookmark ||= decoded.type === 'BOOKMARK';
         const end = this.#options.event(decoded);
         if (end !== undefined) this.#close(end);
         return;
@@ -152,8 +176,10 @@ class WatchSession {
       case 'ended':
         // A server that ends in good order ends after a whole line.
         return this.#lines.unfinished ? { kind: 'broken', message: 'the watch was cut in the middle of a line' } : end;
-      case 'broken':
       case 'silent':
+        // A watch without bookmarks may be dead, or its server sends no bookmarks: a new watch is right in both cases.
+        return this.#isExcused && !this.#hasBookmark ? { kind: 'ended' } : end;
+      case 'broken':
         return end;
       case 'answered': {
         const { answer } = end;

@@ -1,7 +1,7 @@
-// The seam between whoever talks to an API server and the transport: one request with one answer, or one stream.
+// The seam between the callers of an API server and the transport: one request with one answer, or one stream.
 import type { Answer } from '../answer.ts';
 
-/** The reason of a `refused` answer that nobody but us refused. */
+/** The reason of a `refused` answer that this process refused, not the server. */
 export const answerTooLong = 'AnswerTooLong';
 
 /**
@@ -37,6 +37,8 @@ export interface StreamRequest {
   headersTimeoutMs: number;
   /** Without a byte for so long, the other side counts as gone. */
   silenceMs: number;
+  /** Called after such a silence. True = the silence has another reason, and the stream gets the same time again. */
+  isExcused?: () => Promise<boolean>;
 }
 
 export interface StreamSink {

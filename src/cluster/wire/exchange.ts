@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../clock.ts';
+import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import type { RequestHandle } from './connection.ts';
 
 export type Exchanged =
@@ -27,8 +28,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  #body = new GatheredBytes();
   #isSettled = false;
   #abort = () => this.fail(new Error('the request was given up'));
 
@@ -44,7 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // A request may have waited here for its connection; whoever allowed it then may not allow it now.
+    // The request may have waited for its connection, and the permission given before may have ended.
     if (!this.#isSettled && this.#limits.permit?.() === false) this.#finish({ kind: 'notPermitted' });
     if (this.#isSettled) controller.abort(new NotPermitted());
     else this.#controller = controller;
@@ -57,24 +57,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#limits.maxBytes) {
-      this.#finish({ kind: 'tooLong' });
-      this.#controller?.abort(new Error('the answer is too long'));
-    } else {
-      this.#chunks.push(chunk);
-    }
+    if (this.#isSettled) return;
+    this.#body.add(chunk);
+    if (this.#body.size <= this.#limits.maxBytes) return;
+    this.#finish({ kind: 'tooLong' });
+    this.#controller?.abort(new Error('the answer is too long'));
   }
 
   onResponseEnd(): void {
-    const [first] = this.#chunks;
-    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#finish({
-      kind: 'response',
-      status: this.#status,
-      headers: this.#headers,
-      body,
-    });
+    this.#finish({ kind: 'response', status: this.#status, headers: this.#headers, body: this.#body.take() });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -92,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#timer.cancel();
     if (this.#limits.handle !== undefined) this.#limits.handle.abort = undefined;
     this.#limits.signal?.removeEventListener('abort', this.#abort);
-    this.#chunks = result.kind === 'response' ? this.#chunks : [];
+    this.#body = new GatheredBytes();
     this.#settle(result);
   }
 }

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../clock.ts';
+import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import type { StreamRequest, StreamSink } from './connection.ts';
 
 export type Streamed =
@@ -24,8 +25,7 @@ export class Streaming implements Dispatcher.DispatchHandler {
   #phase: 'waiting' | 'open' | 'refused' | 'done' = 'waiting';
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #refusal: Buffer[] = [];
-  #refusalBytes = 0;
+  #refusal = new GatheredBytes();
   #lastByteMs: number;
 
   constructor(clock: Clock, request: StreamRequest, sink: StreamSink, settle: (result: Streamed) => void) {
@@ -62,13 +62,12 @@ export class Streaming implements Dispatcher.DispatchHandler {
       this.#sink.data(chunk);
       return;
     }
-    this.#refusalBytes += chunk.length;
-    if (this.#refusalBytes <= refusalLimit) this.#refusal.push(chunk);
-    else this.#finishRefusal();
+    if (this.#refusal.size + chunk.length > refusalLimit) this.#finishRefusal({ isCut: true });
+    else this.#refusal.add(chunk);
   }
 
   onResponseEnd(): void {
-    if (this.#phase === 'refused') this.#finishRefusal();
+    if (this.#phase === 'refused') this.#finishRefusal({ isCut: false });
     else this.#finish({ kind: 'ended' });
   }
 
@@ -95,15 +94,33 @@ export class Streaming implements Dispatcher.DispatchHandler {
     this.#timer = this.#clock.after(delayMs, () => {
       const restMs = this.#lastByteMs + this.#request.silenceMs - this.#clock.now();
       if (restMs > 0) return this.#watchSilence(restMs);
-      this.#finish({ kind: 'silent' });
-      this.#controller?.abort(new Error('the stream has gone silent'));
+      const excuse = this.#request.isExcused?.();
+      if (excuse === undefined) this.#endSilent();
+      else void excuse.then((isExcused) => this.#hearExcuse(isExcused));
     });
   }
 
-  #finishRefusal(): void {
-    const body = Buffer.concat(this.#refusal);
+  #hearExcuse(isExcused: boolean): void {
+    if (this.#phase === 'done') return;
+    const nowMs = this.#clock.now();
+    const isStillSilent = this.#lastByteMs + this.#request.silenceMs <= nowMs;
+    if (isStillSilent && !isExcused) {
+      this.#endSilent();
+      return;
+    }
+    if (isStillSilent) this.#lastByteMs = nowMs;
+    this.#watchSilence(this.#lastByteMs + this.#request.silenceMs - nowMs);
+  }
+
+  #endSilent(): void {
+    this.#finish({ kind: 'silent' });
+    this.#controller?.abort(new Error('the stream has gone silent'));
+  }
+
+  #finishRefusal({ isCut }: { isCut: boolean }): void {
+    const body = this.#refusal.take();
     this.#finish({ kind: 'response', status: this.#status, headers: this.#headers, body });
-    if (this.#refusalBytes > refusalLimit) this.#controller?.abort(new Error('the refusal is too long'));
+    if (isCut) this.#controller?.abort(new Error('the refusal is too long'));
   }
 
   fail(error: unknown): void {

@@ -25,6 +25,8 @@ export interface WriterOptions {
   maxWritesPerSecond?: number;
   fieldManager: string;
   maxInFlight?: number;
+  /** Told of every answer to a write of an object; events are not among them. */
+  onAnswer?: (answer: Answer) => void;
 }
 
 export function openWriter(options: WriterOptions): Writer {
@@ -42,6 +44,8 @@ const pushbackMs = 1_000;
 /** A tenth of a second's worth may go at once, so that a rate limit does not turn a single change into a late one. */
 const burstSeconds = 0.1;
 
+const eventsPath = /\/events(?:[/?]|$)/;
+
 /** Sent entries at the front of the queue that are dropped in one go. */
 const compactAt = 1_000;
 
@@ -53,6 +57,7 @@ class PacedWriter implements Writer {
   #metrics: WriterMetrics;
   #permit: () => boolean;
   #fieldManager: string;
+  #onAnswer: ((answer: Answer) => void) | undefined;
   #limit: InFlightLimit;
   #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
   #queue: (Waiting | undefined)[] = [];
@@ -79,6 +84,7 @@ class PacedWriter implements Writer {
     }));
     this.#permit = options.permit;
     this.#fieldManager = encodeURIComponent(options.fieldManager);
+    this.#onAnswer = options.onAnswer;
     this.#limit = new InFlightLimit(options.maxInFlight);
     const perSecond = options.maxWritesPerSecond;
     this.#bucket = perSecond === undefined ? undefined : { perSecond, tokens: 1, atMs: options.clock.now() };
@@ -228,6 +234,7 @@ class PacedWriter implements Writer {
 
   #settle(waiting: Waiting, answer: Answer, tookMs: number): void {
     this.#metrics.wrote(waiting.verb, answer.kind, tookMs / 1000);
+    if (waiting.verb !== 'get' && !eventsPath.test(waiting.request.path)) this.#onAnswer?.(answer);
     waiting.resolve(answer);
   }
 }

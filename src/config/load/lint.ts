@@ -1,7 +1,7 @@
 // What is allowed and still probably a mistake: two writers on one object, patches that the host can route around, rights
 // that the chart does not give. Expressions and paths themselves are looked at elsewhere.
-import { type Fault, type FaultParts, warning } from '../fault.ts';
-import type { PatchEntry, Settings } from '../settings/settings.ts';
+import { type Fault, type FaultWords, quoted, warning } from '../fault.ts';
+import type { PatchEntry, PatchReference, Settings } from '../settings/settings.ts';
 import type { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { find, type TreeNode, toPlain } from '../yaml/tree.ts';
@@ -28,7 +28,7 @@ export function lint(input: LintInput): Fault[] {
   ];
 }
 
-function warn({ positions }: LintInput, path: SettingsPath, parts: Omit<FaultParts, 'at' | 'path'>): Fault {
+function warn({ positions }: LintInput, path: SettingsPath, parts: FaultWords & { code: string }): Fault {
   return warning({ ...parts, at: positions.positionOf(path), path: showPath(path) });
 }
 
@@ -38,31 +38,37 @@ function isOn({ root }: LintInput, path: SettingsPath, byDefault: boolean): bool
   return node?.kind === 'scalar' && typeof node.value === 'boolean' ? node.value : byDefault;
 }
 
-function vclusterSyncsEndpoints(input: LintInput): boolean {
-  const path = [...toHost, 'endpoints', 'enabled'];
-  // In a file of our own the key stands for our switch unless ours is given as well.
-  const isTheirs = input.hasVclusterFile || hasOwnSwitch(input);
-  return isTheirs && isOn(input, path, input.hasVclusterFile);
+/** Both kinds that vCluster syncs by default and whose host objects Hostward's own sync decides about. */
+const sharedKinds = ['endpoints', 'endpointSlices'] as const;
+
+/** Of those, the ones that vCluster syncs too: its switches are on where a file says nothing of them. */
+function alsoSynced(input: LintInput): (typeof sharedKinds)[number][] {
+  // A file with nothing but our own settings says nothing about vCluster's.
+  if (!input.hasVclusterFile && find(input.root, ['sync']) === undefined) return [];
+  return sharedKinds.filter((kind) => isOn(input, [...toHost, kind, 'enabled'], true));
 }
 
-function hasOwnSwitch({ root }: LintInput): boolean {
-  const places = [
-    ['hostward', 'endpoints', 'enabled'],
-    ['global', 'hostward', 'endpoints', 'enabled'],
-  ];
-  return places.some((path) => find(root, path) !== undefined);
+const kindWords = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
+
+function offFix(input: LintInput, kinds: readonly (typeof sharedKinds)[number][]): string {
+  const off = kinds.map((kind) => `sync.toHost.${kind}.enabled`).join(' and ');
+  if (!kinds.includes('endpoints')) return `set ${off} to false`;
+  const own = input.hasVclusterFile ? 'global.hostward' : 'hostward';
+  return `set ${off} to false and ${own}.endpoints.enabled to true`;
 }
+
+const writerHarm = {
+  endpoints: 'both would write the same host objects',
+  endpointSlices: "it takes the host's mirrored slices for its own, and deletes slices of the tenant",
+};
 
 function twoWriters(input: LintInput): Fault[] {
-  if (!vclusterSyncsEndpoints(input)) return [];
-  return [
-    warn(input, [...toHost, 'endpoints', 'enabled'], {
-      code: 'CONFIG_TWO_WRITERS',
-      found: "true, and Hostward's sync is on as well: both would write the same host objects",
-      wanted: "vCluster's own Endpoints sync off",
-      fix: 'set it to false and global.hostward.endpoints.enabled to true',
-    }),
-  ];
+  return alsoSynced(input).map((kind) => {
+    const path = [...toHost, kind, 'enabled'];
+    const byDefault = find(input.root, path) === undefined ? ', as it does by default' : '';
+    const sentence = `vCluster syncs ${kindWords[kind]} too${byDefault}: ${writerHarm[kind]}`;
+    return warn(input, path, { code: 'CONFIG_TWO_WRITERS', sentence, fix: offFix(input, [kind]) });
+  });
 }
 
 function patchWarnings(input: LintInput): Fault[] {
@@ -74,8 +80,8 @@ function patchWarnings(input: LintInput): Fault[] {
     const first = firstOf.get(path);
     firstOf.set(path, first ?? index);
     if (first === undefined) continue;
-    const found = `the path of ${showPath([...patchList, first])} again, which vCluster refuses`;
-    const parts = { code: 'CONFIG_VCLUSTER_REFUSES', found, wanted: 'one entry for both directions' };
+    const sentence = `vCluster refuses a path that ${showPath([...patchList, first])} has already`;
+    const parts = { code: 'CONFIG_VCLUSTER_REFUSES', sentence };
     warnings.push(warn(input, [...patchList, index, 'path'], { ...parts, fix: 'join the two entries into one' }));
   }
   return warnings;
@@ -85,23 +91,27 @@ function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Faul
   const path = [...patchList, index];
   const warnings: Fault[] = [];
   if (touchesSubsets(entry.path)) {
-    if (entry.expression !== undefined) warnings.push(...routedAround(input, path));
+    if (entry.expression !== undefined) warnings.push(...routedAround(input, path, entry.path));
     if (entry.reverseExpression !== undefined && entry.path !== '') {
-      const parts = { code: 'CONFIG_PATCH_NEVER_RUNS', found: 'one below subsets, which never flow back' };
-      const wanted = 'reverse expressions for labels and annotations only';
-      warnings.push(warn(input, [...path, 'reverseExpression'], { ...parts, wanted, fix: 'remove it' }));
+      const sentence = 'subsets never flow back, so this reverse expression never runs';
+      const parts = { code: 'CONFIG_PATCH_NEVER_RUNS', sentence, fix: 'remove it' };
+      warnings.push(warn(input, [...path, 'reverseExpression'], parts));
     }
   }
   if (entry.onMissing === 'create' && entry.expression === undefined) {
-    const found = 'create, and no expression: nothing says what is to be made';
-    const parts = { code: 'CONFIG_PATCH_ON_MISSING', found, wanted: 'onMissing: create beside an expression only' };
+    const sentence = 'without an expression nothing says what onMissing: create is to make';
+    const parts = { code: 'CONFIG_PATCH_ON_MISSING', sentence };
     warnings.push(warn(input, [...path, 'onMissing'], { ...parts, fix: 'remove it' }));
   }
   warnings.push(...valueExistsWarnings(input, entry, path));
-  if (entry.reference !== undefined) warnings.push(...referenceWarnings(input, entry.reference.kind, path));
+  if (entry.reference !== undefined) warnings.push(...referenceWarnings(input, entry.reference, path));
   if (entry.onError === 'skip') {
-    const found = 'skip: when the expression fails, the host shows the value as it is in the virtual cluster';
-    const parts = { code: 'CONFIG_PATCH_LEAKS', found, wanted: 'fail or keepLast for a value that is to stay hidden' };
+    const sentence = 'where the expression fails, the host shows the value as it is in the virtual cluster';
+    const parts = {
+      code: 'CONFIG_PATCH_LEAKS',
+      sentence,
+      fix: 'write fail or keepLast if the value is to stay hidden',
+    };
     warnings.push(warn(input, [...path, 'onError'], parts));
   }
   return warnings;
@@ -112,31 +122,36 @@ function valueExistsWarnings(input: LintInput, entry: PatchEntry, path: Settings
   const asks = (text: string | undefined): boolean => /\bvalueExists\b/.test(text ?? '');
   const code = 'CONFIG_PATCH_ON_MISSING';
   if (asks(entry.expression)) {
-    const found = 'an expression that asks for valueExists, and no onMissing: it never runs where the key is missing';
+    const sentence =
+      'the expression asks for valueExists, and without onMissing it never runs where the key is missing';
     const fix = 'add onMissing: create, or onMissing: skip if it is meant so';
-    return [warn(input, path, { code, found, wanted: 'onMissing: create where a missing key is to be made', fix })];
+    return [warn(input, path, { code, sentence, fix })];
   }
   if (!asks(entry.reverseExpression)) return [];
-  const found = 'a reverse expression that asks for valueExists, which is true wherever it runs';
-  const parts = { code, found, wanted: 'one that does not ask', fix: 'leave valueExists out of it' };
+  const sentence = 'the reverse expression asks for valueExists, which is true wherever it runs';
+  const parts = { code, sentence, fix: 'leave valueExists out of it' };
   return [warn(input, [...path, 'reverseExpression'], parts)];
 }
 
 /** Only the content of Secrets and ConfigMaps goes to the host, and only when vCluster may sync them. */
-function referenceWarnings(input: LintInput, kind: string, path: SettingsPath): Fault[] {
+function referenceWarnings(input: LintInput, { kind, naming }: PatchReference, path: SettingsPath): Fault[] {
   const at = [...path, 'reference', 'kind'];
+  const code = 'CONFIG_REFERENCE_EMPTY';
   const list = { Secret: 'secrets', ConfigMap: 'configMaps' }[kind];
   if (list !== undefined) {
     if (isOn(input, [...toHost, list, 'enabled'], true)) return [];
-    const found = `${kind}, and sync.toHost.${list}.enabled false: nothing stands on the host behind the name`;
-    const parts = { code: 'CONFIG_REFERENCE_EMPTY', found, wanted: `a sync of ${list} that is on` };
-    return [warn(input, at, { ...parts, fix: `set sync.toHost.${list}.enabled to true` })];
+    const sentence = `with sync.toHost.${list}.enabled: false no ${kind} stands on the host behind the name`;
+    return [warn(input, at, { code, sentence, fix: `set sync.toHost.${list}.enabled to true` })];
   }
   // With a mapping of namespaces names stay as they are, and vCluster's copy stands behind them.
-  if (input.settings.namespaces.enabled || input.settings.references.naming === 'vcluster') return [];
-  const found = `${kind}, of which only the name is translated: nothing stands on the host behind a generated one`;
-  const parts = { code: 'CONFIG_REFERENCE_EMPTY', found, wanted: 'the name that vCluster gives to its own copy' };
-  return [warn(input, at, { ...parts, fix: 'set references.naming of Hostward to vcluster' })];
+  const { namespaces, references } = input.settings;
+  if (namespaces.enabled || (naming ?? references.naming) === 'vcluster') return [];
+  const sentence = `no ${kind} stands on the host behind a generated name: of this kind only the name is translated, and vCluster gives its copy another one`;
+  const own = input.hasVclusterFile ? 'global.hostward' : 'hostward';
+  // An entry of its own would be refused by vCluster where it reads the file too.
+  const one = input.hasVclusterFile ? '' : ', or reference.naming: vcluster in this entry';
+  const fix = `write ${own}.references.naming: vcluster${one}`;
+  return [warn(input, at, { code, sentence, fix })];
 }
 
 /** Before paths are compiled: the whole object, any key at the top, or subsets in one of its spellings. */
@@ -144,27 +159,30 @@ function touchesSubsets(path: string): boolean {
   return /^\s*$|^[\s.]*(\*|\[\s*["']?\*["']?\s*\]|["'[]*subsets\b)/.test(path);
 }
 
-function routedAround(input: LintInput, path: SettingsPath): Fault[] {
-  const others: string[] = [];
-  if (isOn(input, [...toHost, 'endpointSlices', 'enabled'], true)) others.push('endpointSlices');
-  if (vclusterSyncsEndpoints(input)) others.push('endpoints');
+/** Ports of subsets, or everything in them. */
+function touchesPorts(path: string): boolean {
+  return !/\b(?:addresses|notReadyAddresses)\b/.test(path);
+}
+
+function routedAround(input: LintInput, path: SettingsPath, patched: string): Fault[] {
+  const others = alsoSynced(input);
   if (others.length === 0) return [];
-  return [
-    warn(input, [...path, 'path'], {
-      code: 'CONFIG_PATCH_ROUTED_AROUND',
-      found: `vCluster's own sync of ${others.join(' and ')}, which publishes the unpatched addresses beside it`,
-      wanted: 'a patch of addresses to be the only source of them on the host',
-      fix: others.map((kind) => `set sync.toHost.${kind}.enabled to false`).join(' and '),
-    }),
-  ];
+  const names = others.map((kind) => kindWords[kind]).join(' and ');
+  const published = `vCluster's own sync of ${names} publishes the unpatched values beside the patched ones`;
+  const fight =
+    "vCluster and the host's controller would fight over slices whose ports differ, and vCluster deletes the tenant's own slices";
+  const isFight = others.includes('endpointSlices') && touchesPorts(patched);
+  const sentence = isFight ? `${published}; ${fight}` : published;
+  return [warn(input, [...path, 'path'], { code: 'CONFIG_PATCH_ROUTED_AROUND', sentence, fix: offFix(input, others) })];
 }
 
 function leaderWarnings(input: LintInput): Fault[] {
   const { leaderElection, replicas } = input.settings;
   if (leaderElection !== 'never' || replicas <= 1) return [];
   const path = find(input.root, ['hostward', 'leaderElection']) ? ['hostward'] : ['global', 'hostward'];
-  const parts = { code: 'CONFIG_NO_LEADER', found: `never, with ${replicas} replicas that all write` };
-  return [warn(input, [...path, 'leaderElection'], { ...parts, wanted: 'auto or always with more than one replica' })];
+  const sentence = `without an election ${replicas} replicas would all write`;
+  const parts = { code: 'CONFIG_NO_LEADER', sentence, fix: 'write auto or always' };
+  return [warn(input, [...path, 'leaderElection'], parts)];
 }
 
 interface Rule {
@@ -193,8 +211,8 @@ function rightsWarnings(input: LintInput): Fault[] {
     const missing = verbs.filter((verb) => !rules.some((rule) => allows(rule, group, resource, verb)));
     if (missing.length === 0) return [];
     const path = [...role, isOverwritten ? 'overwriteRules' : 'extraRules'];
-    const found = `no rule that gives ${missing.join(', ')} on ${resource}`;
-    const parts = { code: 'CONFIG_RIGHTS', found, wanted: 'the rights that Hostward needs on the host' };
+    const sentence = `no rule gives ${missing.join(', ')} on ${resource}, which Hostward needs on the host`;
+    const parts = { code: 'CONFIG_RIGHTS', sentence };
     const rule = `{apiGroups: [${JSON.stringify(group)}], resources: [${resource}], verbs: [${missing.join(', ')}]}`;
     return [warn(input, path, { ...parts, fix: `add ${rule}` })];
   });
@@ -216,7 +234,7 @@ function elsewhere(input: LintInput): Fault[] {
   const node = find(input.root, path);
   const target = node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : '';
   if (target === '' || target === input.settings.hostNamespace) return [];
-  const found = `${JSON.stringify(target)}, while Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
+  const found = `${quoted(target)}, while Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
   const parts = { code: 'CONFIG_TARGET_NAMESPACE', found, wanted: 'the namespace that vCluster syncs to' };
   return [warn(input, path, { ...parts, fix: `give --host-namespace ${target}` })];
 }

@@ -1,10 +1,11 @@
 // The room of the configuration. In come the texts of its files, the environment and the flags; out goes one frozen value,
 // complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
 // order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
-
-import { type Fault, fault, sortFaults, warning } from '../fault.ts';
+import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
-import { clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
+import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -12,12 +13,13 @@ import {
   strictParserWarnings,
   topLevel,
   underGlobal,
-  unreadWarnings,
+  unreadKeys,
 } from '../settings/own-settings.ts';
 import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
 import { withoutRetired } from '../settings/retired-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
+import { runAtOnce, type Steps } from '../steps.ts';
 import { parseYaml } from '../yaml/parse-yaml.ts';
 import { Positions } from '../yaml/positions.ts';
 import { showPath } from '../yaml/settings-path.ts';
@@ -45,21 +47,28 @@ export type Loaded =
   | ({ kind: 'ok'; settings: Settings } & LoadedParts)
   | ({ kind: 'faults'; faults: readonly Fault[] } & LoadedParts);
 
-/** Beyond this many a report helps nobody; a generated file can have one in every line. */
-const maxFaults = 100;
-
 export function loadConfiguration(options: LoadOptions): Loaded {
-  const files = readFiles(options.files);
+  return runAtOnce(loadSteps(options));
+}
+
+/** The same in parts, for a daemon that has other work meanwhile. */
+export function* loadSteps(options: LoadOptions): Steps<Loaded> {
+  const files = yield* readFiles(options.files);
   const faults = [...files.faults];
-  const warnings = files.roots.flatMap((root) => [...strictParserWarnings(root), ...unreadWarnings(root)]);
   const current = files.roots.map(withoutRetired);
+  const unread = current.flatMap((of) => unreadKeys(of.root));
+  faults.push(...unread.filter(({ severity }) => severity === 'fault'));
+  const warnings = files.roots.flatMap(strictParserWarnings);
+  warnings.push(...unread.filter(({ severity }) => severity === 'warning'));
   warnings.push(...current.flatMap((of) => of.warnings));
   const root = current.reduce<TreeNode | undefined>(
     (lower, { root: upper }) => (lower ? overlay(lower, upper) : upper),
     undefined,
   );
   const { own, values } = checkTree(root, faults);
-  const names = clusterNames(options, values.hostward, own);
+  yield;
+  const isManagementAlone = servesManagementAlone(root, own);
+  const names = isManagementAlone ? noNames : clusterNames(options, values.hostward, own);
   // A name may stand in the very file that could not be read.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
@@ -67,31 +76,36 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   const entries = values.sync.toHost.endpoints.patches;
   const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
   faults.push(...checked.faults);
+  yield;
   mappingFaults(root, values, names, { faults, warnings });
+  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
     const { patches, mistaken } = checked;
-    return { warnings: cut(sortFaults(warnings, order)), patches, mistaken, positions, texts: files.texts };
+    return { warnings: listFaults(warnings, order), patches, mistaken, positions, texts: files.texts };
   };
-  if (faults.length > 0) return { kind: 'faults', faults: cut(sortFaults(faults, order)), ...parts() };
+  if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
-  warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  yield;
+  if (!isManagementAlone)
+    warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
   return { kind: 'ok', settings, ...parts() };
 }
+
+/** Nothing is synced, so nothing needs a name. */
+const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
 
-function cut(faults: Fault[]): Fault[] {
-  const rest = faults.slice(maxFaults);
-  if (rest[0] === undefined) return faults;
-  const kind = rest[0].severity;
-  const parts = { code: 'CONFIG_MORE', found: `${rest.length} more ${kind}s`, wanted: 'none' };
-  return [...faults.slice(0, maxFaults), kind === 'fault' ? fault(parts) : warning(parts)];
+interface ReadFiles {
+  roots: MapNode[];
+  faults: Fault[];
+  texts: Map<string, string>;
 }
 
-function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fault[]; texts: Map<string, string> } {
+function* readFiles(files: readonly SourceFile[]): Steps<ReadFiles> {
   const roots: MapNode[] = [];
   const faults: Fault[] = [];
   const texts = new Map<string, string>();
@@ -102,7 +116,9 @@ function readFiles(files: readonly SourceFile[]): { roots: MapNode[]; faults: Fa
       continue;
     }
     texts.set(file.name, decoded.source.text);
-    const parsed = parseYaml(decoded.source);
+    yield;
+    const parsed = yield* parseYaml(decoded.source);
+    yield;
     if (parsed.root !== undefined) roots.push(parsed.root);
     if (parsed.kind === 'faults') faults.push(...parsed.faults);
   }
@@ -126,6 +142,7 @@ interface Values {
     hostKubeconfig?: string;
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
+    management?: ManagementValues;
   } & Pick<
     Settings,
     'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
@@ -164,22 +181,22 @@ function mappingFaults(
   };
   const map = find(root, byNamePath);
   const isJudged = into.faults.some(({ path }) => path === showPath(byNamePath));
-  for (const { pair, side, found, wanted, fix, isWarning } of mappingProblems(mappings.byName, names)) {
+  for (const { pair, side, words, isWarning } of mappingProblems(mappings.byName, names)) {
     // What is no map at all has no pairs either.
     if (pair === undefined && isJudged) continue;
     const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
     const span = side === 'virtual' ? entry?.key : entry?.node.span;
     const at = span?.source.positionAt(span.start) ?? place(byNamePath) ?? place(['sync', 'toHost', 'namespaces']);
     const path = showPath(pair === undefined ? byNamePath : [...byNamePath, pair]);
-    const parts = { code: 'CONFIG_MAPPING', at, path, found, wanted, fix };
+    const parts = { code: 'CONFIG_MAPPING', at, path, ...words };
     if (isWarning) into.warnings.push(warning(parts));
     else into.faults.push(fault(parts));
   }
   const privateNodes = find(root, ['privateNodes', 'enabled']);
   if (privateNodes?.kind !== 'scalar' || privateNodes.value !== true) return;
-  const wanted = 'no private nodes together with sync.toHost.namespaces';
+  const sentence = 'private nodes do not go together with sync.toHost.namespaces';
   const at = positionOfNode(privateNodes);
-  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', found: 'true', wanted }));
+  into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', sentence }));
 }
 
 function settingsOf(from: {
@@ -218,6 +235,7 @@ function settingsOf(from: {
     references: hostward.references,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
+    ...managementSettings(hostward.management),
     vcluster: vclusterView(root),
   });
 }

@@ -1,15 +1,25 @@
-// Configuration files from the file system, each as its bytes or as the reason why there are none. Nothing is thrown.
-import { open } from 'node:fs/promises';
+// Configuration files from the file system, each as its bytes or as the reason why there are none. Nothing is thrown, and
+// nothing is waited for but the disk: what is no file is refused before it is opened.
+import { constants, type Stats } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { maxFileBytes, type SourceFile } from '../yaml/source-text.ts';
 
 export type ReadFile = (path: string) => Promise<SourceFile>;
 
+/** Open already when this process began, as standard input is; a shell writes `<(…)` so. */
+const handedOver = /^\/(?:dev\/stdin|dev\/fd\/\d+|proc\/self\/fd\/\d+)$/;
+
 export async function readConfigurationFile(path: string): Promise<SourceFile> {
   try {
-    await using file = await open(path, 'r');
-    const stat = await file.stat();
-    if (stat.isDirectory()) return { name: path, problem: 'directory' };
-    if (stat.size > maxFileBytes) return { name: path, problem: 'too-large', bytes: stat.size };
+    const isHandedOver = handedOver.test(path);
+    const refused = refusalOf(path, await stat(path), isHandedOver);
+    if (refused !== undefined) return refused;
+    // Without waiting: a pipe may have taken the place of the file meanwhile, and its other end may never come.
+    const flags = constants.O_RDONLY | (isHandedOver ? 0 : constants.O_NONBLOCK);
+    await using file = await open(path, flags);
+    const now = await file.stat();
+    const refusedNow = refusalOf(path, now, isHandedOver);
+    if (refusedNow !== undefined) return refusedNow;
     // A file can grow, and a pipe has no size: one byte more than allowed is enough to know.
     const chunks: Uint8Array[] = [];
     let length = 0;
@@ -20,10 +30,19 @@ export async function readConfigurationFile(path: string): Promise<SourceFile> {
       length += bytesRead;
     }
     const text = Buffer.concat(chunks);
-    return stat.isFile() ? { name: path, text } : { name: path, text, isStream: true };
+    return now.isFile() ? { name: path, text } : { name: path, text, isStream: true };
   } catch (cause) {
     return problemOf(path, cause);
   }
+}
+
+function refusalOf(name: string, found: Stats, isHandedOver: boolean): SourceFile | undefined {
+  if (found.isDirectory()) return { name, problem: 'directory' };
+  if (found.isFile()) return found.size > maxFileBytes ? { name, problem: 'too-large', bytes: found.size } : undefined;
+  if (isHandedOver) return undefined;
+  if (found.isFIFO()) return { name, problem: 'no-file', what: 'a named pipe' };
+  if (found.isSocket()) return { name, problem: 'no-file', what: 'a socket' };
+  return { name, problem: 'no-file', what: 'a device' };
 }
 
 export async function readConfigurationFiles(paths: readonly string[], read: ReadFile): Promise<SourceFile[]> {

@@ -13,20 +13,21 @@ export const pollIntervalMs = 2000;
 /** An editor that writes in place is seen half-way; what is still the same after this long is whole. */
 export const settleMs = 300;
 
-export type ConfigurationChange =
-  | { kind: 'changed'; loaded: Loaded & { kind: 'ok' }; changes: readonly SettingChange[] }
+export type ConfigurationChange<L extends Loaded = Loaded> =
+  | { kind: 'changed'; loaded: Extract<L, { kind: 'ok' }>; changes: readonly SettingChange[] }
   /** Asked for, or mended after a fault: what runs is what the files say. */
   | { kind: 'unchanged' }
   | { kind: 'invalid'; faults: readonly Fault[]; texts: ReadonlyMap<string, string> };
 
-export interface WatchOptions {
+export interface WatchOptions<L extends Loaded = Loaded> {
   paths: readonly string[];
   /** What runs: the files as they were read, and the settings they gave. */
   initial: { files: readonly SourceFile[]; settings: Settings };
   clock: Clock;
   read: ReadFile;
-  load(files: readonly SourceFile[]): Loaded;
-  onChange(change: ConfigurationChange): void;
+  /** Turn by turn: whatever stands in a file, the daemon's other work goes on. */
+  load(files: readonly SourceFile[]): Promise<L>;
+  onChange(change: ConfigurationChange<L>): void;
 }
 
 export interface ConfigurationWatch {
@@ -36,22 +37,23 @@ export interface ConfigurationWatch {
   reload(): Promise<void>;
 }
 
-export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
+export function watchConfiguration<L extends Loaded>(options: WatchOptions<L>): ConfigurationWatch {
   return new FilesWatch(options);
 }
 
-class FilesWatch implements ConfigurationWatch {
-  readonly #options: WatchOptions;
+class FilesWatch<L extends Loaded> implements ConfigurationWatch {
+  readonly #options: WatchOptions<L>;
   #settings: Settings;
   #running: string;
   #refused: string | undefined;
   #seen: string | undefined;
   #timer: Timer | undefined;
   #isStarted = false;
+  #isStopped = false;
   /** Looks happen one after the other: a reload in the middle of a poll must not read an older state later. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(options: WatchOptions) {
+  constructor(options: WatchOptions<L>) {
     this.#options = options;
     this.#settings = options.initial.settings;
     this.#running = contentOf(options.initial.files);
@@ -64,6 +66,7 @@ class FilesWatch implements ConfigurationWatch {
 
   async stop(): Promise<void> {
     this.#isStarted = false;
+    this.#isStopped = true;
     this.#timer?.cancel();
     await this.#last;
   }
@@ -101,14 +104,15 @@ class FilesWatch implements ConfigurationWatch {
       this.#refused = undefined;
       if (isAsked || wasRefused) this.#options.onChange({ kind: 'unchanged' });
     } else if (isAsked || content === seenBefore) {
-      this.#take(files, content, isAsked);
+      await this.#take(files, content, isAsked);
     } else if (content !== this.#refused) {
       this.#seen = content;
     }
   }
 
-  #take(files: readonly SourceFile[], content: string, isAsked: boolean): void {
-    const loaded = this.#options.load(files);
+  async #take(files: readonly SourceFile[], content: string, isAsked: boolean): Promise<void> {
+    const loaded = await this.#options.load(files);
+    if (this.#isStopped) return;
     if (loaded.kind === 'faults') {
       this.#refused = content;
       this.#options.onChange({ kind: 'invalid', faults: loaded.faults, texts: loaded.texts });
@@ -119,7 +123,8 @@ class FilesWatch implements ConfigurationWatch {
     this.#refused = undefined;
     this.#running = content;
     this.#settings = loaded.settings;
-    if (changes.length > 0) this.#options.onChange({ kind: 'changed', loaded, changes });
+    if (changes.length > 0)
+      this.#options.onChange({ kind: 'changed', loaded: loaded as Extract<L, { kind: 'ok' }>, changes });
     else if (isAsked || wasRefused) this.#options.onChange({ kind: 'unchanged' });
   }
 

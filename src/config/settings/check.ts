@@ -78,8 +78,8 @@ export class Checker {
       const value = this.check(entry, below, [...path, key]);
       const isAbsent = entry === undefined || (entry.kind === 'scalar' && entry.value === null);
       if (isAbsent && below.setting?.required && node !== undefined && !meant.has(key)) {
-        const missing = { wanted: `${key} in it`, found: 'none' };
-        this.#refuse('CONFIG_MISSING_KEY', node, path, missing.wanted, missing.found);
+        const parts = { code: 'CONFIG_MISSING_KEY', at: positionOfNode(node), path: showPath(path) };
+        this.faults.push(fault({ ...parts, sentence: `${key} is missing in it` }));
       }
       if (value !== undefined) object[key] = value;
     }
@@ -99,15 +99,13 @@ export class Checker {
       if (!slot.closed && !isOnlyCase) continue;
       if (near !== undefined) meant.add(near);
       const known = [...slot.children.keys()];
-      const wanted =
-        near === undefined ? (known.length === 0 ? 'no keys' : `one of ${known.join(', ')}`) : 'a known key';
+      const others = known.length === 0 ? 'there are no keys' : `the keys are ${known.join(', ')}`;
       this.faults.push(
         fault({
           code: 'CONFIG_UNKNOWN_KEY',
           at: entry.key.source.positionAt(entry.key.start),
           path: showPath([...path, entry.written]),
-          found: quoted(entry.written),
-          wanted,
+          sentence: `${quoted(entry.written)} is no key here${near === undefined ? `: ${others}` : ''}`,
           fix: isFormer
             ? `${former} is its name today`
             : near === undefined
@@ -229,11 +227,15 @@ const strangeKeys: ReadonlyMap<string, string> = new Map([
   ['value', `write it as an expression, a text with quotes of its own: expression: '"text"'`],
 ]);
 
+/** Of all maps only `labels` of a patch has nothing in it. */
+const noContentFix =
+  'write labels: {}, which rewrites the keys of a selector; to set a label, write path: metadata.labels["key"] and an expression';
+
 /** A key that is none here for where it stands. */
 function placeFix(key: string, slot: Slot): string {
   const strange = slot.children.has('expression') ? strangeKeys.get(key) : undefined;
   if (strange !== undefined) return strange;
-  if (slot.children.size === 0) return 'write {} instead of the map';
+  if (slot.children.size === 0) return noContentFix;
   if (key.startsWith('-')) return gluedDashFix;
   if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
   const parents = [...slot.children].filter(([, below]) => below.children.has(key));

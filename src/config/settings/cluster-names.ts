@@ -74,7 +74,7 @@ export function clusterNames(
 
 function missing({ key, what, flag, variable }: Wanted): Fault {
   const fix = `give ${flag}, set ${variable}, or set hostward.${key}`;
-  return fault({ code: 'CONFIG_NAME_MISSING', found: 'none', wanted: what, fix });
+  return fault({ code: 'CONFIG_NAME_MISSING', sentence: `${what} is not given`, fix });
 }
 
 function notALabel({ key, flag, variable }: Wanted, name: string, byFlag?: string, byVariable?: string): Fault {
@@ -88,8 +88,7 @@ function overruled({ key, flag, variable }: Wanted, name: string, isFlag: boolea
     code: 'CONFIG_NAME_OVERRULED',
     at: node === undefined ? undefined : positionOfNode(node),
     path: showPath(['hostward', key]),
-    found: `${quoted(name)} in ${isFlag ? flag : variable}, which wins`,
-    wanted: 'the same name everywhere',
+    sentence: `${isFlag ? flag : variable} says ${quoted(name)} and wins`,
     fix: 'remove one of the two',
   });
 }

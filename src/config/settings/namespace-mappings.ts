@@ -1,5 +1,6 @@
 // Virtual namespaces to host namespaces and back, as sync.toHost.namespaces.mappings.byName says: pure functions over
 // compiled pairs. The most specific pair decides (exact first, then the longest prefix), and both directions always agree.
+import { type FaultWords, quoted } from '../fault.ts';
 
 export type MappingSide = 'virtual' | 'host';
 
@@ -8,9 +9,7 @@ export interface MappingProblem {
   /** The key of byName; undefined where the map as a whole is at fault. */
   pair: string | undefined;
   side: MappingSide;
-  found: string;
-  wanted: string;
-  fix: string;
+  words: FaultWords;
   /** Two pairs overlap but can be told apart: worth saying, no reason to stop. */
   isWarning: boolean;
 }
@@ -131,7 +130,8 @@ export function mappingProblems(byName: Readonly<Record<string, string>>, contex
   const entries = Object.entries(byName);
   if (entries.length === 0) {
     const fix = 'map at least one namespace, or set sync.toHost.namespaces.enabled to false';
-    return [{ pair: undefined, side: 'virtual', found: 'none', wanted: 'a mapping', fix, isWarning: false }];
+    const words = { sentence: 'no namespace is mapped', fix };
+    return [{ pair: undefined, side: 'virtual', words, isWarning: false }];
   }
   const problems: MappingProblem[] = [];
   const sound: Pair[] = [];
@@ -145,8 +145,8 @@ export function mappingProblems(byName: Readonly<Record<string, string>>, contex
 
 function pairProblems(key: string, host: string, context: MappingContext): MappingProblem[] {
   const at = (side: MappingSide, wanted: string, fix = ''): MappingProblem => {
-    const found = JSON.stringify(side === 'virtual' ? key : host);
-    return { pair: key, side, found, wanted, fix, isWarning: false };
+    const found = quoted(side === 'virtual' ? key : host);
+    return { pair: key, side, words: { found, wanted, fix }, isWarning: false };
   };
   const problems = [
     ...sideProblems(key, 'virtual', context).map((problem) => at('virtual', problem)),
@@ -188,9 +188,8 @@ function overlaps(pairs: readonly Pair[]): MappingProblem[] {
       const before = taken.get(show(pair[side]));
       taken.set(show(pair[side]), before ?? pair);
       if (before === undefined) continue;
-      const found = `${show(pair[side])}, which the mapping of ${JSON.stringify(before.key)} has already`;
-      const wanted = `each ${side} namespace once`;
-      problems.push({ pair: pair.key, side, found, wanted, fix: 'remove one of the two', isWarning: false });
+      const sentence = `the mapping of ${quoted(before.key)} has the ${side} namespace ${show(pair[side])} already`;
+      problems.push({ pair: pair.key, side, words: { sentence, fix: 'remove one of the two' }, isWarning: false });
     }
   }
   const patterns = patternsBy(pairs, 'host');
@@ -208,18 +207,13 @@ function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProb
     const reached = wide.virtual.text + text.slice(length);
     if (reached === narrow.virtual.text) continue;
     const also = isPattern ? `${reached}*` : reached;
-    problems.push({
-      pair: narrow.key,
-      side: 'host',
-      found: `${show(narrow.host)}, to which ${JSON.stringify(wide.key)} also sends the virtual namespace ${also}`,
-      wanted: 'host namespaces that only one mapping reaches',
-      fix: `${also} would not be synced under this mapping`,
-      isWarning: true,
-    });
+    const sentence = `${quoted(wide.key)} sends the virtual namespace ${also} to ${show(narrow.host)} too`;
+    const words = { sentence, fix: `${also} would not be synced under that mapping` };
+    problems.push({ pair: narrow.key, side: 'host', words, isWarning: true });
   }
   return problems;
 }
 
 function show(end: End): string {
-  return JSON.stringify(end.isPattern ? `${end.text}*` : end.text);
+  return quoted(end.isPattern ? `${end.text}*` : end.text);
 }

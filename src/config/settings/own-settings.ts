@@ -2,7 +2,7 @@
 // that vCluster reads too. Here the two become one, and what vCluster's strict parser would refuse is said.
 
 import { editDistance } from '../../object/meta/nearest-key.ts';
-import { type Fault, fault, warning } from '../fault.ts';
+import { type Fault, fault, quoted, warning } from '../fault.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPlain } from '../yaml/tree.ts';
 
@@ -41,8 +41,7 @@ function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fa
       code: 'CONFIG_CONFLICT',
       at: top.span.source.positionAt(top.span.start),
       path: showPath([...topLevel, ...path]),
-      found: `another value at ${showPath([...underGlobal, ...path])} (${other.file}:${other.line}:${other.column})`,
-      wanted: 'one value',
+      sentence: `${showPath([...underGlobal, ...path])} says something else (${other.file}:${other.line}:${other.column})`,
       fix: 'remove one of the two',
     }),
   );
@@ -53,8 +52,8 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   if (!isVclusterFile(root)) return [];
   const refused = (entry: MapEntry, path: SettingsPath, fix: string): Fault => {
     const at = entry.key.source.positionAt(entry.key.start);
-    const found = 'a key that vCluster refuses to start with';
-    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), found, wanted: onlyKnown, fix });
+    const sentence = 'vCluster refuses to start with this key in a file that it reads';
+    return warning({ code: 'CONFIG_VCLUSTER_REFUSES', at, path: showPath(path), sentence, fix });
   };
   const warnings: Fault[] = [];
   const own = root.entries.get('hostward');
@@ -62,19 +61,48 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
   const list = find(root, listPath);
   for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
-    for (const key of ['onMissing', 'onError']) {
-      const entry = item.kind === 'map' ? item.entries.get(key) : undefined;
+    for (const keys of [['onMissing'], ['onError'], ['reference', 'naming']]) {
+      const parent = find(item, keys.slice(0, -1));
+      const entry = parent?.kind === 'map' ? parent.entries.get(keys.at(-1) as string) : undefined;
       const fix = 'put the patches into a file of their own and give --config twice';
-      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, key], fix));
+      if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, ...keys], fix));
     }
   }
   return warnings;
 }
 
-const onlyKnown = "vCluster's own keys in a file that vCluster reads";
+/** Top-level keys of the values that vCluster had before 0.20, and has no more. */
+const formerSections: ReadonlySet<string> = new Set([
+  ...['syncer', 'vcluster', 'mapServices', 'isolation', 'fallbackHostDns', 'hostpathMapper', 'multiNamespaceMode'],
+  ...['enableHA', 'etcd', 'scheduler', 'headless', 'globalAnnotations', 'noopSyncer', 'embeddedEtcd', 'openshift'],
+  ...['autoDeletePersistentVolumeClaims', 'workloadServiceAccount', 'coredns', 'storage'],
+]);
 
-/** Of the values that vCluster had before 0.20, and near one that we read. */
-const formerSections = new Set(['syncer']);
+/** Right under `sync`, where each kind had its switch before 0.20. */
+const formerKinds: ReadonlySet<string> = new Set([
+  ...['services', 'configmaps', 'secrets', 'endpoints', 'pods', 'events', 'nodes', 'persistentvolumeclaims'],
+  ...['persistentvolumes', 'ingresses', 'ingressclasses', 'storageclasses', 'hoststorageclasses', 'priorityclasses'],
+  ...['networkpolicies', 'volumesnapshots', 'poddisruptionbudgets', 'serviceaccounts', 'csinodes', 'csidrivers'],
+  ...['csistoragecapacities', 'namespaces', 'generic'],
+]);
+
+/** One or two may belong to a chart around vCluster's. */
+const enoughFormerKeys = 3;
+
+function formerValueFaults(root: MapNode): Fault[] {
+  const sync = child(root, 'sync');
+  const hasKinds = sync?.kind === 'map' && [...sync.entries.keys()].some((key) => formerKinds.has(key));
+  const found = [...root.entries.keys()].filter((key) => formerSections.has(key) || (key === 'sync' && hasKinds));
+  const [first] = found;
+  const isOfToday = root.entries.has('controlPlane') || find(root, ['sync', 'toHost']) !== undefined;
+  if (first === undefined || isOfToday || found.length < enoughFormerKeys) return [];
+  const key = root.entries.get(first)?.key;
+  const at = key?.source.positionAt(key.start);
+  const named = found.slice(0, enoughFormerKeys).join(', ');
+  const sentence = `these are values of a vCluster before 0.20 (${named}), which nothing here reads`;
+  const fix = 'make a vcluster.yaml of them: vcluster convert config --distro k3s -f FILE';
+  return [fault({ code: 'CONFIG_FORMER_VALUES', at, path: '', sentence, fix })];
+}
 
 /** Where people put what is read below sync.toHost; right under sync it stood before vCluster 0.20. */
 const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
@@ -100,6 +128,9 @@ const misplaced: { path: string[]; wanted: string; where: string; fix: string }[
   })),
 ];
 
+/** More than any setting has. */
+const mostLevels = 10;
+
 /** Keys that go on with a dot are one key to YAML; below these maps a level was meant. */
 const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [[], /^(?:sync|hostward|global)\./],
@@ -108,38 +139,48 @@ const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [['sync', 'toHost'], /^(?:endpoints|namespaces)\./],
 ];
 
-function misplacedWarnings(root: MapNode): Fault[] {
+/** Patches that nothing reads are faults: the host would show every value as it is in the virtual cluster. */
+function misplacedKeys(root: MapNode): Fault[] {
   const warnings: Fault[] = [];
-  const warn = (entry: MapEntry, path: SettingsPath, parts: { found: string; wanted: string; fix: string }) => {
+  const partsAt = (entry: MapEntry, path: SettingsPath) => {
     const at = entry.key.source.positionAt(entry.key.start);
-    warnings.push(warning({ code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path), ...parts }));
+    return { code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path) };
+  };
+  const warn = (entry: MapEntry, path: SettingsPath, parts: { sentence: string; fix: string }) => {
+    warnings.push(warning({ ...partsAt(entry, path), ...parts }));
   };
   for (const { path, wanted, where, fix } of misplaced) {
     const parent = find(root, path.slice(0, -1));
-    const entry = parent?.kind === 'map' ? parent.entries.get(path.at(-1) as string) : undefined;
-    if (entry !== undefined) warn(entry, path, { found: `it ${where}, where nothing reads it`, wanted, fix });
+    const key = path.at(-1) as string;
+    const entry = parent?.kind === 'map' ? parent.entries.get(key) : undefined;
+    if (entry === undefined) continue;
+    const sentence = `${key} stands ${where}, where nothing reads it`;
+    const parts = { ...partsAt(entry, path), sentence, fix: `${fix}: ${wanted}` };
+    warnings.push(holdsPatches(key, entry.node) ? fault(parts) : warning(parts));
   }
   for (const [path, begins] of oneKeyForMany) {
     const parent = find(root, path);
     for (const [key, entry] of parent?.kind === 'map' ? parent.entries : []) {
       if (!begins.test(key)) continue;
-      const fix = `write ${key.split('.').join(': {')}: …${'}'.repeat(key.split('.').length - 1)}`;
-      const found = `${JSON.stringify(key)}, which is one key`;
-      warn(entry, [...path, key], { found, wanted: 'maps inside each other', fix });
+      const levels = key.split('.', mostLevels);
+      const fix = `write ${levels.join(': {')}: …${'}'.repeat(levels.length - 1)}`;
+      const sentence = `${quoted(key)} is one key, and maps inside each other are wanted`;
+      warn(entry, [...path, key], { sentence, fix });
     }
   }
   for (const [key, entry] of root.entries) {
     // The values of a chart that has vCluster's in it.
     const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
     if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
-    const found = `them below ${JSON.stringify(key)}, where nothing reads them`;
-    warn(entry, [key], {
-      found,
-      wanted: 'settings at the top',
-      fix: `give what stands below ${key} as a file of its own`,
-    });
+    const sentence = `settings stand below ${quoted(key)}, where nothing reads them`;
+    warn(entry, [key], { sentence, fix: `give what stands below ${quoted(key)} as a file of its own` });
   }
   return warnings;
+}
+
+function holdsPatches(key: string, node: TreeNode): boolean {
+  if (key === 'patches') return true;
+  return [['patches'], ['endpoints', 'patches']].some((path) => find(node, path) !== undefined);
 }
 
 /** A manifest around the settings would be taken for settings of others, and leave every one of ours at its default. */
@@ -147,15 +188,15 @@ function manifestWarnings(root: MapNode): Fault[] {
   const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
   if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
   const at = kind.key.source.positionAt(kind.key.start);
-  const found = `a Kubernetes object, ${JSON.stringify(kind.node.text)}, with settings inside it at best`;
+  const sentence = `this is a Kubernetes object (${quoted(kind.node.text)}), with settings inside it at best`;
   const fix = 'give the text that stands inside it';
-  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', found, wanted: 'the settings themselves', fix })];
+  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', sentence, fix })];
 }
 
-/** Keys and files that would pass unread, though something was meant by them. */
-export function unreadWarnings(root: MapNode): Fault[] {
-  const ofManifest = manifestWarnings(root);
-  return ofManifest.length > 0 ? ofManifest : [...misspeltWarnings(root), ...misplacedWarnings(root)];
+/** Keys and files that would pass unread, though something was meant by them: faults and warnings. */
+export function unreadKeys(root: MapNode): Fault[] {
+  const ofWhole = [...manifestWarnings(root), ...formerValueFaults(root)];
+  return ofWhole.length > 0 ? ofWhole : [...misspeltWarnings(root), ...misplacedKeys(root)];
 }
 
 /** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
@@ -177,10 +218,9 @@ function misspeltWarnings(root: MapNode): Fault[] {
       const near = isKnown ? undefined : names.find(isNear);
       if (near === undefined) continue;
       const at = entry.key.source.positionAt(entry.key.start);
-      const found = `${JSON.stringify(key)}, which nothing reads`;
-      const wanted = `the key ${near}`;
+      const sentence = `nothing reads ${quoted(key)}`;
       const code = 'CONFIG_MISSPELT_KEY';
-      warnings.push(warning({ code, at, path: showPath([...path, key]), found, wanted, fix: `did you mean ${near}?` }));
+      warnings.push(warning({ code, at, path: showPath([...path, key]), sentence, fix: `did you mean ${near}?` }));
     }
   }
   return warnings;

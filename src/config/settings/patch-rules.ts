@@ -18,6 +18,12 @@ export const referenceKinds: readonly string[] = [
   'Endpoints',
 ];
 
+/** Kinds whose content is kept behind the name on the host; of all others only the name is translated. */
+export const keptKinds: readonly string[] = ['Secret', 'ConfigMap'];
+
+/** Each is run for every object, and a thousand expressions fill the sandbox's time for one. */
+export const maxPatches = 1_000;
+
 /** An entry whose form is right, with its place in the list. */
 export interface CheckedPatch {
   index: number;
@@ -45,14 +51,15 @@ export function checkPatches(
   const faults: Fault[] = [];
   const patches: CheckedPatch[] = [];
   const mistaken: CheckedPatch[] = [];
-  for (const [index, value] of values.entries()) {
+  const isFoundBelow = placesOf(options.found);
+  const beyond = nodes?.items[maxPatches];
+  if (beyond !== undefined) faults.push(tooMany(beyond, values.length, listPath));
+  for (const [index, value] of values.slice(0, maxPatches).entries()) {
     const node = nodes?.items[index];
     if (value === undefined || node === undefined) continue;
     const raw = value as RawPatch;
     const path = [...listPath, index];
     const shown = showPath(path);
-    const isFoundBelow = (place: string) =>
-      options.found.some((of) => of.path === place || of.path.startsWith(`${place}.`));
     const isFound = isFoundBelow(shown);
     const broken = [
       ...modeFaults(raw, { node, path, isFound }),
@@ -65,6 +72,22 @@ export function checkPatches(
   }
   if (nodes !== undefined) faults.push(...duplicateFaults(patches, nodes, listPath));
   return { patches, mistaken, faults };
+}
+
+function tooMany(node: TreeNode, count: number, listPath: SettingsPath): Fault {
+  const sentence = `the list has ${count} patches, and ${maxPatches} are allowed`;
+  const fix = 'join patches that differ by their keys alone into one with "*"';
+  return fault({ code: 'CONFIG_PATCH_COUNT', at: positionOfNode(node), path: showPath(listPath), sentence, fix });
+}
+
+/** Asks whether something is wrong at a place or below it; made once, for a file may have a fault in every line. */
+function placesOf(found: readonly Fault[]): (place: string) => boolean {
+  const places = new Set<string>();
+  for (const { path } of found) {
+    for (let end = path.indexOf('.'); end >= 0; end = path.indexOf('.', end + 1)) places.add(path.slice(0, end));
+    places.add(path);
+  }
+  return (place) => places.has(place);
 }
 
 /** YAML takes the quotes of "" for its own, and null for a key without a value: whoever writes one means something. */
@@ -107,6 +130,13 @@ function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fa
     refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind), didYouMean(reference.kind));
   if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
     refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
+  if (reference.naming !== undefined && reference.kind !== undefined && keptKinds.includes(reference.kind)) {
+    const sentence = `the copies of every ${reference.kind} stand behind one kind of name, which an entry cannot choose`;
+    const at = positionOfNode(find(node, ['reference', 'naming']) ?? node);
+    const place = showPath([...path, 'reference', 'naming']);
+    const fix = 'remove it, or set hostward.references.naming for all references';
+    faults.push(fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: place, sentence, fix }));
+  }
   const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
   if (needing.length > 0 && !reference.namePath && !isFound)
     refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
@@ -142,12 +172,11 @@ function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, list
     }
     const node = nodes.items[index] as TreeNode;
     const at = positionOfNode(find(node, ['path']) ?? node);
-    const found = `${quoted(entry.path)}, which ${showPath([...listPath, first.index])} patches already`;
-    const wanted = 'a path once in each direction';
+    const sentence = `${showPath([...listPath, first.index])} patches ${quoted(entry.path)} already`;
     const canJoin = isOfExpressions(entry) && isOfExpressions(first.entry);
     const fix = canJoin ? 'join the two entries into one' : 'keep one of them';
     faults.push(
-      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), found, wanted, fix }),
+      fault({ code: 'CONFIG_PATCH_DUPLICATE', at, path: showPath([...listPath, index, 'path']), sentence, fix }),
     );
   }
   return faults;

@@ -1,35 +1,9 @@
 // Every setting that Hostward reads, as data: where it stands, what it may be, what it is when nobody says, and a sentence
 // about it. Validation, defaults, the JSON Schema and the reference page are all made from these rows.
-import type { Settings } from './settings.ts';
-import type { TextRule } from './text-rules.ts';
+import { managementRows } from './management-table.ts';
+import type { Setting } from './setting.ts';
 
-export type Shape =
-  | { kind: 'boolean' }
-  | { kind: 'text'; rule: TextRule }
-  | { kind: 'choice'; of: readonly string[] }
-  | { kind: 'number'; above: number }
-  | { kind: 'integer'; from: number; to: number }
-  | { kind: 'texts'; rule: TextRule }
-  | { kind: 'pairs' }
-  /** A list of maps; the rows below `path[]` say what is in them. */
-  | { kind: 'list' }
-  /** A map that may be absent as a whole; the rows below it say what is in it. */
-  | { kind: 'map' };
-
-export interface Setting {
-  path: string;
-  shape: Shape;
-  /** What it is when no file says; undefined where nothing is a value of its own. */
-  default?: boolean | number | string | readonly never[] | Readonly<Record<string, never>>;
-  /** Said instead of the default where it depends on something else. */
-  defaultWords?: string;
-  required?: true;
-  /** The member of Settings that it ends up in. */
-  field: keyof Settings;
-  /** A change of it is taken over while running, or needs a new start. */
-  change: 'live' | 'restart';
-  about: string;
-}
+export type { Setting, Shape } from './setting.ts';
 
 /** Under these no unknown key is accepted; everywhere else vCluster's keys pass unread. */
 export const closedPaths: readonly string[] = ['sync.toHost.endpoints', 'sync.toHost.namespaces', 'hostward'];
@@ -102,9 +76,17 @@ const sharedRows: Setting[] = [
     shape: { kind: 'list' },
     default: [],
     ...patches,
-    about: 'Rules that rewrite fields on the way, in this order. One mode an entry: expressions, reference or labels.',
+    about:
+      'Rules that rewrite fields on the way, in this order, at most 1,000. One mode an entry: expressions, reference or labels.',
   },
   ...patchRows(`${endpoints}.patches`, patches),
+  {
+    path: `${endpoints}.patches[].reference.naming`,
+    shape: { kind: 'choice', of: ['generated', 'vcluster'] },
+    ...patches,
+    about:
+      'Which names this entry writes, instead of what `hostward.references.naming` says. Not for Secrets and ConfigMaps. Ours.',
+  },
   {
     path: `${endpoints}.patches[].onMissing`,
     shape: { kind: 'choice', of: ['skip', 'create'] },
@@ -247,7 +229,8 @@ const ownRows: Setting[] = [
     default: [],
     field: 'addressPolicy',
     change: 'live',
-    about: 'Networks that addresses must be in. Empty allows all but loopback, link-local, multicast and unspecified.',
+    about:
+      'Networks that addresses must be in, and any IPv4 address inside them too. Empty allows all but loopback, link-local, multicast, broadcast, unspecified and 240.0.0.0/4.',
   },
   {
     path: 'hostward.addressPolicy.deny',
@@ -280,7 +263,7 @@ const ownRows: Setting[] = [
     field: 'references',
     change: 'live',
     about:
-      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps, or the long ones of what vCluster syncs itself.',
+      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps and nothing else, or the long ones of what vCluster syncs itself. One entry can say so in `reference.naming`.',
   },
   {
     path: 'hostward.listen',
@@ -300,4 +283,4 @@ const ownRows: Setting[] = [
   },
 ];
 
-export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows];
+export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows];

@@ -2,6 +2,7 @@
 // that a text says can make it throw.
 import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Fault, fault, quoted } from '../fault.ts';
+import type { Steps } from '../steps.ts';
 import type { SourceText } from './source-text.ts';
 import type { MapEntry, MapNode, ScalarStyle, Span, TreeNode } from './tree.ts';
 import { plainScalar } from './yaml-scalar.ts';
@@ -10,7 +11,7 @@ import { readSyntax } from './yaml-syntax.ts';
 /** Configurations are ten deep; the reader recurses. */
 const maxDepth = 100;
 /** What aliases may blow a text up to: twice what the token limit allows without them. */
-const maxNodes = 200_000;
+const maxNodes = 100_000;
 
 const duplicateKey = 'CONFIG_DUPLICATE_KEY';
 
@@ -19,18 +20,16 @@ export type Parsed =
   /** With a root, what else is wrong in the text can still be told; it is not to be used for anything else. */
   | { kind: 'faults'; faults: Fault[]; root?: MapNode };
 
-export function parseYaml(source: SourceText): Parsed {
+export function* parseYaml(source: SourceText): Steps<Parsed> {
   try {
-    const syntax = readSyntax(source);
+    const syntax = yield* readSyntax(source);
     if (syntax.kind === 'faults') return syntax;
     return new Builder(source).document(syntax.contents);
   } catch (cause) {
     // The parser recurses on nesting; whatever else it throws would be a bug in it that must not take the daemon down.
-    const found = cause instanceof RangeError ? 'nesting that is too deep' : quoted(String(cause));
-    return {
-      kind: 'faults',
-      faults: [fault({ code: 'CONFIG_YAML', at: { file: source.name }, found, wanted: 'YAML' })],
-    };
+    const isDeep = cause instanceof RangeError;
+    const sentence = isDeep ? 'the nesting is too deep' : `the file cannot be read as YAML: ${quoted(String(cause))}`;
+    return { kind: 'faults', faults: [fault({ code: 'CONFIG_YAML', at: { file: source.name }, sentence })] };
   }
 }
 
@@ -56,13 +55,13 @@ class Builder {
     const { node, size } = this.#build(contents, 0, 0);
     const start = node.span.start;
     if (Math.max(size, this.#mergedEntries) > maxNodes) {
-      this.#refuse('CONFIG_YAML_TOO_LARGE', start, 'more', `${maxNodes} values at most, aliases counted in full`);
+      this.#say('CONFIG_YAML_TOO_LARGE', start, `there are more than ${maxNodes} values, aliases counted in full`);
     } else if (node.kind === 'scalar' && node.value === null) {
       const fix = 'write {} if every setting shall have its default';
-      this.#refuse('CONFIG_FILE_EMPTY', undefined, 'an empty file', 'settings', fix);
+      this.#say('CONFIG_FILE_EMPTY', undefined, 'the file is empty', fix);
     } else if (node.kind !== 'map') {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
-      this.#refuse('CONFIG_WRONG_TYPE', start, found, 'a map of settings at the top of the file');
+      this.#say('CONFIG_WRONG_TYPE', start, `wanted a map of settings at the top of the file, found ${found}`);
     }
     const faults = this.#faults;
     if (faults.length === 0 && node.kind === 'map') return { kind: 'tree', root: node };
@@ -71,9 +70,9 @@ class Builder {
     return isWhole && node.kind === 'map' ? { kind: 'faults', faults, root: node } : { kind: 'faults', faults };
   }
 
-  #refuse(code: string, offset: number | undefined, found: string, wanted: string, fix = ''): void {
+  #say(code: string, offset: number | undefined, sentence: string, fix = ''): void {
     const at = offset === undefined ? { file: this.#source.name } : this.#source.positionAt(offset);
-    this.#faults.push(fault({ code, at, found, wanted, fix }));
+    this.#faults.push(fault({ code, at, sentence, fix }));
   }
 
   #span(node: unknown, fallback: number): Span {
@@ -97,7 +96,7 @@ class Builder {
     if (!isMap(node) && !isSeq(node)) return this.#null(at);
     const span = this.#span(node, at);
     if (depth > maxDepth) {
-      this.#refuse('CONFIG_YAML_TOO_LARGE', span.start, 'more', `${maxDepth} levels of nesting at most`);
+      this.#say('CONFIG_YAML_TOO_LARGE', span.start, `there are more than ${maxDepth} levels of nesting`);
       return this.#null(at);
     }
     const built = isMap(node) ? this.#map(node, span, depth) : this.#list(node.items, span, depth);
@@ -110,8 +109,12 @@ class Builder {
     const target = this.#anchors.get(alias.source);
     const built = target === undefined ? undefined : this.#built.get(target);
     if (built !== undefined) return built;
-    const found = target === undefined ? 'no anchor of that name' : 'an alias within its own value';
-    this.#refuse('CONFIG_YAML', start, found, `an anchor &${alias.source} before the alias`);
+    const name = shownName(alias.source);
+    const isInside = target !== undefined;
+    const sentence = isInside
+      ? `the alias *${name} stands within its own value`
+      : `no anchor &${name} stands before the alias`;
+    this.#say('CONFIG_YAML', start, sentence);
     return this.#null(start);
   }
 
@@ -155,14 +158,14 @@ class Builder {
     const built = this.#build(isWord ? pair.key : null, 0, key.start).node;
     if (built.kind !== 'scalar' || built.value === null) {
       const isTemplate = this.#source.text.startsWith('{{', key.start - 1);
-      const [found, fix] = isTemplate ? ['a template', 'render it first'] : ['a key that is no text', ''];
-      this.#refuse('CONFIG_YAML', key.start, found, 'keys that are plain words', fix);
+      const [what, fix] = isTemplate ? ['a template', 'render it first'] : ['no text', ''];
+      this.#say('CONFIG_YAML', key.start, `keys are plain words, and this one is ${what}`, fix);
       return;
     }
     const name = String(built.value);
     if (built.style === 'plain' && /^\s/.test(name)) {
-      const found = 'a line that begins with a space of another kind, as web pages have them';
-      this.#refuse('CONFIG_YAML', key.start, found, 'keys that are plain words', 'indent with plain spaces');
+      const sentence = 'the line begins with a space of another kind, as web pages have them';
+      this.#say('CONFIG_YAML', key.start, sentence, 'indent with plain spaces');
       return;
     }
     const before = own.get(name);
@@ -171,25 +174,26 @@ class Builder {
       return;
     }
     const line = this.#source.positionAt(before.key.start).line;
-    const found = `${quoted(built.text)} a second time`;
-    this.#refuse(duplicateKey, key.start, found, `each key once in a map (first in line ${line})`, 'remove one');
+    const sentence = `${quoted(built.text)} stands in this map a second time (first in line ${line})`;
+    this.#say(duplicateKey, key.start, sentence, 'remove one');
   }
 
   #merged(node: TreeNode): MapNode[] {
     const items = node.kind === 'list' ? node.items : [node];
     const maps = items.filter((item) => item.kind === 'map');
     if (maps.length < items.length) {
-      this.#refuse(
-        'CONFIG_YAML',
-        node.span.start,
-        'something else',
-        'a map, or a list of maps, behind the merge key <<',
-      );
+      const sentence = 'the merge key << takes a map or a list of maps';
+      this.#say('CONFIG_YAML', node.span.start, sentence);
     }
     // Maps that merge maps that merge maps cost the square of their number.
     this.#mergedEntries += maps.reduce((sum, map) => sum + map.entries.size, 0);
     return this.#mergedEntries > maxNodes ? [] : maps;
   }
+}
+
+/** Anchors can be as long as the file. */
+function shownName(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }
 
 const styles: Record<string, ScalarStyle> = {

@@ -4,6 +4,9 @@
 import type { Position } from '../fault.ts';
 import type { ScalarNode } from './tree.ts';
 
+/** Expressions have 4,096 characters at most, and escapes and blanks some times as many; beyond it the beginning will do. */
+const maxReadChars = 65_536;
+
 /** The characters of the value, and for each the offset in the file it came from. */
 interface Reading {
   text: string;
@@ -12,13 +15,26 @@ interface Reading {
 
 export function positionInText(node: ScalarNode, line: number, column: number): Position {
   const { source, start, end } = node.span;
-  const index = indexIn(node.text, line, column);
-  const reading = readings(node).find((candidate) => sameText(candidate.text, node.text));
+  const reading = readingOf(node);
   if (reading === undefined) return source.positionAt(start);
+  const index = indexIn(node.text, line, column);
   // Behind the last character: an expression that ends too early is at fault there.
   const last = reading.offsets.at(-1);
   const offset = reading.offsets[index] ?? (last === undefined ? start : last + 1);
   return source.positionAt(Math.min(offset, end));
+}
+
+const readingsOf = new WeakMap<ScalarNode, { reading: Reading | undefined }>();
+
+/** Remembered: one text may have a fault in every line. */
+function readingOf(node: ScalarNode): Reading | undefined {
+  const known = readingsOf.get(node);
+  if (known !== undefined) return known.reading;
+  const { start, end } = node.span;
+  const read = end - start > maxReadChars ? undefined : readAgain(node);
+  const reading = read !== undefined && sameText(read.text, node.text) ? read : undefined;
+  readingsOf.set(node, { reading });
+  return reading;
 }
 
 function indexIn(text: string, line: number, column: number): number {
@@ -36,19 +52,19 @@ function sameText(a: string, b: string): boolean {
   return a.replace(/\n+$/, '') === b.replace(/\n+$/, '');
 }
 
-function readings(node: ScalarNode): Reading[] {
+function readAgain(node: ScalarNode): Reading {
   const { source, start, end } = node.span;
   const raw = source.text.slice(start, end);
   switch (node.style) {
     case 'plain':
-      return [readFlow(raw, start, undefined)];
+      return readFlow(raw, start, undefined);
     case 'single':
-      return [readFlow(raw.slice(1, -1), start + 1, 'single')];
+      return readFlow(raw.slice(1, -1), start + 1, 'single');
     case 'double':
-      return [readFlow(raw.slice(1, -1), start + 1, 'double')];
+      return readFlow(raw.slice(1, -1), start + 1, 'double');
     case 'literal':
     case 'folded':
-      return blockIndents(raw).map((indent) => readBlock(raw, start, indent, node.style === 'folded'));
+      return readBlock(raw, start, { indent: blockIndent(raw, node.text), isFolded: node.style === 'folded' });
     default:
       return node.style satisfies never;
   }
@@ -117,12 +133,15 @@ function readEscape(raw: string, at: number): { text: string; length: number } {
   return { text: shortEscapes[letter] ?? letter, length: 2 };
 }
 
-/** The indentation of a block is what its header says beyond its parent's, or that of its first line. */
-function blockIndents(raw: string): number[] {
-  const lines = raw.split('\n').slice(1);
+/** What the first line that is not empty has in the file beyond what it has in the value. */
+function blockIndent(raw: string, text: string): number {
+  const written = firstIndent(raw.split('\n').slice(1));
+  return Math.max(0, written - firstIndent(text.split('\n')));
+}
+
+function firstIndent(lines: readonly string[]): number {
   const first = lines.find((line) => line.trim() !== '');
-  const widest = first === undefined ? 0 : first.length - first.trimStart().length;
-  return Array.from({ length: widest + 1 }, (_, index) => widest - index);
+  return first === undefined ? 0 : first.length - first.trimStart().length;
 }
 
 interface BlockLine {
@@ -142,7 +161,7 @@ function blockLines(raw: string, base: number, indent: number): BlockLine[] {
   return lines;
 }
 
-function readBlock(raw: string, base: number, indent: number, isFolded: boolean): Reading {
+function readBlock(raw: string, base: number, { indent, isFolded }: { indent: number; isFolded: boolean }): Reading {
   const reading: Reading = { text: '', offsets: [] };
   const put = (text: string, offset: number, isSpread: boolean): void => {
     for (let index = 0; index < text.length; index++) reading.offsets.push(isSpread ? offset + index : offset);

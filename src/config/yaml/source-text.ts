@@ -8,6 +8,7 @@ export const maxFileBytes = 1024 * 1024;
 export type SourceFile =
   | { name: string; text: string | Uint8Array /** A pipe: can be read once and not watched. */; isStream?: true }
   | { name: string; problem: 'missing' | 'directory' }
+  | { name: string; problem: 'no-file'; what: string }
   | { name: string; problem: 'unreadable'; reason: string }
   | { name: string; problem: 'too-large'; bytes: number };
 
@@ -57,6 +58,13 @@ export function decode(file: SourceFile): Decoded {
         return refuse('CONFIG_FILE_MISSING', 'no file of this name', 'a configuration file', 'correct --config');
       case 'directory':
         return refuse('CONFIG_FILE_DIRECTORY', 'a directory', 'a configuration file', 'name the file in it');
+      case 'no-file':
+        return refuse(
+          'CONFIG_NO_FILE',
+          file.what,
+          'a configuration file',
+          'write it to a file, or give - and pipe it in',
+        );
       case 'unreadable':
         return refuse('CONFIG_FILE_UNREADABLE', file.reason, 'a file that can be read');
       case 'too-large':

@@ -1,33 +1,39 @@
 // The syntax of one YAML text: read with a limit, its mistakes turned into faults that say where and how to mend them.
-import { CST, Lexer, parseDocument } from 'yaml';
+import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
 import { type Fault, fault } from '../fault.ts';
+import { itemsAPart, type Steps } from '../steps.ts';
 import type { SourceText } from './source-text.ts';
 
-/** About six thousand patch entries, read in a quarter of a second; the daemon is not to stall on a reload. */
-export const maxTokens = 100_000;
+/** About three thousand patch entries. The parser makes a tree of them in one turn, which takes it some 20 ms. */
+export const maxTokens = 50_000;
 /** One slip makes the parser stumble over everything behind it; the first places are the ones that help. */
 const maxSyntaxFaults = 5;
 
 export type Syntax = { kind: 'document'; contents: unknown } | { kind: 'faults'; faults: Fault[] };
 
-export function readSyntax(source: SourceText): Syntax {
-  const tooMany = tokenFault(source);
-  if (tooMany !== undefined) return { kind: 'faults', faults: [tooMany] };
+export function* readSyntax(source: SourceText): Steps<Syntax> {
+  const read = yield* readTokens(source);
+  if (read.kind === 'too-many') return { kind: 'faults', faults: [read.fault] };
+  const [document, second] = composed(read.tokens, source);
+  yield;
+  const mistakes: SyntaxError[] = [...(document?.errors ?? [])];
+  const next = second?.range[0];
+  if (next !== undefined && !isEmptyFrom(source.text, next))
+    mistakes.push({ code: severalDocuments, pos: [next, next], message: '' });
+  if (mistakes.length > 0) return { kind: 'faults', faults: syntaxFaults(source, mistakes) };
+  return { kind: 'document', contents: document?.contents ?? null };
+}
+
+/** The first two documents of a text. */
+function composed(tokens: readonly CST.Token[], source: SourceText): (Document.Parsed | undefined)[] {
   // Without a schema every scalar stays a text: yaml-scalar.ts reads them as vCluster's parser does. The parser's own
   // check for duplicate keys takes quadratic time, so it is ours too.
-  const { errors, contents } = parseDocument(source.text, {
-    schema: 'failsafe',
-    version: '1.1',
-    uniqueKeys: false,
-    prettyErrors: false,
-    logLevel: 'error',
-  });
-  const mistakes = errors.filter(
-    (error) => !(error.code === 'MULTIPLE_DOCS' && isEmptyFrom(source.text, error.pos[0])),
-  );
-  if (mistakes.length > 0) return { kind: 'faults', faults: syntaxFaults(source, mistakes) };
-  return { kind: 'document', contents };
+  const composer = new Composer({ schema: 'failsafe', version: '1.1', uniqueKeys: false, logLevel: 'error' });
+  const documents = composer.compose(tokens, true, source.text.length);
+  return [documents.next().value ?? undefined, documents.next().value ?? undefined];
 }
+
+const severalDocuments = 'MULTIPLE_DOCS';
 
 /** A separator at the end of a file, with nothing behind it, is no second document to anybody. */
 function isEmptyFrom(text: string, start: number): boolean {
@@ -40,18 +46,25 @@ function isEmptyFrom(text: string, start: number): boolean {
 /** The lexer marks documents, flow ends and scalars with characters that are not in the text. */
 const lexerMarks = new Set<string>([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
-function tokenFault(source: SourceText): Fault | undefined {
+type ReadTokens = { kind: 'tokens'; tokens: CST.Token[] } | { kind: 'too-many'; fault: Fault };
+
+function* readTokens(source: SourceText): Steps<ReadTokens> {
+  const parser = new Parser();
+  const tokens: CST.Token[] = [];
   let count = 0;
   let offset = 0;
-  for (const token of new Lexer().lex(source.text)) {
-    if (!lexerMarks.has(token)) offset += token.length;
+  for (const lexeme of new Lexer().lex(source.text)) {
     if (++count > maxTokens) {
       const at = source.positionAt(Math.min(offset, source.text.length));
-      const wanted = `${maxTokens} YAML tokens at most`;
-      return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'more', wanted, fix: 'split the file' });
+      const sentence = `the file has more than ${maxTokens} YAML tokens`;
+      return { kind: 'too-many', fault: fault({ code: 'CONFIG_YAML_TOO_LARGE', at, sentence, fix: 'split the file' }) };
     }
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    if (!lexerMarks.has(lexeme)) offset += lexeme.length;
+    if (count % itemsAPart === 0) yield;
   }
-  return undefined;
+  for (const token of parser.end()) tokens.push(token);
+  return { kind: 'tokens', tokens };
 }
 
 const syntaxFixes: Record<string, string> = {
@@ -121,24 +134,23 @@ function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault
   const before = templateLine.exec(source.text.slice(lineStart).split('\n', 1)[0] ?? '');
   if (before === null) return undefined;
   const at = source.positionAt(lineStart + before[0].length);
-  return fault({ code: 'CONFIG_YAML', at, found: 'a template', wanted: 'YAML', fix: 'render it first' });
+  return fault({ code: 'CONFIG_YAML', at, sentence: 'this is a template and no YAML yet', fix: 'render it first' });
 }
 
 function syntaxFault(source: SourceText, error: SyntaxError): Fault {
-  if (error.code === 'MULTIPLE_DOCS') {
+  if (error.code === severalDocuments) {
     const at = source.positionAt(error.pos[0]);
     const fix = 'put the second one into a file of its own and give --config twice';
-    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, found: 'a second one', wanted: 'one YAML document', fix });
+    return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, sentence: 'a second YAML document begins here', fix });
   }
   if (isOpenQuote(error)) {
     const at = source.positionAt(openQuote(source.text, error.pos[0]));
-    return fault({ code: 'CONFIG_YAML', at, found: 'a quote that is never closed', wanted: 'YAML' });
+    return fault({ code: 'CONFIG_YAML', at, sentence: 'the quote is never closed' });
   }
   const at = source.positionAt(error.pos[0]);
-  if (error.code === tooDeep)
-    return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, found: 'nesting that is too deep', wanted: 'YAML' });
-  const found = `a mistake (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`;
-  return fault({ code: 'CONFIG_YAML', at, found, wanted: 'YAML', fix: fixOf(source, error) });
+  if (error.code === tooDeep) return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, sentence: 'the nesting is too deep' });
+  const sentence = `this is not YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+  return fault({ code: 'CONFIG_YAML', at, sentence, fix: fixOf(source, error) });
 }
 
 function isOpenQuote({ code, message }: SyntaxError): boolean {

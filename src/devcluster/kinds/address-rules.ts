@@ -1,7 +1,7 @@
 // Which addresses an Endpoints or EndpointSlice may hold, with the words a real server finds for the others. Sloppy where it
 // is sloppy: an address with leading zeros is refused for its form and looked at for its range all the same.
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
-import { type Address, parseAddress } from '../../object/text/ip.ts';
+import { type Address, isMapped, parseAddress } from '../../object/text/ip.ts';
 
 /** In two parts because other rules of an address are told in between. */
 export function addressErrors(ip: string, path: string): { form: FieldError[]; range: FieldError[] } {
@@ -16,7 +16,7 @@ export function addressErrors(ip: string, path: string): { form: FieldError[]; r
   }
   const form: FieldError[] = [];
   if (isLeadingZero) form.push(invalidValue(path, ip, 'must not have leading 0s'));
-  if (sloppy.embedding === 'mapped') {
+  if (isMapped(sloppy)) {
     form.push(invalidValue(path, ip, 'must not be an IPv4-mapped IPv6 address'));
   }
   return { form, range: rangeProblems(sloppy, ip).map((why) => invalidValue(path, ip, why)) };
@@ -28,8 +28,9 @@ function withoutLeadingZeros(ip: string): string {
 
 const v4Mask = 0xffffffffn;
 
-function rangeProblems({ family, value, embedding }: Address, ip: string): string[] {
-  if (family === 'IPv4' || embedding === 'mapped') {
+function rangeProblems(address: Address, ip: string): string[] {
+  const { family, value } = address;
+  if (family === 'IPv4' || isMapped(address)) {
     const number = Number(value & v4Mask);
     if (number === 0) return [`may not be unspecified (${ip})`];
     if (number >>> 24 === 127) return [loopback];

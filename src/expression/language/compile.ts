@@ -20,11 +20,16 @@ export interface CompiledExpression {
 
 export type Compiled =
   | { kind: 'ok'; expression: CompiledExpression }
-  | { kind: 'faults'; faults: [ExpressionFault, ...ExpressionFault[]] };
+  | {
+      kind: 'faults';
+      faults: [ExpressionFault, ...ExpressionFault[]];
+      /** Faults beyond those that are told. */
+      more: number;
+    };
 
 export function compileExpression(source: string): Compiled {
   const parsed = parseExpression(source);
-  if (parsed.kind === 'fault') return { kind: 'faults', faults: [parsed.fault] };
+  if (parsed.kind === 'fault') return { kind: 'faults', faults: [parsed.fault], more: 0 };
   try {
     return compileTree(source, parsed.tree);
   } catch (thrown) {
@@ -34,14 +39,15 @@ export function compileExpression(source: string): Compiled {
     return {
       kind: 'faults',
       faults: [{ kind: 'rejected', line: 1, column: 1, message, fix: 'split it into several patches' }],
+      more: 0,
     };
   }
 }
 
 function compileTree(source: string, tree: Expression): Compiled {
-  const { faults, context, usesValue, usesValueExists } = inspect(source, tree);
+  const { faults, more, context, usesValue, usesValueExists } = inspect(source, tree);
   const [first, ...others] = faults.sort((a, b) => a.line - b.line || a.column - b.column);
-  if (first !== undefined) return { kind: 'faults', faults: [first, ...others] };
+  if (first !== undefined) return { kind: 'faults', faults: [first, ...others], more };
   const usesPath = useOf(context, 'path') !== undefined;
   return {
     kind: 'ok',

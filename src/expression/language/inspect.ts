@@ -14,6 +14,8 @@ import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope
 
 export interface Inspection {
   faults: ExpressionFault[];
+  /** Faults beyond those that are told. */
+  more: number;
   context: ContextUse;
   usesValue: boolean;
   usesValueExists: boolean;
@@ -53,7 +55,7 @@ export function inspect(source: string, tree: Expression): Inspection {
 }
 
 class Inspector {
-  readonly result: Inspection = { faults: [], context: emptyUse(), usesValue: false, usesValueExists: false };
+  readonly result: Inspection = { faults: [], more: 0, context: emptyUse(), usesValue: false, usesValueExists: false };
   readonly #source: string;
   readonly #roots = new Map<AnyNode, AnyNode>();
   #nodes = 0;
@@ -65,6 +67,16 @@ class Inspector {
   }
 
   #refuse(node: AnyNode, message: string, fix: string): void {
+    this.#refuseBy(node, () => [message, fix]);
+  }
+
+  /** Words are looked for only where they will be told: an expression can have two thousand faults. */
+  #refuseBy(node: AnyNode, words: () => readonly [message: string, fix: string]): void {
+    if (this.result.faults.length >= expressionLimits.told) {
+      this.result.more++;
+      return;
+    }
+    const [message, fix] = words();
     this.result.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
   }
 
@@ -247,8 +259,7 @@ class Inspector {
       return;
     }
     if (!freeNames.has(name)) {
-      const [message, fix] = unavailable(name, this.#source, node.start);
-      this.#refuse(node, message, fix);
+      this.#refuseBy(node, () => unavailable(name, this.#source, node.start));
       return;
     }
     if (name === 'context') addUse(this.result.context, []);

@@ -2,10 +2,11 @@
 // warning never keeps a configuration from loading.
 import type { AnyNode, CallExpression, MemberExpression } from 'acorn';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
+import { expressionLimits } from '../limits.ts';
 import { contextMembers, keptMethods, ownFunctions } from './builtins.ts';
 import type { CompiledExpression } from './compile.ts';
 import { useOf } from './context-use.ts';
-import { type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
+import { type ExpressionFault, type ExpressionWarning, placeOf, shown } from './expression-fault.ts';
 import { writtenKey } from './member-chain.ts';
 import { calleeOf } from './member-rules.ts';
 import { childrenOf } from './scope.ts';
@@ -18,10 +19,10 @@ export interface ExpressionSite {
 type Found = Omit<ExpressionWarning, 'line' | 'column'> & { at: number };
 
 export function lintExpression(expression: CompiledExpression, site: ExpressionSite): ExpressionWarning[] {
-  const nodes = [...everyNode(expression.tree)];
+  const nodes = everyNode(expression.tree);
   const found = [
     ...lintTree(expression),
-    ...nodes.flatMap((node) => lintNode(node, expression.source)),
+    ...lintNodes(nodes, expression.source),
     ...lintMissing(expression, nodes, site),
     ...lintContext(expression, site),
   ];
@@ -29,9 +30,25 @@ export function lintExpression(expression: CompiledExpression, site: ExpressionS
   return warnings.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-function* everyNode(node: AnyNode): Generator<AnyNode> {
-  yield node;
-  for (const child of childrenOf(node)) yield* everyNode(child);
+/** Until there is enough to tell: each suggestion is looked for among all methods. */
+function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
+  const found: Found[] = [];
+  for (const node of nodes) {
+    if (found.length >= expressionLimits.told) break;
+    found.push(...lintNode(node, source));
+  }
+  return found;
+}
+
+/** In the order of the text. A loop, for a chain of a thousand calls is a tree that is a thousand levels deep. */
+function everyNode(tree: AnyNode): AnyNode[] {
+  const nodes: AnyNode[] = [];
+  const waiting: AnyNode[] = [tree];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    nodes.push(node);
+    waiting.push(...[...childrenOf(node)].reverse());
+  }
+  return nodes;
 }
 
 function lintTree({ source, tree }: CompiledExpression): Found[] {
@@ -41,11 +58,8 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
     const message = 'object without parentheses; vCluster reads "{" as the start of a block';
     return [{ rule: 'bare-object', at, message, fix: `write (${shown(text)})` }];
   }
-  const call = callOf(tree, shown(text));
-  if (call !== undefined) {
-    const message = 'result is a function, which nobody calls';
-    return [{ rule: 'bare-function', at, message, fix: `write ${call}` }];
-  }
+  const call = callOf(tree, shown(text)) ?? methodCallOf(tree, shown(text));
+  if (call !== undefined) return [{ rule: 'bare-function', at, message: functionMessage, fix: `call it: ${call}` }];
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
     const message = 'result is what was assigned, not the object that was changed';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
@@ -53,19 +67,25 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
   return [];
 }
 
-/** How the function is called that an expression is all of; undefined where it is none. */
+const functionMessage = 'this expression returns a function';
+
+/** An expression that can only give a function, whatever the value: as a patch it fails every object. */
+export function functionFault({ source, tree }: CompiledExpression): Omit<ExpressionFault, 'kind'> | undefined {
+  const call = callOf(tree, shown(source));
+  if (call === undefined) return undefined;
+  return { ...placeOf(source, tree.start), message: functionMessage, fix: `call it: ${call}` };
+}
+
+/** How the function is called that is all of an expression. */
 function callOf(tree: AnyNode, text: string): string | undefined {
-  switch (tree.type) {
-    case 'ArrowFunctionExpression':
-    case 'FunctionExpression':
-      return `(${text})(value)`;
-    case 'Identifier':
-      return ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
-    case 'MemberExpression':
-      return isOfData(tree) && textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
-    default:
-      return undefined;
-  }
+  if (tree.type === 'ArrowFunctionExpression' || tree.type === 'FunctionExpression') return `(${text})(value)`;
+  return tree.type === 'Identifier' && ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
+}
+
+/** Only probably a method: an annotation may hold an object with a field of that name. */
+function methodCallOf(tree: AnyNode, text: string): string | undefined {
+  if (tree.type !== 'MemberExpression' || !isOfData(tree)) return undefined;
+  return textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
 }
 
 /** Those that need no argument, and that no field of an object is called. */
@@ -80,18 +100,23 @@ const textMethods: ReadonlySet<string> = new Set([
 
 function lintNode(node: AnyNode, source: string): Found[] {
   const textOf = (part: AnyNode) => shown(source.slice(part.start, part.end));
-  if (node.type === 'MemberExpression') return lintMember(node, textOf(node.object));
+  if (node.type === 'MemberExpression') return lintMember(node, source.slice(node.object.start, node.object.end));
   if (node.type === 'CallExpression') return lintCall(node);
   if (node.type === 'BinaryExpression' && node.operator === 'in' && node.right.type === 'ArrayExpression') {
     const message = '"in" asks for an index of the array, not for an element';
     const fix = `write ${textOf(node.right)}.includes(${textOf(node.left)})`;
     return [{ rule: 'in-array', at: node.start, message, fix }];
   }
-  if (node.type === 'Literal' && typeof node.value === 'string' && /\$\{[^}]*\}/.test(node.value)) {
+  if (node.type === 'Literal' && typeof node.value === 'string' && hasPlaceholder(node.value)) {
     const message = 'a placeholder in plain quotes stays as it is';
     return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
   }
   return [];
+}
+
+function hasPlaceholder(text: string): boolean {
+  const opened = text.indexOf('${');
+  return opened >= 0 && text.includes('}', opened);
 }
 
 const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
@@ -99,9 +124,12 @@ const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ['context.vcluster', ['name', 'namespace', 'config']],
 ]);
 
+/** With a question mark; all others need not be copied to be compared. */
+const longestOwner = 'context?.vcluster'.length;
+
 /** A member that context does not have is undefined for ever; nobody writes one on purpose. */
 function lintMember(node: MemberExpression, owner: string): Found[] {
-  const members = knownMembers.get(owner.replaceAll('?.', '.'));
+  const members = owner.length > longestOwner ? undefined : knownMembers.get(owner.replaceAll('?.', '.'));
   const key = writtenKey(node);
   if (members === undefined || key === undefined || members.includes(key)) return [];
   const near = nearestKey(key, members);

@@ -42,6 +42,9 @@ export function parseExpression(source: string): Parsed {
 }
 
 function explain(source: string, thrown: unknown): Parsed {
+  // acorn says the same in words of its own where it notices; to read it as a program would only run out of stack again.
+  if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
+    return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   const program = programOf(source);
   if (program !== undefined) {
     const [first, second] = program.body;
@@ -50,21 +53,29 @@ function explain(source: string, thrown: unknown): Parsed {
     const message = isTerminated
       ? 'a semicolon ends a statement'
       : second === undefined
-        ? 'a statement'
-        : 'several statements';
+        ? 'this is a statement'
+        : 'these are several statements';
     const at = isTerminated ? first.end - 1 : (second ?? first).start;
-    return fault(source, at, `${message}, wanted one expression`, rewriteOf(source, program));
+    return fault(source, at, `${message}, and a patch takes one expression`, rewriteOf(source, program));
   }
-  // acorn says the same in words of its own where it notices.
-  if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
-    return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   if (!(thrown instanceof SyntaxError)) throw thrown;
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
   const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
   const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
-  const message = said === 'Unexpected token' ? unexpected : `${said.toLowerCase()} at ${found}`;
-  return fault(source, at, `not an expression: ${message}`, fixAt(source, at, said));
+  return fault(source, at, plainWords(said) ?? notAsWritten(said, { unexpected, found }), fixAt(source, at, said));
+}
+
+function notAsWritten(said: string, { unexpected, found }: { unexpected: string; found: string }): string {
+  if (said !== 'Unexpected token') return `this is not JavaScript: ${said.toLowerCase()} at ${found}`;
+  return unexpected === 'it ends too early' ? 'the expression ends too early' : `${unexpected} in the expression`;
+}
+
+/** What the parser says of texts that go on to the end. */
+function plainWords(said: string): string | undefined {
+  const of = /^Unterminated (string|template|regular expression|comment)/.exec(said)?.[1];
+  if (of === undefined) return undefined;
+  return `the ${of === 'template' ? 'text between backticks' : of} is not closed`;
 }
 
 /** From the wide forms of East Asian keyboards to the characters of ASCII. */
@@ -105,12 +116,18 @@ const closers = new Map([
 /** What would close the brackets that are open at the end; texts are left out, as far as they can be told. */
 function closingOf(source: string): string {
   const open: string[] = [];
-  for (const one of source.replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/g, '')) {
+  let quote = '';
+  for (let at = 0; at < source.length; at++) {
+    const one = source.charAt(at);
     const closer = closers.get(one);
-    if (closer !== undefined) open.unshift(closer);
-    else if (one === open[0]) open.shift();
+    if (quote !== '') {
+      if (one === '\\') at++;
+      else if (one === quote) quote = '';
+    } else if (/["'`]/.test(one)) quote = one;
+    else if (closer !== undefined) open.push(closer);
+    else if (one === open.at(-1)) open.pop();
   }
-  return shown(open.join(''));
+  return shown(open.reverse().join(''));
 }
 
 /** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */

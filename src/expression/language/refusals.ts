@@ -54,11 +54,16 @@ const shortestName = 3;
 
 const mentionsInput = /\b(value|context|valueExists)\b/;
 
+/** DNS allows no longer ones, and to look further back would cost the length of the expression for each of its names. */
+const longestHostName = 253;
+
 /** The name of a host that forgot its quotes, as vCluster's own documentation has it: virtualToHostDNS(db.shop.svc). */
 function hostNameAt(source: string, at: number): string | undefined {
-  const before = /[\w.-]*$/.exec(source.slice(0, at))?.[0] ?? '';
+  let start = at;
+  while (start > at - longestHostName && /[\w.-]/.test(source.charAt(start - 1))) start--;
   const behind = /^[\w.-]*/.exec(source.slice(at))?.[0] ?? '';
-  const word = before + behind;
+  const word = source.slice(start, at) + behind;
+  if (word.length > longestHostName) return undefined;
   return /^\w+(-+\w+)*(\.\w+(-+\w+)*){2,}$/.test(word) &&
     !isCalled(source, at + behind.length) &&
     !mentionsInput.test(word)

@@ -147,7 +147,8 @@ function foreignInBrackets(piece: Piece): PathFault | undefined {
     const fix = 'use "[*]" and decide in the expression, by context.virtualObject and context.path';
     return fault(start, 'filter in brackets; paths select by key, index or "*"', fix);
   }
-  if (!piece.isQuoted && /^\s*-?\d*\s*:\s*-?\d*\s*(:\s*-?\d*\s*)?$/.test(unquoted)) {
+  // Without the blanks first: a pattern that allows them everywhere takes the square of a run of them.
+  if (!piece.isQuoted && /^-?\d*:-?\d*(:-?\d*)?$/.test(unquoted.replace(/\s+/g, ''))) {
     return fault(start, 'slice in brackets; paths select one index or "*"', 'use "[*]", or one entry for each index');
   }
   if (unquoted.includes(',')) {

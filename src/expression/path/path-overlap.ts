@@ -5,7 +5,10 @@ import type { Segment } from './path-grammar.ts';
 
 /** True when a place of one path can be inside, around or the same as a place of the other. */
 export function overlaps(one: CompiledPath, other: CompiledPath): boolean {
-  const [a, b] = [touched(one.segments), touched(other.segments)];
+  return meet(touched(one.segments), touched(other.segments));
+}
+
+function meet(a: readonly Segment[], b: readonly Segment[]): boolean {
   const depth = Math.min(a.length, b.length);
   for (let at = 0; at < depth; at++) {
     if (!canMeet(a[at] as Segment, b[at] as Segment)) return false;
@@ -28,12 +31,16 @@ function canMeet(a: Segment, b: Segment): boolean {
 export function runsWithoutOverlap<T>(entries: readonly T[], pathOf: (entry: T) => CompiledPath): T[][] {
   const runs: T[][] = [];
   let run: T[] = [];
+  let places: (readonly Segment[])[] = [];
   for (const entry of entries) {
-    if (run.some((earlier) => overlaps(pathOf(earlier), pathOf(entry)))) {
+    const place = touched(pathOf(entry).segments);
+    if (places.some((earlier) => meet(earlier, place))) {
       runs.push(run);
       run = [];
+      places = [];
     }
     run.push(entry);
+    places.push(place);
   }
   if (run.length > 0) runs.push(run);
   return runs;

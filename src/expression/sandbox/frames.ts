@@ -3,6 +3,7 @@
 // the garbage collector has to be told about. Both sides read with this; neither believes a length it did not agree to.
 
 import type { Writable } from 'node:stream';
+import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 
 export type FrameKind = 'setup' | 'run' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
 
@@ -85,16 +86,14 @@ function hex(value: number): string {
 
 /** Cuts a stream of bytes into frames; throws when the other side does not speak the language. */
 export class FrameReader {
-  #chunks: Buffer[] = [];
-  #size = 0;
+  #unread = new GatheredBytes();
   #wanted = headBytes;
 
   /** The frames that this chunk completes. */
   read(chunk: Buffer): Frame[] {
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
-    if (this.#size < this.#wanted) return [];
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    this.#unread.add(chunk);
+    if (this.#unread.size < this.#wanted) return [];
+    const bytes = this.#unread.take();
     const frames: Frame[] = [];
     let at = 0;
     this.#wanted = headBytes;
@@ -108,8 +107,7 @@ export class FrameReader {
       frames.push({ id, kind, text: bytes.toString('utf8', start, start + length) });
       at = start + length;
     }
-    this.#chunks = at < bytes.length ? [bytes.subarray(at)] : [];
-    this.#size = bytes.length - at;
+    this.#unread.add(bytes.subarray(at));
     return frames;
   }
 }

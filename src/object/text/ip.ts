@@ -9,13 +9,19 @@ export interface Address {
   family: AddressFamily;
   value: bigint;
   canonical: string;
-  /** Canonical text of the IPv4 address inside, and the scheme that put it there. */
-  embeddedV4?: string;
-  embedding?: Embedding;
+  /** IPv4 addresses inside an IPv6 one; absent without any. */
+  embedded?: readonly EmbeddedV4[];
 }
 
-/** RFC 4291 mapped and compatible, RFC 7915 translated, RFC 6052 and 8215 NAT64, RFC 3056 6to4. */
-export type Embedding = 'mapped' | 'compatible' | 'translated' | 'nat64' | '6to4';
+/** RFC 4291 mapped and compatible, RFC 7915 translated, RFC 6052 and 8215 NAT64, RFC 3056 6to4, RFC 4380, RFC 5214. */
+export type Embedding = 'mapped' | 'compatible' | 'translated' | 'nat64' | '6to4' | 'teredo' | 'isatap';
+
+export interface EmbeddedV4 {
+  embedding: Embedding;
+  value: number;
+  /** A network with a prefix of so many bits or more is meant for this form of address and for no other. */
+  prefixBits: number;
+}
 
 export type AddressProblem = 'empty' | 'zone' | 'leadingZero' | 'syntax';
 
@@ -30,7 +36,7 @@ export interface Cidr {
 
 export type ParsedCidr = { kind: 'ok'; cidr: Cidr } | { kind: 'invalid'; reason: string };
 
-export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified';
+export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified' | 'broadcast' | 'reserved';
 
 /** The longest address has 45 characters; whatever is longer is not looked at. */
 const maxAddressLength = 45;
@@ -96,10 +102,19 @@ export function parseCidr(text: string): ParsedCidr {
  */
 export function contains(cidr: Cidr, address: Address): boolean {
   if (cidr.family === address.family) return isWithin(cidr, address.value);
-  return cidr.family === 'IPv4' && address.embedding === 'mapped' && isWithin(cidr, address.value & v4Mask);
+  return cidr.family === 'IPv4' && isMapped(address) && isWithin(cidr, address.value & v4Mask);
 }
 
-/** The range of addresses that never leave the node or the link, or that mean none; for embedded IPv4 addresses as well. */
+/** An IPv4 address in another spelling. */
+export function isMapped({ embedded }: Address): boolean {
+  return embedded?.[0]?.embedding === 'mapped';
+}
+
+export function v4Address(value: number): Address {
+  return { kind: 'ok', family: 'IPv4', value: BigInt(value), canonical: v4Text(value) };
+}
+
+/** The range of addresses that are of no use to a Service on another node; embedded IPv4 addresses are looked at as well. */
 export function specialRangeOf(address: Address): SpecialRange | undefined {
   const { value, family } = address;
   if (family === 'IPv4') return specialRangeOfV4(Number(value));
@@ -107,8 +122,11 @@ export function specialRangeOf(address: Address): SpecialRange | undefined {
   if (value === 1n) return 'loopback';
   if (value >> 118n === 0x3fan) return 'linkLocal';
   if (value >> 120n === 0xffn) return 'multicast';
-  const embedded = embeddedValue(value);
-  return embedded === undefined ? undefined : specialRangeOfV4(Number(embedded.value));
+  for (const { value: inner } of address.embedded ?? []) {
+    const special = specialRangeOfV4(inner);
+    if (special !== undefined) return special;
+  }
+  return undefined;
 }
 
 const v4Mask = 0xffffffffn;
@@ -121,18 +139,60 @@ export function specialRangeOfV4(address: number): SpecialRange | undefined {
   if (first === 127) return 'loopback';
   if (address >>> 16 === 0xa9fe) return 'linkLocal';
   if (first >>> 4 === 0xe) return 'multicast';
+  if (address === 0xffffffff) return 'broadcast';
+  if (first >>> 4 === 0xf) return 'reserved';
   return undefined;
 }
 
-function embeddedValue(value: bigint): { value: bigint; embedding: Embedding } | undefined {
-  const low = value & v4Mask;
+/** Every IPv4 address that a machine on the way may take out of this one and send the packet to. */
+function embeddedIn(value: bigint): EmbeddedV4[] {
   const high = value >> 32n;
-  if (high === 0xffffn) return { value: low, embedding: 'mapped' };
-  if (high === 0n && low > 1n) return { value: low, embedding: 'compatible' };
-  if (high === 0xffff0000n) return { value: low, embedding: 'translated' };
-  if (high === 0x64ff9bn << 64n || value >> 80n === 0x64ff9b0001n) return { value: low, embedding: 'nat64' };
-  if (value >> 112n === 0x2002n) return { value: (value >> 80n) & v4Mask, embedding: '6to4' };
-  return undefined;
+  const low = Number(value & v4Mask);
+  const one = (embedding: Embedding, prefixBits: number, inner = low): EmbeddedV4[] => [
+    { embedding, value: inner, prefixBits },
+  ];
+  if (high === 0xffffn) return one('mapped', 96);
+  if (high === 0n) return low > 1 ? one('compatible', 96) : [];
+  if (high === 0xffff0000n) return one('translated', 96);
+  if (high === 0x64ff9bn << 64n) return one('nat64', 96);
+  if (value >> 80n === 0x64ff9b0001n) return localNat64(value);
+  if (value >> 112n === 0x2002n) return [...one('6to4', 16, bitsAt(value, 16, 32)), ...isatapIn(value)];
+  if (value >> 96n === 0x20010000n) {
+    // The server that set the tunnel up, and the client behind it with every bit turned over.
+    return [...one('teredo', 32, bitsAt(value, 32, 32)), ...one('teredo', 32, ~low >>> 0)];
+  }
+  return isatapIn(value);
+}
+
+/** An interface of the form 0:5efe:a.b.c.d below any prefix; the bit 200 says that the IPv4 address is globally unique. */
+function isatapIn(value: bigint): EmbeddedV4[] {
+  const marker = bitsAt(value, 64, 32);
+  if (marker !== 0x5efe && marker !== 0x02005efe) return [];
+  return [{ embedding: 'isatap', value: bitsAt(value, 96, 32), prefixBits: 96 }];
+}
+
+/**
+ * RFC 8215 leaves it to the network which prefix below 64:ff9b:1::/48 a translator serves, and RFC 6052 puts the IPv4 address
+ * behind it, around the bits 64 to 71. All places are looked at, since nothing tells which one is meant. Zeros in one place
+ * are the filling of another form: they count where the whole address has nothing else.
+ */
+function localNat64(value: bigint): EmbeddedV4[] {
+  const found: number[] = [];
+  const last = bitsAt(value, 96, 32);
+  const isFilling = last === 0 && (value & ((1n << 80n) - 1n)) !== 0n;
+  if (!isFilling) found.push(last);
+  for (const prefixBits of [48, 56, 64]) {
+    const before = 64 - prefixBits;
+    const inner = bitsAt(value, prefixBits, before) * 2 ** (32 - before) + bitsAt(value, 72, 32 - before);
+    const isWhole = prefixBits === 48 && bitsAt(value, 88, 40) === 0;
+    if (inner >>> 24 !== 0 || isWhole) found.push(inner);
+  }
+  return found.map((inner) => ({ embedding: 'nat64', value: inner, prefixBits: 48 }));
+}
+
+/** `count` bits, of which the first stands at `from`, counted from the left. */
+function bitsAt(value: bigint, from: number, count: number): number {
+  return Number((value >> BigInt(128 - from - count)) & ((1n << BigInt(count)) - 1n));
 }
 
 function isWithin(cidr: Cidr, value: bigint): boolean {
@@ -148,11 +208,8 @@ function v6Address(groups: number[]): Address {
   let value = 0n;
   for (const group of groups) value = (value << 16n) | BigInt(group);
   const address: Address = { kind: 'ok', family: 'IPv6', value, canonical: v6Text(groups) };
-  const embedded = embeddedValue(value);
-  if (embedded !== undefined) {
-    address.embeddedV4 = v4Text(embedded.value);
-    address.embedding = embedded.embedding;
-  }
+  const embedded = embeddedIn(value);
+  if (embedded.length > 0) address.embedded = embedded;
   return address;
 }
 
@@ -201,19 +258,18 @@ function parseHalf(text: string, isEnd: boolean): number[] | AddressProblem {
 }
 
 function textOf(family: AddressFamily, value: bigint): string {
-  if (family === 'IPv4') return v4Text(value);
+  if (family === 'IPv4') return v4Text(Number(value));
   return v6Text(Array.from({ length: 8 }, (_, index) => Number((value >> BigInt(112 - 16 * index)) & 0xffffn)));
 }
 
-function v4Text(value: bigint): string {
-  const address = Number(value);
+function v4Text(address: number): string {
   return [address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255].join('.');
 }
 
 /** RFC 5952: lower case, the first longest run of two or more zero groups as `::`, mapped addresses with dots. */
 function v6Text(groups: number[]): string {
   const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  if (isMapped) return `::ffff:${v4Text(BigInt((groups[6] as number) * 65536 + (groups[7] as number)))}`;
+  if (isMapped) return `::ffff:${v4Text((groups[6] as number) * 65536 + (groups[7] as number))}`;
   let longest = { start: 0, length: 1 };
   for (let start = 0; start < 8; start++) {
     let length = 0;

@@ -5,8 +5,8 @@ import type { Clock } from '../../clock.ts';
 import { eventsResource } from '../../cluster/wire/scope.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
-import type { Key } from '../../object/meta/object.ts';
-import { splitKey } from '../../object/meta/object.ts';
+import { type Key, splitKey } from '../../object/meta/object.ts';
+import { safeValue } from '../../safe-text.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 
 export interface EventNote {
@@ -75,7 +75,7 @@ export function createEventRecorder(options: {
     const name =
       before?.name ?? `${place.name.slice(0, shownOfName)}.${digest(`${note.uid}${note.reason}${time}${clock.now()}`)}`;
     remember({ name, message: note.message, count, atMs: clock.now() }, note);
-    const message = note.message.slice(0, messageLimit);
+    const message = safeValue(note.message).slice(0, messageLimit);
     if (before !== undefined) {
       const patched = await writer.patch(
         eventsResource,

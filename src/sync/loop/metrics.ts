@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 import type { Outcome, RefuseReason } from '../plan/step.ts';
 
-/** As records, so that the compiler misses what is missing here. */
+/** Records instead of lists, so that the compiler reports a missing member. */
 const refuseReasons: Record<RefuseReason, 0> = {
   HostNameTaken: 0,
   NotOwned: 0,
@@ -18,7 +18,7 @@ const requestKinds = ['create', 'patch', 'remove', 'virtualPatch'];
 const eventOutcomes = ['written', 'merged', 'dropped', 'failed'];
 
 export interface SyncMetrics {
-  /** Change seen → host agrees, seconds. */
+  /** Seconds from the moment a change is seen until the host agrees. */
   lag: Histogram;
   refused: Gauge<'reason'>;
   objects: Gauge<'state'>;

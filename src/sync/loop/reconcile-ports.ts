@@ -1,16 +1,19 @@
-// Connects the conductor to the rest of the daemon: the dry run, the brake for contested objects and the held back-flow stand
-// between a decision and its write, and every answered write is noted. The rules themselves are in decide.
+// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
+// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
+import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type Request } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
+import type { WriteLog } from '../world/write-log.ts';
+import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
@@ -42,6 +45,10 @@ export interface ReconcilePortsOptions {
   enqueue: (key: Key) => void;
   news: News;
   tell: (note: EventNote) => void;
+  /** The log of ordinary writes. */
+  writes: WriteLog;
+  /** The owner in the window may be gone. */
+  doubtOwner: () => void;
 }
 
 export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
@@ -128,11 +135,11 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
-      if (options.isDryRun) {
-        ledger.setDifference(facts.key, request);
-        const what = request.side === 'virtual' ? 'the virtual object' : 'the host copy';
-        return { kind: 'left', reason: 'DryRun', message: `would ${request.verb} ${what}: ${reasonOf(request)}` };
+      // Patches take their time, and the owner may have gone since the look.
+      if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
+        return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
       }
+      if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
       if (!undoesHostChange(facts, request)) return undefined;
       const retryAfterMs = contest.delayBeforeRepair(facts.key);
       const message = 'somebody on the host keeps changing the copy';
@@ -141,9 +148,10 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
     written(facts, request, { answer, isAsRequested }) {
       const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
       metrics.requests.inc({ request: name });
+      if (isHostCreate(request) && saysNamespaceGone(answer)) options.doubtOwner();
       if (answer.kind !== 'ok') return;
       const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-      log.info(
+      options.writes.note(
         {
           component: 'sync',
           key: facts.key,
@@ -172,9 +180,22 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
  * a recreated object from the one before, and joined text keeps no pieces alive.
  */
 export function versionOf(facts: Facts, generation: number): string {
-  const owner = facts.owner.kind === 'present' ? facts.owner.uid : facts.owner.kind;
+  const owner = ownerOf(facts.owner);
   const { virtual, resolution = '' } = facts;
   return [virtual?.resourceVersion, owner.slice(0, ownerLength), generation, resolution].join(' ');
+}
+
+function ownerOf(owner: OwnerState): string {
+  return owner.kind === 'present' ? owner.uid : owner.kind;
+}
+
+function isHostCreate(request: Request): boolean {
+  return request.side === 'host' && request.verb === 'create';
+}
+
+/** A namespace that goes takes the owner Service with it. */
+function saysNamespaceGone(answer: Answer): boolean {
+  return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
 }
 
 /** Our own bookkeeping goes along with every write and says nothing, unless it is all that there is. */

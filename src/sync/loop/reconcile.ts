@@ -11,6 +11,7 @@ import {
   type BackValues,
   type Facts,
   freshMemory,
+  type HeldWrite,
   type Memory,
   type Outcome,
   type Request,
@@ -47,7 +48,14 @@ export interface ReconcilePorts {
   written(facts: Facts, request: Request, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 
-export async function reconcile(key: Key, ports: ReconcilePorts): Promise<{ outcome: Outcome; facts: Facts }> {
+export interface Ended {
+  outcome: Outcome;
+  facts: Facts;
+  /** The write that the pass was not allowed. */
+  held?: HeldWrite;
+}
+
+export async function reconcile(key: Key, ports: ReconcilePorts): Promise<Ended> {
   const mustRead = ports.world.isHostUnseen(key) ? ('host' as const) : undefined;
   const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
   const ended = await settle(key, pass, ports);
@@ -58,11 +66,7 @@ export async function reconcile(key: Key, ports: ReconcilePorts): Promise<{ outc
   return ended;
 }
 
-async function settle(
-  key: Key,
-  pass: { memory: Memory },
-  ports: ReconcilePorts,
-): Promise<{ outcome: Outcome; facts: Facts }> {
+async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts): Promise<Ended> {
   const { world, storedAsRequested } = ports;
   for (let requests = 0; requests < requestLimit; requests++) {
     const rules = storedAsRequested.beginLook(key);
@@ -70,7 +74,7 @@ async function settle(
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
-    if (instead !== undefined) return { outcome: instead, facts };
+    if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
     const answer = await storedAsRequested.whileWriting(key, step, () => send(request, ports));
     tellWindows(request, answer, { facts, world, wake: ports.wake });
     pass.memory = afterAnswer(pass.memory, request, answer);

@@ -7,6 +7,7 @@ import type { WorkQueue } from '../../queue/work-queue.ts';
 import { backflowMessage, backflowRetryMs } from '../plan/backflow.ts';
 import type { Facts, Outcome } from '../plan/step.ts';
 import type { Contest } from '../world/contest.ts';
+import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import { type Ledger, labelOf } from '../world/ledger.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
@@ -27,12 +28,6 @@ export interface RecordOutcomeOptions {
   untell: (key: Key) => void;
 }
 
-/**
- * A missing permission is granted by people, so once a minute is enough in the long run. But an API server that has just
- * started refuses everybody until it has read its roles: the first try comes soon, and the pauses grow with the time gone by.
- */
-const forbiddenRetryMs = { first: 1_000, longest: 60_000 };
-
 /** Names are seldom given up, and every look is a request. */
 const unseenRetryMs = 60_000;
 
@@ -52,7 +47,7 @@ export function recordOutcome(
         ledger.noteLag(now - dirtySince);
       }
       ledger.settle(key, versionOf(facts, options.generation()));
-      ledger.setDifference(key, undefined);
+      ledger.setDifferences(key, []);
       queue.forget(key);
       if (facts.patchLapse?.retryAfterMs !== undefined) queue.addAfter(key, facts.patchLapse.retryAfterMs);
       break;
@@ -69,9 +64,7 @@ export function recordOutcome(
     case 'refused':
       queue.forget(key);
       if (outcome.reason === 'Forbidden') {
-        const goneByMs = now - (ledger.entry(key)?.sinceMs ?? now);
-        const { first, longest } = forbiddenRetryMs;
-        queue.addAfter(key, Math.min(Math.max(first, 2 * goneByMs), longest));
+        queue.addAfter(key, forbiddenDelayMs(now - (ledger.entry(key)?.sinceMs ?? now)));
       }
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;

@@ -7,12 +7,16 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
+import type { Outcome } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
+import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { type Circumstances, type Windows, World } from '../world/world.ts';
+import { WriteLog } from '../world/write-log.ts';
+import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
@@ -56,6 +60,8 @@ export class Sync {
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
   readonly #recordOptions: RecordOutcomeOptions;
+  readonly #writes: WriteLog;
+  readonly #ownerDoubt: OwnerDoubt;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
   #audit: Timer | undefined;
@@ -84,6 +90,7 @@ export class Sync {
       log,
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
     });
+    this.#writes = new WriteLog({ log, clock });
     const shared = {
       ledger: this.ledger,
       contest: this.contest,
@@ -93,7 +100,11 @@ export class Sync {
       generation: () => this.#generation,
       enqueue: (key: Key) => this.enqueue(key),
       tell: (note: EventNote) => this.#tell(note),
+      writes: this.#writes,
+      doubtOwner: () => this.#ownerDoubt.raise(),
     };
+    const { hostWriter } = options;
+    this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
     this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
@@ -134,7 +145,8 @@ export class Sync {
     this.#phase = 'stopped';
     this.#audit?.cancel();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs)]);
+    await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
+    this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
@@ -147,9 +159,10 @@ export class Sync {
 
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
-    const { virtual, host } = this.world.windows;
+    const { virtual } = this.world.windows;
     this.options.references?.recount(virtual.keys());
-    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size + host.size);
+    // A key stands on both sides, and is one; copies whose object is gone are few, and count when they are met.
+    this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
   }
 
   /** Of both sides: a copy whose object is gone has no other way to be seen. */
@@ -191,7 +204,14 @@ export class Sync {
     // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
-      recordOutcome(key, await reconcile(key, this.#ports), this.#recordOptions);
+      const ended = await reconcile(key, this.#ports);
+      const { ledger, world } = this;
+      const told = this.options.isDryRun
+        ? await listWrites(key, ended, { world, ledger, patching: this.#ports.patching })
+        : ended;
+      recordOutcome(key, told, this.#recordOptions);
+      // The owner may have come while the pass was ending, too early to wake it.
+      if (waitsForOwner(ended.outcome) && this.world.ownerState().kind === 'present') this.enqueue(key);
     } catch (error) {
       this.metrics.bugs.inc();
       this.options.log.error({ component: 'sync', key, err: error }, 'unexpected error while syncing an object');
@@ -212,6 +232,7 @@ export class Sync {
       mayWrite: () => isLeader() && !isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
+      doubtOwner: () => this.#ownerDoubt.raise(),
       isListInDoubt: () => this.massDelete.guard.size > 0,
       isMentioned: (referrer, text) => {
         const place = this.world.placeOf(referrer);
@@ -239,7 +260,7 @@ export class Sync {
     this.#unsubscribe = [
       this.#listenVirtual(virtual, 'endpoints'),
       this.#listenVirtual(services, 'services'),
-      host.subscribe({ changed: ({ key }) => this.#hostChanged(key) }),
+      host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
@@ -258,8 +279,12 @@ export class Sync {
     });
   }
 
-  #hostChanged(hostKey: Key): void {
-    for (const key of this.world.noteHost(hostKey)) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
+  #hostChanged(hostKey: Key, { isRemoved }: { isRemoved: boolean }): void {
+    const keys = this.world.noteHost(hostKey);
+    // What we remove ourselves is known before the watch tells of it.
+    const isLost = isRemoved && this.options.isLeader() && [...keys].some((key) => this.world.windows.virtual.has(key));
+    if (isLost) this.#ownerDoubt.raise();
+    for (const key of keys) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
   }
 
   /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
@@ -269,7 +294,7 @@ export class Sync {
   }
 
   #currentOwnerUid(): string | undefined {
-    const owner = this.world.ownerState();
+    const owner = this.world.knownOwner();
     return owner.kind === 'present' ? owner.uid : undefined;
   }
 
@@ -287,8 +312,18 @@ export class Sync {
     }
   }
 
+  #ownerSettled(): void {
+    if (this.#phase !== 'running') return;
+    this.#ownerChanged();
+    for (const key of this.world.windows.virtual.keys()) {
+      const outcome = this.ledger.entry(key)?.outcome;
+      if (outcome !== undefined && waitsForOwner(outcome)) this.enqueue(key);
+    }
+    this.options.references?.enqueueAll();
+  }
+
   #logOwner(): void {
-    const owner = this.world.ownerState();
+    const owner = this.world.knownOwner();
     if (owner.kind === 'missing') {
       this.options.log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
     } else if (owner.kind === 'present')
@@ -301,4 +336,9 @@ export class Sync {
       this.#scheduleAudit();
     });
   }
+}
+
+/** What has a time to try again keeps it: a namespace that is being deleted refuses for a while. */
+function waitsForOwner(outcome: Outcome): boolean {
+  return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
 }

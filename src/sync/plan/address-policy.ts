@@ -1,14 +1,15 @@
 // Which addresses a tenant may publish on the host (CVE-2021-25740). Addresses are compared as numbers in canonical form,
 // never as text; what would lead to the node itself is refused in every spelling, whatever the configuration says. Pure.
 import {
+  type Address,
   type Cidr,
   contains,
-  type ParsedAddress,
   parseAddress,
   parseCidr,
   plainV4Of,
   specialRangeOf,
   specialRangeOfV4,
+  v4Address,
 } from '../../object/text/ip.ts';
 
 export interface AddressRefusal {
@@ -28,6 +29,8 @@ const specialNames = {
   linkLocal: 'link-local',
   multicast: 'multicast',
   unspecified: 'unspecified',
+  broadcast: 'broadcast',
+  reserved: 'reserved (240.0.0.0/4)',
 } as const;
 
 /** The lists were checked when the configuration was loaded; an unset allow list allows the rest. */
@@ -38,11 +41,14 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
     const address = parseAddress(text);
     if (address.kind === 'invalid') return `not an IP address: ${address.reason}`;
     const special = specialRangeOf(address);
-    if (special !== undefined) return `${specialNames[special]} addresses are always refused`;
-    const forms = formsOf(address);
-    const denied = deny.find((cidr) => forms.some((form) => contains(cidr.range, form)));
+    // Some clusters number their Pods from 240.0.0.0/4, so an allow list may name a part of it.
+    const isExcused = special === 'reserved' && formsOf(address).every((form) => isAllowedReserved(form, allow));
+    if (special !== undefined && !isExcused) {
+      return `${specialNames[special]} addresses are ${special === 'reserved' ? 'refused unless the allow list names them' : 'always refused'}`;
+    }
+    const denied = deny.find((cidr) => formsOf(address).some((form) => contains(cidr.range, form)));
     if (denied !== undefined) return `denied by ${denied.text}`;
-    if (allow.length > 0 && !allow.some((cidr) => contains(cidr.range, address))) return 'not in the allow list';
+    if (allow.length > 0 && !isAllowed(address, allow)) return 'not in the allow list';
     return undefined;
   };
   /** IPv4 addresses, as most are written, are judged sooner than remembered; the reading of others takes a few microseconds. */
@@ -70,14 +76,42 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
   };
 }
 
-/** An IPv6 address that carries an IPv4 one reaches the same place, so a deny list must see both. */
-function formsOf(address: Extract<ParsedAddress, { kind: 'ok' }>): Extract<ParsedAddress, { kind: 'ok' }>[] {
-  if (address.embeddedV4 === undefined) return [address];
-  const embedded = parseAddress(address.embeddedV4);
-  return embedded.kind === 'ok' ? [address, embedded] : [address];
+interface Network {
+  text: string;
+  range: Cidr;
 }
 
-function checkedCidr(text: string): { text: string; range: Cidr } {
+/** An IPv6 address that carries an IPv4 one reaches the same place, so a deny list must see both. */
+function formsOf(address: Address): Address[] {
+  return [address, ...(address.embedded ?? []).map(({ value }) => v4Address(value))];
+}
+
+/**
+ * The address must be allowed as it stands, and so must the IPv4 address inside: otherwise `2000::/3` would open all of IPv4
+ * to 6to4. A network that is meant for this form of address, as `64:ff9b::/96`, allows both.
+ */
+function isAllowed(address: Address, allow: readonly Network[]): boolean {
+  const containing = allow.filter(({ range }) => contains(range, address));
+  if (containing.length === 0) return false;
+  return (address.embedded ?? []).every(
+    ({ value, prefixBits }) =>
+      containing.some(({ range }) => range.family === 'IPv6' && range.prefixLength >= prefixBits) ||
+      allow.some(({ range }) => contains(range, v4Address(value))),
+  );
+}
+
+/** Whether an entry that lies in the reserved range names the address; `0.0.0.0/0` does not. */
+function isAllowedReserved(form: Address, allow: readonly Network[]): boolean {
+  if (form.family === 'IPv6') return true;
+  if (specialRangeOfV4(Number(form.value)) !== 'reserved') return true;
+  return allow.some(
+    ({ range }) => range.prefixLength >= reservedPrefixBits && contains(range, form) && range.family === 'IPv4',
+  );
+}
+
+const reservedPrefixBits = 4;
+
+function checkedCidr(text: string): Network {
   const parsed = parseCidr(text);
   if (parsed.kind === 'invalid') throw new Error(`address policy: "${text}" is not a CIDR: ${parsed.reason}`);
   return { text, range: parsed.cidr };

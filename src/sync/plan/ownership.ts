@@ -29,7 +29,11 @@ export type Ownership =
 export function judgeOwnership(host: HostLook, key: Key, placement: Placement): Ownership {
   const marks = marksOf(host);
   const annotatedKey = annotatedKeyOf(host);
-  if (marks.length === 0) return { kind: 'native' };
+  if (marks.length === 0) {
+    // Another virtual cluster marks what it writes, even where one of its annotations went missing.
+    const others = otherMarkerOf(host, placement);
+    return others === undefined ? { kind: 'native' } : { kind: 'foreign', why: others };
+  }
   const contradiction = contradictionOf(host, key);
   if (contradiction === undefined) {
     const why = missingProof(host, marks, placement);
@@ -76,12 +80,9 @@ function contradictionOf(host: HostLook, key: Key): string | undefined {
 
 /** What is lacking before marks count as proof: anybody may copy one annotation, hardly anybody all of them. */
 function missingProof(host: HostLook, marks: readonly string[], placement: Placement): string | undefined {
-  const marker = host.labels?.[markerLabel];
-  if (marker !== undefined && marker !== '' && marker !== placement.virtualCluster && marks.length < theSix.length) {
-    return `its label ${markerLabel} is "${marker}", not "${placement.virtualCluster}"`;
-  }
-  if (marker !== placement.virtualCluster && marks.length < theSix.length) {
-    return `it lacks the label ${markerLabel}=${placement.virtualCluster} and some of the six object annotations`;
+  if (host.labels?.[markerLabel] !== placement.virtualCluster && marks.length < theSix.length) {
+    const lacking = `it lacks the label ${markerLabel}=${placement.virtualCluster} and some of the six object annotations`;
+    return otherMarkerOf(host, placement) ?? lacking;
   }
   // In its own namespace a virtual cluster is alone and names tell whose a copy is, also one from before the mapping.
   if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
@@ -94,6 +95,13 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
     }
   }
   return undefined;
+}
+
+/** What its marker label says, if that is the name of another virtual cluster. An empty label says nothing. */
+function otherMarkerOf(host: HostLook, { virtualCluster }: Placement): string | undefined {
+  const marker = host.labels?.[markerLabel];
+  if (!marker || marker === virtualCluster) return undefined;
+  return `its label ${markerLabel} is "${marker}", not "${virtualCluster}"`;
 }
 
 export function isSamePlace(host: HostLook, place: Place | undefined): boolean {

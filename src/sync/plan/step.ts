@@ -171,6 +171,12 @@ export function freshMemory(): Memory {
   };
 }
 
+/** A write that the pass wanted when it ended, and what the pass remembered by then. */
+export interface HeldWrite {
+  request: Request;
+  memory: Memory;
+}
+
 /** A write that makes or changes the host copy. */
 export type HostWrite = Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>;
 

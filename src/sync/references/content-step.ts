@@ -40,8 +40,8 @@ export type ContentRequest =
 
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }
-  | { kind: 'waiting'; message: string; retryAfterMs?: number }
-  /** Shown on the objects that refer to it, so it holds virtual names only. */
+  | { kind: 'waiting'; message: string; retryAfterMs?: number; isForOwner?: boolean }
+  /** Told to whoever refers to it. Virtual names only. */
   | { kind: 'refused'; reason: 'NotOwned' | 'ReferenceRefused' | 'Forbidden' | 'HostRefused'; message: string }
   | { kind: 'retry'; retryAfterMs?: number | undefined };
 

@@ -11,6 +11,8 @@ import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { Contest } from '../world/contest.ts';
+import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
+import { WriteLog } from '../world/write-log.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
@@ -33,11 +35,13 @@ export interface ContentSyncOptions {
   /** Whether this process may write now. */
   mayWrite: () => boolean;
   owner: () => OwnerState;
-  /** Whether a host copy that a failed pass has left as it was may name this place. */
+  /** The owner may be gone, although the window shows it. */
+  doubtOwner: () => void;
+  /** A host copy that is kept although it could not be worked out anew may name this place. */
   isMentioned: (hostName: string) => boolean;
   /** A list of the referring objects is in doubt: the content that they referred to stays. */
   isListInDoubt: () => boolean;
-  /** Another object stands behind the name now, or no object: the referring objects need a new pass. */
+  /** Another object stands behind the name now, or no object: every referrer must look again. */
   standingChanged: (key: Key) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
 }
@@ -45,8 +49,7 @@ export interface ContentSyncOptions {
 const concurrency = 8;
 /** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
 const requestLimit = 12;
-const forbiddenRetryMs = 60_000;
-/** No window shows an object without our label, so nothing tells when one that is in the way goes. */
+/** Who stands in the way without our label goes without a word to us. */
 const refusedRetryMs = 10 * 60_000;
 
 export class ContentSync {
@@ -55,12 +58,15 @@ export class ContentSync {
   readonly outcomes = new Map<Key, ContentOutcome>();
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
+  readonly #writes: WriteLog;
   readonly #doubt: ListDoubt;
   /** Imports whose host object was read and is gone, with the mark that they carried then. */
   readonly #gone = new Map<Key, string>();
   /** The versions of both sides at which they last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
+  /** Since when the API server has forbidden each write of the key. */
+  readonly #forbiddenSinceMs = new Map<Key, number>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
@@ -68,6 +74,7 @@ export class ContentSync {
     this.#options = options;
     this.world = world;
     this.#contest = new Contest(clock);
+    this.#writes = new WriteLog({ log, clock });
     this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
     this.#doubt = new ListDoubt({ world, log, enqueue: (key) => this.queue.add(key) });
   }
@@ -82,7 +89,7 @@ export class ContentSync {
     this.#doubt.judgeFirstList();
   }
 
-  /** The first passes over the referring objects have begun; before that no reference is known. */
+  /** Called when the first passes over all referrers have begun; before, references are not known yet. */
   work(): void {
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
@@ -91,6 +98,7 @@ export class ContentSync {
   async stop(withinMs: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await this.queue.stop(withinMs);
+    this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
@@ -129,8 +137,12 @@ export class ContentSync {
         },
       }),
       copies.subscribe({
-        changed: ({ key: hostKey }) => {
-          for (const key of this.world.noteCopy(hostKey)) this.queue.add(key);
+        changed: ({ key: hostKey, kind }) => {
+          const keys = [...this.world.noteCopy(hostKey)];
+          const { registry, doubtOwner } = this.#options;
+          if (kind === 'removed' && keys.some((key) => registry.isReferenced(this.world.referenceOf(key))))
+            doubtOwner();
+          for (const key of keys) this.queue.add(key);
         },
       }),
       importable.subscribe({ changed: ({ key: hostKey }) => this.#importableChanged(hostKey) }),
@@ -152,10 +164,18 @@ export class ContentSync {
     this.queue.add(key);
   }
 
+  #forbiddenDelayMs(key: Key): number {
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#forbiddenSinceMs.get(key) ?? nowMs;
+    this.#forbiddenSinceMs.set(key, sinceMs);
+    return forbiddenDelayMs(nowMs - sinceMs);
+  }
+
   async #handle(key: Key): Promise<void> {
     if (!this.#options.mayWrite()) return;
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
+    if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
     if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
     this.#recordOutcome(key, outcome, before);
@@ -181,7 +201,7 @@ export class ContentSync {
       }
       const { request } = step;
       const delayMs = this.#brake(facts, request);
-      if (delayMs > 0) return { kind: 'waiting', message: 'somebody keeps changing the copy', retryAfterMs: delayMs };
+      if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#ask(request);
       memory = afterContentAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
@@ -265,10 +285,12 @@ export class ContentSync {
     const seen = window.get(key)?.resourceVersion;
     const answer = await this.#send(request);
     const isRead = request.verb === 'get';
+    const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
+    if (request.side === 'host' && request.verb === 'create' && isGone) this.#options.doubtOwner();
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
-      this.#options.log.info(fields, 'content written');
+      this.#writes.note(fields, 'content written');
     }
     // An object with finalizers stays for a while after its delete.
     const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;
@@ -312,10 +334,12 @@ export class ContentSync {
         break;
       case 'waiting':
         if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
+        // The owner may have come while the pass was ending.
+        if (outcome.isForOwner && this.#options.owner().kind === 'present') this.queue.add(key);
         break;
       case 'refused': {
         this.queue.forget(key);
-        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? forbiddenRetryMs : refusedRetryMs);
+        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? this.#forbiddenDelayMs(key) : refusedRetryMs);
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { component: 'sync', kind: this.world.kind.kind, object: key, reason, message };

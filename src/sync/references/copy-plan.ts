@@ -17,7 +17,8 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   const { copy, copyPlace } = facts;
   if (copyPlace === undefined) return done({ kind: 'settled', as: 'none' });
   if (copy === undefined) {
-    if (facts.owner.kind === 'missing') return done({ kind: 'waiting', message: facts.owner.message });
+    if (facts.owner.kind === 'missing')
+      return done({ kind: 'waiting', message: facts.owner.message, isForOwner: true });
     if (virtual.content === undefined) return readOf(virtual);
     return ask({
       side: 'host',

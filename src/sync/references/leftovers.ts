@@ -78,8 +78,10 @@ export class Leftovers {
       if (this.#isStopped) return;
       if (this.#done.has(kind.kind) || this.#options.isNamed(kind.kind)) continue;
       try {
-        if (await this.#sweepKind(kind)) this.#done.add(kind.kind);
-        else isDone = false;
+        if (await this.#sweepKind(kind)) {
+          this.#done.add(kind.kind);
+          this.#notes.delete(kind.kind);
+        } else isDone = false;
       } catch (error) {
         isDone = false;
         this.#options.log.error(
@@ -100,8 +102,9 @@ export class Leftovers {
     const found = await this.#options.findCopies(kind);
     switch (found.kind) {
       case 'forbidden':
+        // A host that has just started forbids everything for a moment.
         this.#note(kind, found.message);
-        return true;
+        return false;
       case 'failed':
         return false;
       case 'found': {

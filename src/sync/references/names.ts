@@ -30,9 +30,9 @@ export interface Resolution {
 }
 
 export interface ReferenceResolver {
-  /** Undefined when the namespace has no place on the host. */
-  toHost(reference: Reference, placement: Placement): Resolution | undefined;
-  /** Undefined for a host name that was never given to a virtual object. */
+  /** Undefined when the namespace has no place on the host; `naming` is for this reference alone. */
+  toHost(reference: Reference, placement: Placement, naming?: Naming): Resolution | undefined;
+  /** Undefined for a host name that we have never given. */
   toVirtual(kind: string, host: Place): Place | undefined;
 }
 
@@ -94,13 +94,13 @@ export class ReferenceNames implements ReferenceResolver {
     this.#copiedAt = options.copiedAt ?? (() => undefined);
   }
 
-  toHost(reference: Reference, placement: Placement): Resolution | undefined {
+  toHost(reference: Reference, placement: Placement, naming = this.#naming()): Resolution | undefined {
     const standing = this.#standingOf(reference, placement);
     if (standing === 'imported') {
       const place = sameNamePlaceOf(reference, placement);
       return place && { place, standing };
     }
-    const place = copyPlaceOf(reference, { placement, naming: this.#naming() });
+    const place = copyPlaceOf(reference, { placement, naming });
     if (place === undefined) return undefined;
     this.note(reference, place);
     return { place, standing };

@@ -46,6 +46,8 @@ export interface ReferenceHost {
   mayWrite: () => boolean;
   rules: () => Rules;
   owner: () => OwnerState;
+  /** The owner may be gone, although the window shows it. */
+  doubtOwner: () => void;
   isListInDoubt: () => boolean;
   /** Whether the host copy of this virtual object holds the text. */
   isMentioned: (referrer: Key, text: string) => boolean;
@@ -166,6 +168,7 @@ export class References {
       series: this.#series,
       mayWrite: host.mayWrite,
       owner: host.owner,
+      doubtOwner: host.doubtOwner,
       isListInDoubt: host.isListInDoubt,
       isMentioned: (text) => this.#isMentioned(text),
       standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),

@@ -1,5 +1,4 @@
-// The gauges of sync, set from what it holds: whoever has a clock calls this now and then.
-
+// Sets the gauges of sync from its present state; the daemon calls this every second.
 import type { Sync } from '../loop/sync.ts';
 import { objectCounts } from './status.ts';
 

@@ -1,6 +1,6 @@
-// What the daemon would make of virtual objects and their host copies, with no cluster at hand: the conductor of the live
-// sync between two clusters that are maps in memory. In: objects of both sides and the rules. Out: both sides afterwards and
-// how each pass ended. For offline commands; nothing here decides anything.
+// Works out offline what the daemon would make of virtual objects and their host copies: the conductor of the live sync runs
+// between two clusters that are maps in memory. In: objects of both sides and the rules. Out: both sides afterwards and the
+// outcome of each pass. Nothing here decides anything.
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import { type Patching, reconcile } from '../loop/reconcile.ts';
@@ -17,15 +17,15 @@ import { MemoryCluster } from './memory-cluster.ts';
 export interface RehearsalInput {
   /** Objects of the kind that is synced. */
   virtual: readonly KubeObject[];
-  /** Whatever has none is taken to have a Service without a selector. */
+  /** An object without a Service here counts as one with a Service without a selector. */
   services: readonly KubeObject[];
   host: readonly KubeObject[];
   rules: SyncRules;
   /** uid of the host Service VC; without it no owner reference is written. */
   ownerUid: string | undefined;
-  /** Host objects without our base are edits of what the virtual side alone would give. */
+  /** Host objects without a base are taken as edits of the copy that the virtual object alone would give. */
   assumesAgreement: boolean;
-  /** Told before patches run over an object. */
+  /** Called before the patches of an object run. */
   patching?: (key: Key, direction: 'forward' | 'back') => void;
 }
 
@@ -123,7 +123,7 @@ function observed(patching: Patching, tell: RehearsalInput['patching']): Patchin
   };
 }
 
-/** A file that a person wrote has no uid; its copy from a cluster does, and both mean the same object. */
+/** A file written by hand has no uid, but the copy from a cluster has; both mean the same object. */
 function withUidOf(virtual: KubeObject, host: readonly KubeObject[]): KubeObject {
   if (virtual.metadata.uid) return virtual;
   const { namespace, name } = virtual.metadata;
@@ -134,7 +134,7 @@ function withUidOf(virtual: KubeObject, host: readonly KubeObject[]): KubeObject
   return uid ? { ...virtual, metadata: { ...virtual.metadata, uid } } : virtual;
 }
 
-/** As if the daemon had made this copy, and somebody had then edited it. */
+/** Adds the base that the daemon would have written, so that other differences count as edits on the host. */
 async function assumeBase(
   key: Key,
   on: { world: World; patching: Patching | undefined; hostCluster: MemoryCluster },

@@ -1,16 +1,17 @@
-// What sync can say of itself: the whole at a glance, and of one object why it is, or is not, on the host. Reads only; the
-// answer for one object is worked out afresh with the very functions that decide, so that it cannot disagree with them.
+// The status of sync as a whole, and of one object: why it is, or is not, on the host. Reads only. The answer for one object
+// is worked out anew with the functions that decide, so that it cannot disagree with them.
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowFailuresIn, backflowMessage } from '../plan/backflow.ts';
 import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
-import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
+import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import { labelOf } from '../world/ledger.ts';
+import type { VerdictFacts } from './verdict.ts';
 
-/** Objects in trouble that are listed; the counts are always complete. */
+/** Objects in trouble that one answer lists; the counts are always complete. */
 const listLimit = 500;
 
 export interface SyncStatus {
@@ -39,7 +40,7 @@ export function syncStatus(sync: Sync): SyncStatus {
     lag: ledger.lags(),
     owner:
       owner.kind === 'missing'
-        ? `missing: ${owner.message}`
+        ? `OwnerMissing: ${owner.message}`
         : owner.kind === 'none'
           ? 'none is set'
           : `Service "${owner.name}"`,
@@ -51,14 +52,74 @@ export function syncStatus(sync: Sync): SyncStatus {
       sinceSeconds: seconds(now - sinceMs),
     })),
     ...(sync.options.isDryRun && {
-      differences: [...ledger.differences]
-        .slice(0, listLimit)
-        .map(([object, { request, touches }]) => ({ object, request, touches: touches.join(', ') })),
+      differences: differencesOf(sync),
     }),
   };
 }
 
-/** `inSync` is what is left when everything else is counted. */
+/** The share of sync in the facts behind the verdict. */
+export function verdictFacts(
+  sync: Sync,
+): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'waiting' | 'oldestSeconds'> {
+  const { ledger, options } = sync;
+  const owner = sync.world.ownerState();
+  const dirty = ledger.dirty();
+  return {
+    differences: ledger.differences.size,
+    objects: sync.world.windows.virtual.size,
+    ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
+    blocked: blockedObjects(sync),
+    waiting: Math.max(dirty.count, sync.queue.waiting),
+    oldestSeconds: dirty.oldestMs === undefined ? 0 : (options.clock.now() - dirty.oldestMs) / 1000,
+  };
+}
+
+/** The number of objects that wait for one reason, and the sentence of the first; undefined without such objects. */
+export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects: number; message: string } | undefined {
+  const objects = ledger.counts().get(`waiting/${reason}`) ?? 0;
+  if (objects === 0) return undefined;
+  for (const [, { outcome }] of ledger.entries())
+    if (outcome.kind === 'waiting' && outcome.reason === reason) return { objects, message: outcome.message };
+  return undefined;
+}
+
+/** Whether something waits for a write that may have failed before. */
+export function areWritesWanted({ ledger, queue }: Sync): boolean {
+  const counts = ledger.counts();
+  const isWaiting = ['retry', 'waiting', 'refused/Forbidden'].some((name) => (counts.get(name) ?? 0) > 0);
+  return isWaiting || queue.running > 0;
+}
+
+/** Reasons to wait that do not pass by themselves within seconds. */
+const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
+  'OwnerMissing',
+  'HostNamespaceMissing',
+  'DeleteWithheld',
+]);
+
+function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
+  const blocked = new Map<string, number>();
+  for (const [name, count] of ledger.counts()) {
+    const [kind, reason] = name.split('/');
+    if (count === 0 || reason === undefined) continue;
+    if (kind === 'refused' || (kind === 'waiting' && blockingWaits.has(reason))) blocked.set(reason, count);
+  }
+  const contested = contest.contested().length;
+  if (contested > 0) blocked.set('Contested', contested);
+  return blocked;
+}
+
+/** One row for each write. A long list is cut; `status --all` names the writes of every object. */
+function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
+  const rows: NonNullable<SyncStatus['differences']> = [];
+  for (const [object, writes] of ledger.differences) {
+    if (rows.length >= listLimit) break;
+    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+  }
+  return rows;
+}
+
+/** Virtual objects by state. */
 export function objectCounts(sync: Sync): Record<string, number> {
   const counts = sync.ledger.counts();
   const of = (name: string): number => counts.get(name) ?? 0;
@@ -115,12 +176,12 @@ export interface ObjectStatus {
   keys?: { map: string; key: string; verdict: string }[];
 }
 
-/** Undefined when nothing is known of it on either side. */
+/** Undefined when neither side has an object of this name. */
 export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
   return statusOf(sync, sync.world.look(key, sync.circumstances(key)));
 }
 
-/** The same with the patches run, which takes the sandbox a moment. */
+/** The same after running the patches in the sandbox. */
 export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectStatus | undefined> {
   const { world } = sync;
   const seen = world.look(key, sync.circumstances(key));
@@ -144,7 +205,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
-  // Of what never was on either side nothing is remembered.
+  // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
   const state =
@@ -163,7 +224,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(failed.length > 0 && { backflowFailures: failed }),
-    // Without its patches the draft says nothing about who wins.
+    // A draft whose patches failed cannot tell which side wins.
     ...(facts.patchFailure === undefined &&
       facts.virtual &&
       facts.host &&
@@ -172,7 +233,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   };
 }
 
-/** Who wins each label and annotation now, by the same merge that the next pass would make. */
+/** The winning side of each label and annotation, by the same merge as in the next pass. */
 function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verdict: string }[] {
   const verdicts: { map: string; key: string; verdict: string }[] = [];
   const { virtual, host, draft } = facts;
@@ -190,7 +251,7 @@ function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verd
   return verdicts.sort((a, b) => (`${a.map} ${a.key}` < `${b.map} ${b.key}` ? -1 : 1));
 }
 
-function sentenceOf(outcome: Outcome): string {
+export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind === 'inSync') return 'in sync';
   return outcome.kind === 'refused' && outcome.detail ? `${outcome.message}: ${outcome.detail}` : outcome.message;
 }

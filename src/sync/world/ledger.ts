@@ -1,7 +1,7 @@
-// What sync remembers per key between passes, and nothing that could not be worked out again: outcomes for status, versions
-// to tell a host-side change from a virtual one, and since when a change has been waiting.
+// The notes of sync about each key between passes: outcomes for status, versions that tell a host-side change from a virtual
+// one, and the time since which a change waits. All of it could be worked out again, so nothing is lost with the process.
 import type { Key } from '../../object/meta/object.ts';
-import type { BackflowFailures, Outcome, Request } from '../plan/step.ts';
+import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;
@@ -11,8 +11,9 @@ export interface LedgerEntry {
 /** Lags remembered for the percentiles in status. */
 const lagSamples = 1024;
 
-/** What a dry run would have done. */
+/** One row of what a dry run lists. */
 export interface Difference {
+  /** `host create`, `host patch`, `host remove` or `virtual patch`. */
   request: string;
   reason: string;
   touches: string[];
@@ -23,17 +24,18 @@ export class Ledger {
   /** Version of the virtual side (and rules) at which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #dirtySince = new Map<Key, number>();
-  readonly #differences = new Map<Key, Difference>();
+  /** The writes that a dry run would have made, in order. */
+  readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
-  /** What is said of patches that failed and were left out. */
+  /** Messages about patches that failed and were left out. */
   readonly #lapses = new Map<Key, string>();
   /** Host values that could not be carried back to the virtual object. */
   readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
-  /** The change is dated by its first sight, however often it is seen again before it is served. */
+  /** A change counts from the first time it is seen, however often it is seen again before it is served. */
   noteDirty(key: Key, nowMs: number): void {
     if (!this.#dirtySince.has(key)) this.#dirtySince.set(key, nowMs);
   }
@@ -44,11 +46,18 @@ export class Ledger {
     return since;
   }
 
+  /** Changes that have not reached the other side yet. Walks over all of them, so it is for status only. */
+  dirty(): { count: number; oldestMs: number | undefined } {
+    let oldestMs: number | undefined;
+    for (const since of this.#dirtySince.values()) if (oldestMs === undefined || since < oldestMs) oldestMs = since;
+    return { count: this.#dirtySince.size, oldestMs };
+  }
+
   entry(key: Key): LedgerEntry | undefined {
     return this.#entries.get(key);
   }
 
-  /** Returns what was there before; `inSync` is the absence of an entry, so that ten thousand of them cost nothing. */
+  /** Returns the entry from before. Objects in sync have no entry, so that ten thousand of them cost nothing. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
@@ -73,7 +82,7 @@ export class Ledger {
     this.#lagAt = (this.#lagAt + 1) % lagSamples;
   }
 
-  /** Of the last changes; zeros before the first. */
+  /** Percentiles of the last changes; zeros before the first change. */
   lags(): { p50Ms: number; p99Ms: number; samples: number } {
     const sorted = this.#lagsMs.toSorted((a, b) => a - b);
     const at = (share: number): number =>
@@ -81,7 +90,7 @@ export class Ledger {
     return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
   }
 
-  /** Returns what was said before. */
+  /** Returns the message from before. */
   setLapse(key: Key, message: string | undefined): string | undefined {
     const before = this.#lapses.get(key);
     if (message === undefined) this.#lapses.delete(key);
@@ -118,17 +127,12 @@ export class Ledger {
     this.#differences.delete(key);
   }
 
-  setDifference(key: Key, request: Request | undefined): void {
-    if (request === undefined) {
-      this.#differences.delete(key);
-      return;
-    }
-    const reason = request.verb === 'get' ? '' : request.reason;
-    const touches = request.side === 'host' && request.verb === 'patch' ? request.touches : [];
-    this.#differences.set(key, { request: `${request.side} ${request.verb}`, reason, touches });
+  setDifferences(key: Key, differences: readonly Difference[]): void {
+    if (differences.length === 0) this.#differences.delete(key);
+    else this.#differences.set(key, differences);
   }
 
-  get differences(): ReadonlyMap<Key, Difference> {
+  get differences(): ReadonlyMap<Key, readonly Difference[]> {
     return this.#differences;
   }
 
@@ -144,7 +148,7 @@ export class Ledger {
     return this.#entries.entries();
   }
 
-  /** `kind` or `kind/reason` → how many. */
+  /** `kind` or `kind/reason` → number of objects. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

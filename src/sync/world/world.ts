@@ -50,6 +50,8 @@ interface Wanted {
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
+  /** The owner in the window may be gone, and the host has been asked. */
+  isOwnerInDoubt = false;
   /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
   readonly #hostByKey = new Map<Key, Set<Key>>();
   readonly #keyByHost = new Map<Key, Key>();
@@ -144,6 +146,14 @@ export class World<R extends Rules = Rules> {
   }
 
   ownerState(): OwnerState {
+    const known = this.knownOwner();
+    if (known.kind !== 'present' || !this.isOwnerInDoubt) return known;
+    const message = `Service "${known.name}", the owner of all host copies, is being looked for: a copy vanished or was refused`;
+    return { kind: 'missing', message };
+  }
+
+  /** What the window shows, which may be behind. */
+  knownOwner(): OwnerState {
     const { placement } = this.#rules.translation;
     if (this.windows.owner === undefined) return { kind: 'none' };
     const { hostNamespace, virtualCluster } = placement;

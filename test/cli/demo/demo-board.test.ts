@@ -127,14 +127,15 @@ describe('frameOf()', () => {
 describe('Screen', () => {
   it('draws in one write without clearing first, and restores the terminal once', () => {
     const writes: string[] = [];
-    const screen = new Screen({ write: (text) => void writes.push(text), isTerminal: true, columns: 80, rows: 24 });
+    const write = (text: string) => void writes.push(text);
+    const screen = new Screen({ write, control: write, isTerminal: true, columns: 80, rows: 24 });
     screen.draw(['before it is open']);
     screen.open();
-    screen.draw(['a', 'b']);
+    screen.draw(['a', 'b\u001b[2J\u202e']);
     screen.close();
     screen.close();
     expect(writes).toHaveLength(3);
-    expect(writes[1]).toContain('a\u001b[K\r\nb\u001b[K\u001b[J');
+    expect(writes[1]).toContain('a\u001b[K\r\nb\\u001b[2J\\u202e\u001b[K\u001b[J');
     expect(writes[1]).not.toContain('\u001b[2J');
     expect(writes[2]).toContain('?1049l');
   });

@@ -56,9 +56,10 @@ describe('parseCommandLine()', () => {
     [['check', '--config', '--output', 'json'], '--config wants a value (FILE), found "--output"', ''],
     [['check', '-o', 'jsn'], '--output is one of text, json, found "jsn"', 'did you mean "json"?'],
     [['run', '--dry-run=yes'], '--dry-run is a switch and takes no value, found "yes"', ''],
-    [['check', 'file.yaml'], 'takes no operands, found "file.yaml"', 'did you mean --config file.yaml?'],
+    [['run', 'file.yaml'], 'takes no operands, found "file.yaml"', 'did you mean --config file.yaml?'],
     [['render', 'a.json'], 'takes no operands, found "a.json"', '--file a.json'],
-    [['check', 'file'], 'takes no operands, found "file"', 'see hostward check --help'],
+    [['run', 'file'], 'takes no operands, found "file"', 'see hostward run --help'],
+    [['check', '-', '-c', '-'], 'can be read once, found --config - and --config -', 'into a file'],
     [['status', 'a/b', 'c/d'], 'takes at most 1 operand, found "c/d"', ''],
     [['render', '-c', '-', '-f', '-'], 'can be read once, found --config - and --file -', 'into a file'],
     [['eval', 'value', '-f', '-', '--stdin'], 'can be read once, found --file - and --stdin', 'into a file'],
@@ -69,6 +70,11 @@ describe('parseCommandLine()', () => {
     expect(fault.exitCode).toBe(exitCodes.usage);
     expect(fault.message).toContain(message);
     expect(fault.hint).toContain(hint);
+  });
+
+  it('takes the files of check with and without the option, in the order of the command line', () => {
+    const parsed = parseCommandLine(['check', 'a.yaml', '-c', 'b.yaml', '-o', 'json', 'c.yaml']);
+    expect(parsed.kind === 'command' && parsed.options.texts('config')).toEqual(['a.yaml', 'b.yaml', 'c.yaml']);
   });
 
   it('calls an option that is not in the table a bug', () => {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Window, WindowChange } from '../../../src/cluster/window/window.ts';
 import type { Connection } from '../../../src/cluster/wire/connection.ts';
+import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
-import { VirtualClock } from '../../virtual-clock.ts';
+import { settle, VirtualClock } from '../../virtual-clock.ts';
 import { ScriptedServer, sendJson, sendStatus } from '../scripted-server.ts';
 import { connectTo, openTestWindow, passing, type TestItem, until } from '../subject.ts';
 
@@ -12,6 +13,7 @@ let connection: Connection;
 let window: Window<TestItem>;
 let metrics: Metrics;
 let changes: WindowChange[];
+let warnings: string[];
 let lists: { isFirst: boolean; count: number; removed: readonly string[] }[];
 
 beforeEach(async () => {
@@ -22,7 +24,10 @@ beforeEach(async () => {
   connection = connectTo(server.url, clock);
   changes = [];
   lists = [];
-  window = openTestWindow({ connection, clock, metrics });
+  warnings = [];
+  const warn = (fields: { trouble?: string }) => void warnings.push(fields.trouble ?? '');
+  const log = { ...silentLog, warn, child: () => log } as unknown as Log;
+  window = openTestWindow({ connection, clock, metrics, log });
   window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
   server.put('a', { value: 1 });
   server.put('b', { value: 1 });
@@ -149,6 +154,8 @@ describe('silence', () => {
 
   test('a connection that went dead is found 75 s after the last byte, and resumed without a list', async () => {
     await synced();
+    server.bookmark();
+    await settle(20);
     const dead = [...server.watches];
     server.watches.clear();
     server.put('b', { value: 'missed' });
@@ -157,6 +164,63 @@ describe('silence', () => {
     expect(tookMs).toBeGreaterThanOrEqual(75_000);
     expect(tookMs).toBeLessThanOrEqual(77_000);
     expect(server.count('list')).toBe(1);
+    expect(warnings).toEqual([expect.stringContaining('not a byte for 75 s')]);
+  });
+
+  const pass = async (seconds: number): Promise<void> => {
+    const endMs = clock.now() + seconds * 1000;
+    await passing(clock, () => clock.now() >= endMs, { stepMs: 1_000 });
+  };
+  const watches = () => server.count('watch');
+
+  test('a quiet watch whose first bookmark takes two minutes, as of a server that has just started, is not cut', async () => {
+    await synced();
+    await pass(120);
+    for (let minute = 0; minute < 3; minute++) {
+      server.bookmark();
+      await pass(62);
+    }
+    expect([watches(), warnings, server.count('list')]).toEqual([1, [], 1]);
+    await expectAlive(1);
+  });
+
+  test('a server that never sends a bookmark gets a new watch now and then, and no warning', async () => {
+    await synced();
+    await pass(600);
+    expect(watches()).toBeGreaterThan(1);
+    expect(watches()).toBeLessThanOrEqual(5);
+    expect([warnings, server.count('list')]).toEqual([[], 1]);
+    await expectAlive(1);
+  });
+
+  test('a connection that went dead before its first bookmark is replaced after 150 s', async () => {
+    await synced();
+    server.watches.clear();
+    server.put('b', { value: 'missed' });
+    const tookMs = await passing(clock, () => value('default/b') === 'missed', { stepMs: 500 });
+    expect(tookMs).toBeGreaterThanOrEqual(150_000);
+    expect(tookMs).toBeLessThanOrEqual(153_000);
+    expect(server.count('list')).toBe(1);
+  });
+
+  test('a watch that is silent from its beginning is warned of when the server does not answer either', async () => {
+    await synced();
+    for (let time = 0; time < 9; time++) server.script('list', () => undefined);
+    await pass(80);
+    expect([watches(), warnings]).toEqual([1, []]);
+    await pass(12);
+    expect(warnings).toEqual([expect.stringContaining('not a byte for 75 s')]);
+    server.scripts.length = 0;
+    await passing(clock, () => watches() === 2 && window.state === 'watching', { stepMs: 500 });
+    await expectAlive(1);
+  });
+
+  test('a server that has gone back in time under a silent watch is found out', async () => {
+    await synced();
+    server.rv = 900;
+    server.history = [];
+    await pass(77);
+    expect(warnings[0]).toBe('the watch came to resource version 900 after 1002');
   });
 });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { formatFault } from '../../../src/config/fault.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { readConfigurationFile, readConfigurationFiles } from '../../../src/config/load/read-files.ts';
 import { maxFileBytes } from '../../../src/config/yaml/source-text.ts';
-import { named } from '../loading.ts';
+import { named, root } from '../loading.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hostward-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -47,13 +48,38 @@ describe('readConfigurationFile()', () => {
     },
   );
 
-  it('reads through symbolic links, and devices without a size', async () => {
+  it('refuses at once what is no file, and waits for no other end of a pipe', async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
+    symlinkSync('pipe.yaml', join(folder, 'link-to-pipe.yaml'));
+    const wanted = 'wanted a configuration file, found';
+    const fix = 'write it to a file, or give - and pipe it in';
+    expect(await said('pipe.yaml', 'link-to-pipe.yaml')).toEqual([
+      `pipe.yaml: ${wanted} a named pipe; ${fix}`,
+      `link-to-pipe.yaml: ${wanted} a named pipe; ${fix}`,
+    ]);
+    expect(await readConfigurationFile('/dev/zero')).toEqual({
+      name: '/dev/zero',
+      problem: 'no-file',
+      what: 'a device',
+    });
+  });
+
+  it('reads what a shell hands over as an open pipe', () => {
+    const read = join(root, 'src/config/load/read-files.ts');
+    const script = `import { readConfigurationFile } from ${JSON.stringify(read)};
+      const file = await readConfigurationFile('/dev/stdin');
+      console.log(JSON.stringify([file.isStream, Buffer.from(file.text).toString()]));`;
+    const out = execFileSync('sh', [
+      '-c',
+      'printf "a: 1" | "$0" --input-type=module -e "$1"',
+      process.execPath,
+      script,
+    ]);
+    expect(JSON.parse(String(out))).toEqual([true, 'a: 1']);
+  });
+
+  it('reads through symbolic links', async () => {
     symlinkSync('good.yaml', join(folder, 'link.yaml'));
     expect(await said('link.yaml')).toEqual([]);
-    expect(await readConfigurationFile('/dev/null')).toEqual({
-      name: '/dev/null',
-      text: Buffer.alloc(0),
-      isStream: true,
-    });
   });
 });

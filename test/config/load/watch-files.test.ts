@@ -22,9 +22,9 @@ function setUp(text: string, stream?: SourceFile) {
   const disk = new Map<string, SourceFile>([['a.yaml', { name: 'a.yaml', text }]]);
   if (stream !== undefined) disk.set(stream.name, stream);
   const paths = [...disk.keys()];
-  const load = (files: readonly SourceFile[]) => loadConfiguration({ environment: named, files });
+  const load = async (files: readonly SourceFile[]) => loadConfiguration({ environment: named, files });
   const files = paths.map((path) => disk.get(path) as SourceFile);
-  const loaded = load(files);
+  const loaded = loadConfiguration({ environment: named, files });
   if (loaded.kind !== 'ok') throw new Error(report(loaded));
   const said: string[] = [];
   const reads: string[] = [];
@@ -157,6 +157,15 @@ describe('watchConfiguration()', () => {
     await clock.advance(round);
     expect(told()).toEqual(['changed: logLevel']);
     expect(reads).not.toContain('pipe');
+  });
+
+  it('says nothing of a configuration that is still judged when it is stopped', async () => {
+    const { watch, write, told } = setUp('{}');
+    write('hostward: {backSync: none}');
+    const asked = watch.reload();
+    await watch.stop();
+    await asked;
+    expect(told()).toEqual([]);
   });
 
   it('leaves no timer behind and says nothing after stop()', async () => {

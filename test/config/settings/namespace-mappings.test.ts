@@ -94,13 +94,22 @@ describe('compileMappings()', () => {
 
 describe('mappingProblems()', () => {
   const words = (byName: Record<string, string>) =>
-    mappingProblems(byName, context).map(({ side, wanted, isWarning }) => `${isWarning ? 'warns' : side}: ${wanted}`);
+    mappingProblems(byName, context).map(
+      ({ side, words, isWarning }) =>
+        `${isWarning ? 'warns' : side}: ${'sentence' in words ? words.sentence : words.wanted}`,
+    );
 
   it('refuses an empty map, and a key that expands to the same namespace', () => {
-    expect(words({})).toEqual(['virtual: a mapping']);
-    expect(words({ 'my-vc-a': 'x', [`\${name}-a`]: 'y' })).toEqual(['virtual: each virtual namespace once']);
-    expect(words({ a: 'h-my-vc', b: `h-\${name}` })).toEqual(['host: each host namespace once']);
-    expect(words({ 'a-*': 'h-*', 'b-*': 'h-*' })).toEqual(['host: each host namespace once']);
+    expect(words({})).toEqual(['virtual: no namespace is mapped']);
+    expect(words({ 'my-vc-a': 'x', [`\${name}-a`]: 'y' })).toEqual([
+      'virtual: the mapping of "my-vc-a" has the virtual namespace "my-vc-a" already',
+    ]);
+    expect(words({ a: 'h-my-vc', b: `h-\${name}` })).toEqual([
+      'host: the mapping of "a" has the host namespace "h-my-vc" already',
+    ]);
+    expect(words({ 'a-*': 'h-*', 'b-*': 'h-*' })).toEqual([
+      'host: the mapping of "a-*" has the host namespace "h-*" already',
+    ]);
   });
 
   it('allows an empty prefix on the virtual side only', () => {
@@ -124,9 +133,13 @@ describe('mappingProblems()', () => {
   });
 
   it('warns of a host namespace that two mappings reach, and not of one that is the same for both', () => {
-    expect(words({ '*': 'h-*', wide: 'h-narrow' })).toEqual(['warns: host namespaces that only one mapping reaches']);
+    expect(words({ '*': 'h-*', wide: 'h-narrow' })).toEqual([
+      'warns: "*" sends the virtual namespace narrow to "h-narrow" too',
+    ]);
     expect(words({ '*': 'h-*', narrow: 'h-narrow' })).toEqual([]);
-    expect(words({ 'a-*': 'h-*', 'b-*': 'h-b-*' })).toEqual(['warns: host namespaces that only one mapping reaches']);
+    expect(words({ 'a-*': 'h-*', 'b-*': 'h-b-*' })).toEqual([
+      'warns: "a-*" sends the virtual namespace a-b-* to "h-b-*" too',
+    ]);
     expect(words({ 'a-*': 'h-*', 'a-b-*': 'h-b-*' })).toEqual([]);
   });
 });

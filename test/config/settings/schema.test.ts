@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Loaded } from '../../../src/config/load/load.ts';
 import { configurationSchema } from '../../../src/config/settings/schema.ts';
+import { runAtOnce } from '../../../src/config/steps.ts';
 import { parseYaml } from '../../../src/config/yaml/parse-yaml.ts';
 import { decode } from '../../../src/config/yaml/source-text.ts';
 import { toPlain } from '../../../src/config/yaml/tree.ts';
@@ -31,7 +32,7 @@ describe('configurationSchema()', () => {
   it.each(single)('agrees with the loader about %s', (name) => {
     const text = readFileSync(join(fixtures, name, 'vcluster.yaml'));
     const decoded = decode({ name, text });
-    const parsed = decoded.kind === 'text' ? parseYaml(decoded.source) : undefined;
+    const parsed = decoded.kind === 'text' ? runAtOnce(parseYaml(decoded.source)) : undefined;
     if (parsed?.kind !== 'tree') return;
     expect(judge.safeParse(toPlain(parsed.root)).success).toBe(!isRefused(loadFolder(join(fixtures, name))));
   });

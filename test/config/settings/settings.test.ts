@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { countOf } from '../../../src/config/fault.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import { settingsTable } from '../../../src/config/settings/table.ts';
@@ -117,7 +118,7 @@ describe('Settings', () => {
     const patches = Array.from({ length: 150 }, (_, index) => ({ path: `${index}` }));
     const loaded = load(JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }));
     const faults = loaded.kind === 'faults' ? loaded.faults : [];
-    expect([faults.length, faults.at(-1)?.found]).toEqual([101, '50 more faults']);
+    expect([faults.length, faults.at(-1)?.sentence, countOf(faults)]).toEqual([101, 'and 50 more faults', 150]);
   });
 
   it('judge only the patches of Endpoints', () => {

@@ -8,7 +8,7 @@ import {
   objectKeys,
   theSix,
 } from '../../../src/sync/plan/reserved-keys.ts';
-import { objectStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../paper-cluster.ts';
 import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from '../paper-sync.ts';
 
@@ -125,6 +125,95 @@ describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
     expect(meta(world.copy('web')).ownerReferences.map((one) => one.uid)).toEqual(['u-other', owner.metadata.uid]);
   });
 
+  describe('a namespace that is gone and back before the watch of the owner tells of it', () => {
+    const uidsOf = (ownerReferences: readonly { uid?: string }[] | undefined) => ownerReferences?.map(({ uid }) => uid);
+    /** Owners that any create named, in order. */
+    async function recreated({ isOwnerBack }: { isOwnerBack: boolean }) {
+      const created: unknown[] = [];
+      let reads = 0;
+      await start({}, (w) => {
+        for (let number = 0; number < 20; number++) putPair(w, `web-${number}`);
+        const writer = w.host.writer();
+        w.host.writer = () => ({
+          ...writer,
+          create: async (ref, object) => {
+            created.push(uidsOf(object.metadata.ownerReferences)?.[0]);
+            return writer.create(ref, object);
+          },
+          get: async (ref, place) => {
+            if (ref.resource === 'services') reads++;
+            return writer.get(ref, place);
+          },
+        });
+      });
+      created.length = 0;
+      const { owner } = world.windows;
+      if (owner !== undefined) owner.isHeld = true;
+      world.host.remove('services', 'vcluster-vc', 'vc');
+      const back = isOwnerBack ? world.host.put('services', service('vc', 'vcluster-vc')) : undefined;
+      await world.change(() => {
+        for (let number = 0; number < 20; number++)
+          world.host.remove('endpoints', 'vcluster-vc', `web-${number}-x-default-x-vc`);
+      });
+      return { created, newUid: back?.metadata.uid, reads };
+    }
+
+    it('makes every copy once, with the new uid, after one look', async () => {
+      const { created, newUid, reads } = await recreated({ isOwnerBack: true });
+      expect(created).toEqual(Array(20).fill(newUid));
+      expect(reads).toBeLessThanOrEqual(2);
+      expect(world.copy('web-7')).toBeDefined();
+    });
+
+    it('makes none while there is no owner, says so, and makes them when it comes', async () => {
+      const { created } = await recreated({ isOwnerBack: false });
+      expect(created).toEqual([]);
+      expect(world.sync.world.ownerState().kind).toBe('missing');
+      expect(world.sync.ledger.entry('default/web-3')?.outcome).toMatchObject({ reason: 'OwnerMissing' });
+      const { metadata } = world.host.put('services', service('vc', 'vcluster-vc'));
+      await world.change(() => world.windows.owner?.deliver());
+      expect(created).toEqual(Array(20).fill(metadata.uid));
+    });
+
+    it('waits for an API server that does not answer', async () => {
+      await start({}, (w) => {
+        putPair(w, 'web');
+        const writer = w.host.writer();
+        let failures = 3;
+        const get: typeof writer.get = async (ref, place) =>
+          ref.resource === 'services' && failures-- > 0
+            ? { kind: 'failed', status: 503, retryAfterMs: undefined, message: 'no' }
+            : writer.get(ref, place);
+        w.host.writer = () => ({ ...writer, get });
+      });
+      await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+      expect(world.copy('web')).toBeUndefined();
+      await world.clock.advance(3_500);
+      await world.quiet();
+      expect(world.copy('web')).toBeDefined();
+    });
+  });
+
+  it('a create that finds the namespace going does not come again before its time, with or without the owner', async () => {
+    let creates = 0;
+    await start({}, (w) => {
+      putPair(w, 'web');
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        create: async () => {
+          creates++;
+          return { kind: 'forbidden', message: 'going', namespaceTerminating: true };
+        },
+      });
+    });
+    expect(creates).toBe(1);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'waiting', reason: 'OwnerMissing' });
+    await world.clock.advance(5_000);
+    await world.quiet();
+    expect(creates).toBe(2);
+  });
+
   it('does not write a host object that is being deleted', async () => {
     await start({}, (w) => putPair(w, 'web'));
     edit(world.host, world.copy('web'), (d) => {
@@ -201,6 +290,7 @@ describe('rule 4: whose object is it', () => {
         annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' },
       },
     ],
+    ['the marker of another virtual cluster and none of the six', { labels: { [markerLabel]: 'other' } }],
   ])('refuses a foreign object: %s', async (_, metadata) => {
     await start({}, (w) => {
       w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: { ...at, ...metadata } });
@@ -756,10 +846,71 @@ describe('status of an object', () => {
   });
 });
 
+describe('the queue', () => {
+  it('counts each key once while everything is looked at after a restart', async () => {
+    await start({}, (w) => {
+      for (let n = 0; n < 200; n++) putPair(w, `web${n}`);
+    });
+    await world.stop();
+    let seen = 0;
+    await world.run({
+      isLeader: () => {
+        const { waiting, running } = world.sync.queue;
+        seen = Math.max(seen, waiting + running);
+        return true;
+      },
+    });
+    expect(seen).toBeGreaterThan(150);
+    expect(seen).toBeLessThanOrEqual(200);
+  });
+});
+
 describe('dry run', () => {
-  it('writes nothing and knows every difference', async () => {
+  const rows = () => syncStatus(world.sync).differences;
+
+  it('writes nothing and lists every difference with its addresses', async () => {
     await start({ isDryRun: true }, (w) => putPair(w, 'web'));
     expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
-    expect(world.sync.ledger.differences.get('default/web')).toMatchObject({ request: 'host create' });
+    expect(rows()).toEqual([{ object: 'default/web', request: 'host create', touches: 'addresses 10.0.0.1' }]);
+  });
+
+  it('lists the virtual write and the host write of an object that needs both', async () => {
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
+    await world.stop();
+    edit(world.host, world.copy('web'), (d) => {
+      d.metadata.labels = { ...d.metadata.labels, app: 'host' };
+    });
+    putPair(world, 'web', '10.0.0.9', { labels: { app: 'x' } });
+    world.host.writes.length = 0;
+    world.virtual.writes.length = 0;
+    world.options.isDryRun = true;
+    await world.run();
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+    expect(rows()).toEqual([
+      { object: 'default/web', request: 'virtual patch', touches: 'label app' },
+      {
+        object: 'default/web',
+        request: 'host patch',
+        touches: expect.stringMatching(/subsets.*addresses 10\.0\.0\.9/),
+      },
+    ]);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({
+      message: expect.stringMatching(/^would patch the virtual object: .*; then patch the host copy: .*10\.0\.0\.9/),
+    });
+  });
+
+  it('lists the new copy and the removal of the old one when a mapping has moved the object', async () => {
+    const mappingTo = (to: string) => ({ mappingsOnly: true, hostNamespaceOf: () => to });
+    await start({ mapping: mappingTo('h-old') }, (w) => putPair(w, 'web'));
+    await world.stop();
+    Object.assign(world.options, { mapping: mappingTo('h-new'), isDryRun: true });
+    await world.run();
+    expect(rows()?.map(({ request }) => request)).toEqual(['host create', 'host remove']);
+  });
+
+  it('forgets the writes of an object that needs them no more', async () => {
+    await start({ isDryRun: true }, (w) => putPair(w, 'web'));
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(rows()).toEqual([]);
   });
 });

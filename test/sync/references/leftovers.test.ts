@@ -124,7 +124,19 @@ describe('copies whose reference patch went while we were down', () => {
     expect(said.filter((message) => message.includes('leftover'))).toHaveLength(2);
   });
 
-  it('are removed a minute later when the host did not answer', async () => {
+  it('go a minute later where the host forbade the look for a moment, and then nothing is said any more', async () => {
+    await start({}, exports);
+    const search = () => ({ kind: 'forbidden' as const, message: 'not allowed to list secrets' });
+    await restartWith({ references: [], search });
+    expect(world.exported('db')).toBeDefined();
+    delete world.given.search;
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect(world.exported('db')).toBeUndefined();
+    expect(world.references.status()).toBeUndefined();
+  });
+
+  it('go a minute later where the host did not answer', async () => {
     await start({}, exports);
     const searches: string[] = [];
     const search = () => {

@@ -122,7 +122,7 @@ export class ReferenceWorld extends PaperWorld {
   override async quiet(): Promise<void> {
     for (let turn = 0; turn < 200; turn++) {
       await settle(3);
-      if (this.sync.queue.isIdle && this.references.isIdle) return;
+      if (this.sync.queue.isIdle && this.references.isIdle && !this.sync.world.isOwnerInDoubt) return;
     }
   }
 

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import { settle } from '../../virtual-clock.ts';
 import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints } from '../paper-sync.ts';
+import { edit, endpoints, service } from '../paper-sync.ts';
 import { entry } from '../patch/paper-patch.ts';
 import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
 
@@ -305,6 +306,69 @@ describe('content that is exported', () => {
     });
     await world.restart();
     expect(world.contentWrites()).toEqual([]);
+  });
+
+  it('a host that forbids a write is asked again after a second, later less and less often, once a minute in the end', async () => {
+    const triesMs: number[] = [];
+    let isForbidden = true;
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+      const writer = w.host.writer();
+      const no: Answer = { kind: 'forbidden', message: 'no', namespaceTerminating: false };
+      w.host.writer = () => ({
+        ...writer,
+        create: async (ref, object) => {
+          if (ref.resource !== 'secrets') return writer.create(ref, object);
+          triesMs.push(w.clock.now());
+          return isForbidden ? no : writer.create(ref, object);
+        },
+      });
+    });
+    const wait = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        await world.clock.advance(1_000);
+        await world.quiet();
+      }
+    };
+    const triesIn = async (seconds: number) => {
+      const before = triesMs.length;
+      await wait(seconds);
+      return triesMs.length - before;
+    };
+    expect(await triesIn(1)).toBe(1);
+    expect(await triesIn(300)).toBeLessThan(12);
+    expect(await triesIn(300)).toBeLessThan(7);
+    isForbidden = false;
+    await wait(60);
+    expect(world.exported('db')).toBeDefined();
+    isForbidden = true;
+    world.host.remove('secrets', 'vcluster-vc', nameOf('db'));
+    await world.quiet();
+    expect(await triesIn(1)).toBeGreaterThan(0);
+  });
+
+  it('a copy that vanishes with its owner is made with the uid of the next one, though its watch is behind', async () => {
+    const created: unknown[] = [];
+    await start({}, (w) => {
+      w.virtual.put('secrets', secret('db'));
+      w.refer({ k: 'db' });
+      const writer = w.host.writer();
+      w.host.writer = () => ({
+        ...writer,
+        create: async (ref, object) => {
+          if (ref.resource === 'secrets') created.push(object.metadata.ownerReferences?.[0]?.uid);
+          return writer.create(ref, object);
+        },
+      });
+    });
+    created.length = 0;
+    const { owner } = world.windows;
+    if (owner !== undefined) owner.isHeld = true;
+    world.host.remove('services', 'vcluster-vc', 'vc');
+    const back = world.host.put('services', service('vc', 'vcluster-vc'));
+    await world.change(() => world.host.remove('secrets', 'vcluster-vc', nameOf('db')));
+    expect(created).toEqual([back.metadata.uid]);
   });
 
   it('while the owner is missing nothing is created; it goes on when the owner is there', async () => {

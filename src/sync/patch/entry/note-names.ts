@@ -6,7 +6,7 @@ import type { HostItem, VirtualItem } from '../../plan/kind.ts';
 import type { ReferenceResolver } from '../../references/names.ts';
 import type { PatchSet } from '../set/patch-set.ts';
 import { plainMap } from '../set/view.ts';
-import { readReference } from './reference-patch.ts';
+import { namingOf, readReference } from './reference-patch.ts';
 
 export function noteNames(
   virtual: VirtualItem,
@@ -26,7 +26,11 @@ export function noteNames(
       if (read.kind !== 'ok') continue;
       const { kind, namespace, names } = read.spelled;
       for (const { text } of names)
-        resolver.toHost({ kind, namespace: namespace?.text ?? virtual.namespace, name: text }, translation.placement);
+        resolver.toHost(
+          { kind, namespace: namespace?.text ?? virtual.namespace, name: text },
+          translation.placement,
+          namingOf(reference, kind),
+        );
     }
   }
 }

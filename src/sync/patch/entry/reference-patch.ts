@@ -1,11 +1,14 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
-// It writes names and namespaces into the view and nothing else; references/ keeps the objects behind the names.
+// Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
+
+import { keptKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Renamed } from '../../plan/kind.ts';
 import type { Place, Placement } from '../../plan/placement.ts';
 import {
+  type Naming,
   namedKinds,
   type Reference,
   type ReferenceResolver,
@@ -124,8 +127,8 @@ export function referencesForward(
       const written = { namespace: spelled.namespace?.text, name: cell.text };
       const named = tenants.get(idOf(spelled.kind, written)) ?? written;
       const reference = { kind: spelled.kind, namespace: named.namespace || namespace, name: named.name };
-      const resolution = resolver.toHost(reference, placement);
-      // An untranslated namespace would mean the host namespace of that name.
+      const resolution = resolver.toHost(reference, placement, namingOf(compiled, spelled.kind));
+      // Left as it is, the name of a tenant's namespace would mean one of the host's.
       if (resolution === undefined)
         return { kind: 'wrong', at, message: `namespace "${shownKey(reference.namespace)}" is not synced to the host` };
       found.push({ ...reference, standing: resolution.standing });
@@ -136,7 +139,12 @@ export function referencesForward(
   return { kind: 'ok', changes: write(writes), found };
 }
 
-/** Maps host names to the tenant's, both with the namespace and without. */
+/** What the entry says of names itself; never of kinds whose content is kept, which stands behind one kind of name only. */
+export function namingOf({ reference }: CompiledReference, kind: string): Naming | undefined {
+  return keptKinds.includes(kind) ? undefined : reference.naming;
+}
+
+/** The tenant's name by the host's, with and without the namespace beside it. */
 function tenantNames(renamed: Iterable<Renamed>): Map<string, Place> {
   const names = new Map<string, Place>();
   for (const { kind, host, virtual } of renamed) {

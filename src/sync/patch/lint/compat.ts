@@ -1,6 +1,11 @@
 // What a list of patches does otherwise here than in vCluster's own patch engine, entry by entry, for those who come from
 // there. Facts as of vCluster 0.37; nothing here changes what is done. Pure.
+
+import { keptKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
+import type { Placement } from '../../plan/placement.ts';
+import { copyPlaceOf, type Naming } from '../../references/names.ts';
+import { namingOf } from '../entry/reference-patch.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 
 export interface CompatNote {
@@ -13,13 +18,20 @@ export interface CompatNote {
 
 type Note = Omit<CompatNote, 'index'>;
 
-export function compatNotes(patches: readonly CompiledPatch[]): CompatNote[] {
+export interface NameContext {
+  placement: Placement;
+  naming: Naming;
+}
+
+/** Without a context, as where the configuration has faults, nothing is said of names. */
+export function compatNotes(patches: readonly CompiledPatch[], names?: NameContext): CompatNote[] {
   return patches.flatMap((patch) =>
     [
       ...pathNotes(patch),
       ...directionNotes(patch, otherHalf(patch, patches)),
       ...expressionNotes(patch),
       ...modeNotes(patch),
+      ...(names === undefined ? [] : nameNotes(patch, names)),
     ].map((note) => ({ index: patch.index, ...note })),
   );
 }
@@ -170,4 +182,32 @@ function modeNotes({ entry }: CompiledPatch): Note[] {
       vcluster: 'refuses the key, and always fails the object',
     });
   return notes;
+}
+
+/** An object that no tenant has, in a namespace that each may have. */
+const example = { namespace: 'default', name: 'my-name' };
+
+/** Which name a reference becomes, and what decides so. */
+function nameNotes({ reference }: CompiledPatch, { placement, naming }: NameContext): Note[] {
+  if (reference === undefined) return [];
+  const { kind } = reference.reference;
+  const own = namingOf(reference, kind);
+  const used = own ?? naming;
+  const nameBy = (one: Naming) => copyPlaceOf({ kind, ...example }, { placement, naming: one })?.name;
+  const [written, theirs] = [nameBy(used), nameBy('vcluster')];
+  // A namespace without a place on the host has no names there.
+  if (written === undefined || theirs === undefined) return [];
+  const setting = own === undefined ? 'hostward.references.naming' : 'reference.naming of the entry';
+  const isKept = placement.mode === 'mapped' && written === example.name;
+  const why = isKept ? 'its namespace has one of its own on the host' : `${setting} is ${used}`;
+  const behind =
+    written === theirs ? '' : keptKinds.includes(kind) ? ', the name of its copy' : ', behind which nothing stands';
+  return [
+    {
+      field: 'reference',
+      rule: 'reference-name',
+      hostward: `writes "${written}" for the ${kind} ${example.namespace}/${example.name}${behind}, because ${why}`,
+      vcluster: `writes "${theirs}"`,
+    },
+  ];
 }

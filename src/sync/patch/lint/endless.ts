@@ -14,9 +14,14 @@ export interface Endless {
   value: unknown;
 }
 
-export async function findEndless(patches: readonly CompiledPatch[], evaluator: Evaluator): Promise<Endless[]> {
+/** Until the time is up: each that has no end takes all that the sandbox gives it, once a sample. */
+export async function findEndless(
+  patches: readonly CompiledPatch[],
+  { evaluator, isTimeUp }: { evaluator: Evaluator; isTimeUp(): boolean },
+): Promise<Endless[]> {
   const found: Endless[] = [];
   for (const patch of patches) {
+    if (isTimeUp()) break;
     const values = samplesAt(patch);
     for (const [field, expression] of [
       ['expression', patch.forward],

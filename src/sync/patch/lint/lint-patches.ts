@@ -1,5 +1,8 @@
 // What is allowed in a list of patches and still most likely a mistake: paths that can never match, entries that get into
 // each other's way, keys that have another name on the host, and what the lint of expressions finds. Pure.
+
+import type { FaultWords } from '../../../config/fault.ts';
+import type { Steps } from '../../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
 import { type ExpressionWarning, shown } from '../../../expression/language/expression-fault.ts';
 import { lintExpression } from '../../../expression/language/lint.ts';
@@ -10,7 +13,7 @@ import type { KeyRules } from '../../plan/keys.ts';
 import { reach, type Shape } from '../result/endpoints-shape.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 
-export interface PatchWarning {
+export type PatchWarning = FaultWords & {
   index: number;
   field: 'path' | 'expression' | 'reverseExpression';
   /** In the text of that field, from 1. */
@@ -18,28 +21,31 @@ export interface PatchWarning {
   column: number;
   /** Stable name of the rule. */
   rule: string;
-  found: string;
-  wanted: string;
   fix: string;
-}
+};
 
 export interface LintContext {
   /** Undefined where the configuration is too broken to have any. */
   rules: { labels: KeyRules; annotations: KeyRules } | undefined;
 }
 
-export function lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): PatchWarning[] {
-  const warnings = patches.flatMap((patch, at) => [
-    ...lintReach(patch),
-    ...lintTranslation(patch),
-    ...(rules === undefined ? [] : lintKey(patch, rules)),
-    ...lintOverlap(patch, patches.slice(0, at)),
-    ...lintTexts(patch),
-  ]);
+/** Patch by patch. */
+export function* lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): Steps<PatchWarning[]> {
+  const warnings: PatchWarning[] = [];
+  for (const [at, patch] of patches.entries()) {
+    warnings.push(
+      ...lintReach(patch),
+      ...lintTranslation(patch),
+      ...(rules === undefined ? [] : lintKey(patch, rules)),
+      ...lintOverlap(patch, patches.slice(0, at)),
+      ...lintTexts(patch),
+    );
+    yield;
+  }
   return warnings;
 }
 
-function atPath(patch: CompiledPatch, parts: Omit<PatchWarning, 'index' | 'field' | 'line' | 'column'>): PatchWarning {
+function atPath(patch: CompiledPatch, parts: FaultWords & { rule: string; fix: string }): PatchWarning {
   return { index: patch.index, field: 'path', line: 1, column: 1, ...parts };
 }
 
@@ -50,9 +56,8 @@ function lintReach(patch: CompiledPatch): PatchWarning[] {
   const wrong = segments[reached.at] as Segment;
   const parent = segmentsText(segments.slice(0, reached.at));
   const name = wrong.kind === 'every' ? 'elements' : `"${wrong.key}"`;
-  const wanted = 'a path that an Endpoints can have';
-  const found = `${name} below ${parent}, which ${whatItIs(reached.parent)}`;
-  return [atPath(patch, { rule: 'no-such-field', found, wanted, fix: fixOf(reached, segments) })];
+  const sentence = `no Endpoints has ${name} below ${parent}, which ${whatItIs(reached.parent)}`;
+  return [atPath(patch, { rule: 'no-such-field', sentence, fix: fixOf(reached, segments) })];
 }
 
 /** A reference needs a text to write a name into, a labels patch something that selects. */
@@ -63,6 +68,12 @@ function lintTranslation(patch: CompiledPatch): PatchWarning[] {
   const name = reference?.namePath;
   const whole = name === undefined ? segments : [...segments, ...name.segments];
   const reached = reach(whole);
+  if (patch.isLabels && isOwnLabels(segments)) {
+    const sentence =
+      'a labels patch rewrites the keys of a selector as they are called on the host; those of metadata.labels are rewritten already';
+    const fix = 'remove the entry; to set or change a label, write an expression instead of labels';
+    return [atPath(patch, { rule: 'own-labels', sentence, fix })];
+  }
   // What the path itself misses is said of it already.
   if (reached.kind === 'nowhere' && reached.at < segments.length) return [];
   const fits = (shape: Shape): boolean =>
@@ -70,15 +81,17 @@ function lintTranslation(patch: CompiledPatch): PatchWarning[] {
   if (reached.kind === 'reached' && reached.shapes.some(fits)) return [];
   const place = segmentsText(whole) || 'the whole object';
   if (patch.isLabels) {
-    const parts = {
-      wanted: 'a label map or a selector at the path of a labels patch',
-      fix: 'name the label map, or the key that holds the selector',
-    };
-    return [atPath(patch, { rule: 'no-selector', found: `${place}, which holds no labels itself`, ...parts })];
+    const sentence = `a labels patch needs a label map or a selector, and ${place} can hold neither`;
+    const selectorFix = 'name the label map, or the key that holds the selector';
+    return [atPath(patch, { rule: 'no-selector', sentence, fix: selectorFix })];
   }
   const fix = name === undefined ? 'add namePath, or end the path at the name' : 'let namePath end at the name';
-  const parts = { wanted: 'a reference to be a text', fix };
-  return [atPath(patch, { rule: 'no-name', found: `${place}, which can never be one`, ...parts })];
+  return [atPath(patch, { rule: 'no-name', sentence: `a reference is a text, and ${place} can never be one`, fix })];
+}
+
+/** The object's own labels; a labels patch is for a selector, which names the labels of others. */
+function isOwnLabels([root, map]: readonly Segment[]): boolean {
+  return root?.kind === 'key' && root.key === 'metadata' && map?.kind === 'key' && map.key === 'labels';
 }
 
 function whatItIs(parent: string): string {
@@ -88,7 +101,8 @@ function whatItIs(parent: string): string {
 
 function fixOf(reached: { at: number; parent: string; fields: string[] }, segments: readonly Segment[]): string {
   const wrong = segments[reached.at];
-  const index = wrong?.kind === 'key' ? /^\s*\+?0*(\d+)\s*$/.exec(wrong.key)?.[1] : undefined;
+  const digits = wrong?.kind === 'key' ? /^\+?(\d+)$/.exec(wrong.key.trim())?.[1] : undefined;
+  const index = digits?.replace(/^0+(?=\d)/, '');
   if (reached.parent === 'list') return `write ${segmentsText(segments.slice(0, reached.at))}[${index ?? '*'}]`;
   if (reached.parent === 'object') return `the fields are ${reached.fields.join(', ')}`;
   const [root, map, ...rest] = segments.map((segment) => (segment.kind === 'key' ? segment.key : '*'));
@@ -105,9 +119,9 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   if (map.key !== 'labels' && map.key !== 'annotations') return [];
   const [problem] = labelKeyProblems(map.key === 'labels' ? key.key : key.key.toLowerCase());
   if (problem !== undefined) {
-    const found = `${JSON.stringify(key.key)}, which no ${map.key === 'labels' ? 'label' : 'annotation'} can be called`;
+    const sentence = `no ${map.key === 'labels' ? 'label' : 'annotation'} can be called ${JSON.stringify(key.key)}`;
     const fix = 'write a domain and "/" if there is one, then at most 63 letters, digits, "-", "_" and "."';
-    return [atPath(patch, { rule: 'no-such-key', found, wanted: 'a path that an Endpoints can have', fix })];
+    return [atPath(patch, { rule: 'no-such-key', sentence, fix })];
   }
   const keys = rules[map.key];
   // Patches see the host's spelling, also of what goes back.
@@ -115,16 +129,16 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   if (virtualKey === undefined) {
     const hostKey = keys.toHost(key.key);
     if (hostKey === undefined) {
-      const found = `"${key.key}", which is synced in neither direction`;
-      return [atPath(patch, { rule: 'key-stays', found, wanted: 'a key that is synced', fix: 'remove the entry' })];
+      const sentence = `"${key.key}" is synced in neither direction`;
+      return [atPath(patch, { rule: 'key-stays', sentence, fix: 'remove the entry' })];
     }
-    const found = `the label "${key.key}", which is called "${hostKey}" on the host`;
+    const sentence = `the label "${key.key}" is called "${hostKey}" on the host`;
     const fix = `write ${pathText(['metadata', map.key])}["${hostKey}"]`;
-    return [atPath(patch, { rule: 'rewritten-key', found, wanted: 'the key as the host has it', fix })];
+    return [atPath(patch, { rule: 'rewritten-key', sentence, fix })];
   }
   if (patch.back === undefined || keys.flowsBack(virtualKey)) return [];
-  const found = `a reverse expression for "${key.key}", which never flows back`;
-  const parts = { rule: 'never-back', found, wanted: 'one for a key that does', fix: 'remove it' };
+  const sentence = `"${key.key}" never flows back, so its reverse expression never runs`;
+  const parts = { rule: 'never-back', sentence, fix: 'remove it' };
   return [{ ...atPath(patch, parts), field: 'reverseExpression' }];
 }
 
@@ -138,15 +152,14 @@ function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): P
   const isBack = [other, patch].every((one) => one.back !== undefined || one.reference !== undefined);
   const isSame = other.path.canonical === patch.path.canonical;
   const list = 'sync.toHost.endpoints.patches';
-  const found = isSame
-    ? `the place of ${list}[${other.index}] in another spelling`
-    : `places that ${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches too; they run in the order of the list${isBack ? ', also on the way back' : ''}`;
-  const wanted = isSame ? 'one entry for a place' : 'entries that do not touch each other';
+  const sentence = isSame
+    ? `${list}[${other.index}] patches the same place in another spelling`
+    : `${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches some of these places too; entries run in the order of the list${isBack ? ', also on the way back' : ''}`;
   const fix =
     isSame && canJoin
       ? 'join the two entries into one'
       : `${canJoin ? 'join them' : 'keep one of them'}, or see to it that the order is meant`;
-  return [atPath(patch, { rule: 'overlap', found, wanted, fix })];
+  return [atPath(patch, { rule: 'overlap', sentence, fix })];
 }
 
 function sharesDirection(one: CompiledPatch, other: CompiledPatch): boolean {
@@ -184,11 +197,11 @@ function lintQuotes({ tree }: CompiledExpression): ExpressionWarning[] {
   const inner = tree.value;
   const isExpression = /\bvalue\b|\bcontext\./.test(inner) && compileExpression(inner).kind === 'ok';
   if (!isExpression) return [];
-  const message = 'a text that reads like an expression, and is taken as it stands';
+  const message = 'this text reads like an expression, and is taken as it stands';
   return [{ line: 1, column: 1, rule: 'quoted-expression', message, fix: `write ${shown(inner)} without its quotes` }];
 }
 
 function placed(index: number, field: PatchWarning['field'], warning: ExpressionWarning): PatchWarning {
   const { line, column, rule, message, fix } = warning;
-  return { index, field, line, column, rule, found: message, wanted: 'an expression that does what is meant', fix };
+  return { index, field, line, column, rule, sentence: message, fix };
 }

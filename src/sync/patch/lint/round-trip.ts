@@ -26,10 +26,11 @@ interface Pair {
 
 export async function findCounterExamples(
   patches: readonly CompiledPatch[],
-  evaluator: Evaluator,
+  { evaluator, isTimeUp }: { evaluator: Evaluator; isTimeUp(): boolean },
 ): Promise<CounterExample[]> {
   const found: CounterExample[] = [];
   for (const pair of pairsOf(patches)) {
+    if (isTimeUp()) break;
     const example = await counterExample(pair, evaluator);
     if (example !== undefined) found.push(example);
   }
@@ -38,11 +39,16 @@ export async function findCounterExamples(
 
 /** One entry with both, or two entries on one path. */
 function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
+  const hasForward = (patch: CompiledPatch): patch is Pair['forward'] => patch.forward !== undefined;
+  const hasBack = (patch: CompiledPatch): patch is Pair['back'] => patch.back !== undefined;
+  const backs = new Map(
+    patches
+      .filter(hasBack)
+      .toReversed()
+      .map((patch) => [patch.path.canonical, patch]),
+  );
   return patches.flatMap((forward) => {
-    const hasForward = (patch: CompiledPatch): patch is Pair['forward'] => patch.forward !== undefined;
-    const back = patches.find(
-      (other): other is Pair['back'] => other.back !== undefined && other.path.canonical === forward.path.canonical,
-    );
+    const back = backs.get(forward.path.canonical);
     return hasForward(forward) && back !== undefined ? [{ forward, back }] : [];
   });
 }

@@ -2,8 +2,10 @@
 // owner. In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
+import { runAtOnce, type Steps } from '../../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
 import { emptyUse, mergeUse, project, useOf } from '../../../expression/language/context-use.ts';
+import { functionFault } from '../../../expression/language/lint.ts';
 import { type CompiledPath, type MatchOptions, parsePath } from '../../../expression/path/path.ts';
 import type { Segment } from '../../../expression/path/path-grammar.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
@@ -54,38 +56,55 @@ export interface PatchSet {
   isReversed(path: CompiledPath): boolean;
 }
 
-export type CompiledPatchSet = { kind: 'ok'; set: PatchSet } | { kind: 'faults'; faults: PatchFault[]; set: PatchSet };
+export type CompiledPatchSet =
+  | { kind: 'ok'; set: PatchSet }
+  /** more: faults inside expressions beyond those that are told. */
+  | { kind: 'faults'; faults: PatchFault[]; more: number; set: PatchSet };
 
 /** Compiles every entry even when another one is wrong, so that all faults are reported at once. */
 export function compilePatchSet(
   entries: readonly { index: number; entry: PatchEntry }[],
   fieldsOfKind: readonly string[],
 ): CompiledPatchSet {
-  const faults: PatchFault[] = [];
+  return runAtOnce(compileSteps(entries, fieldsOfKind));
+}
+
+/** The same, entry by entry. */
+export function* compileSteps(
+  entries: readonly { index: number; entry: PatchEntry }[],
+  fieldsOfKind: readonly string[],
+): Steps<CompiledPatchSet> {
+  const found: FoundFaults = { faults: [], more: 0 };
   const patches: CompiledPatch[] = [];
   for (const { index, entry } of entries) {
-    const patch = compilePatch(index, entry, { fieldsOfKind, faults });
+    const patch = compilePatch(index, entry, { fieldsOfKind, found });
     if (patch !== undefined) patches.push(patch);
+    yield;
   }
   const set = patchSetOf(patches);
-  return faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', faults, set };
+  return found.faults.length === 0 ? { kind: 'ok', set } : { kind: 'faults', ...found, set };
+}
+
+interface FoundFaults {
+  faults: PatchFault[];
+  more: number;
 }
 
 function compilePatch(
   index: number,
   entry: PatchEntry,
-  { fieldsOfKind, faults }: { fieldsOfKind: readonly string[]; faults: PatchFault[] },
+  { fieldsOfKind, found }: { fieldsOfKind: readonly string[]; found: FoundFaults },
 ): CompiledPatch | undefined {
+  const { faults } = found;
   const before = faults.length;
-  const path = compilePath(entry.path, { index, field: 'path', faults });
+  const path = compilePath(entry.path, { index, field: 'path', found });
   const refused = path && whyProtected(path.segments, fieldsOfKind);
   if (refused !== undefined) {
-    const message = `path "${entry.path}" cannot be patched: ${refused.why}`;
-    faults.push({ index, field: 'path', line: 1, column: 1, message, fix: refused.fix });
+    faults.push({ index, field: 'path', line: 1, column: 1, message: refused.why, fix: refused.fix });
   }
-  const forward = compileText(entry.expression, { index, field: 'expression', faults });
-  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', faults });
-  const reference = entry.reference && compileReference(index, entry.reference, faults);
+  const forward = compileText(entry.expression, { index, field: 'expression', found });
+  const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', found });
+  const reference = entry.reference && compileReference(index, entry.reference, found);
   if (path === undefined || faults.length > before) return undefined;
   const isLabels = entry.labels !== undefined;
   const matching = {
@@ -98,28 +117,33 @@ function compilePatch(
 interface At {
   index: number;
   field: PatchFault['field'];
-  faults: PatchFault[];
+  found: FoundFaults;
 }
 
-function compilePath(text: string, { index, field, faults }: At): CompiledPath | undefined {
+function compilePath(text: string, { index, field, found }: At): CompiledPath | undefined {
   const parsed = parsePath(text);
   if (parsed.kind === 'ok') return parsed.path;
-  faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
+  found.faults.push({ index, field, line: 1, column: parsed.column, message: parsed.message, fix: parsed.fix });
   return undefined;
 }
 
-function compileText(source: string | undefined, { index, field, faults }: At): CompiledExpression | undefined {
+function compileText(source: string | undefined, { index, field, found }: At): CompiledExpression | undefined {
   if (source === undefined || source === '') return undefined;
   const compiled = compileExpression(source);
-  if (compiled.kind === 'ok') return compiled.expression;
+  if (compiled.kind === 'ok') {
+    const fault = functionFault(compiled.expression);
+    if (fault !== undefined) found.faults.push({ index, field, ...fault });
+    return compiled.expression;
+  }
   for (const { line, column, message, fix } of compiled.faults)
-    faults.push({ index, field, line, column, message, fix });
+    found.faults.push({ index, field, line, column, message, fix });
+  found.more += compiled.more;
   return undefined;
 }
 
-function compileReference(index: number, reference: PatchReference, faults: PatchFault[]): CompiledReference {
+function compileReference(index: number, reference: PatchReference, found: FoundFaults): CompiledReference {
   const path = (field: 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath'): CompiledPath | undefined =>
-    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, faults });
+    reference[field] === undefined ? undefined : compilePath(reference[field], { index, field, found });
   return {
     reference,
     namePath: path('namePath'),
@@ -152,7 +176,7 @@ function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotation
   const below = patches.filter(({ path: { segments } }) => segments.length === 3);
   for (const { path } of below) {
     const last = path.segments[2];
-    if (last?.kind !== 'key') continue;
+    if (last?.kind !== 'key' || named.has(last.key)) continue;
     const place = placeOf(map, last);
     const owner = ownerBy(below, place);
     if (owner === 'virtual' && isNamedForward(below, place)) named.set(last.key, 'virtualAlone');

@@ -45,7 +45,7 @@ export interface PathRefusal {
 /** Why a path may not be patched; undefined when it may. `fieldsOfKind` are the payload's top-level keys. */
 export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonly string[]): PathRefusal | undefined {
   const [root, field, key] = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
-  if (root === 'apiVersion' || root === 'kind') return refusal(`"${root}" is protected`);
+  if (root === 'apiVersion' || root === 'kind') return refusal(`"${root}" is protected and cannot be patched`);
   if (root !== undefined && root !== 'metadata' && !fieldsOfKind.includes(root)) {
     const why = `there is no field "${root}"; the fields are metadata, ${fieldsOfKind.join(', ')}`;
     const levels = root.split('/');
@@ -56,15 +56,15 @@ export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonl
     return refusal(why, nearestKey(root, ['metadata', ...fieldsOfKind]) ?? (ofMetadata && `metadata.${ofMetadata}`));
   }
   if (root !== 'metadata' || field === undefined) return undefined;
-  if (protectedMetadata.includes(field)) return refusal(`"metadata.${field}" is protected`);
-  if (unwrittenMetadata.includes(field)) return refusal(`"metadata.${field}" is not synced`);
+  if (protectedMetadata.includes(field)) return refusal(`"metadata.${field}" is protected and cannot be patched`);
+  if (unwrittenMetadata.includes(field)) return refusal(`"metadata.${field}" is not synced and cannot be patched`);
   if (!metadataMaps.includes(field)) {
     const meant = nearestKey(field, metadataMaps);
     return refusal(`there is no field "metadata.${field}"`, meant && `metadata.${meant}`);
   }
   if (key === undefined) return undefined;
   const isProtected = field === 'labels' ? isProtectedLabel(key) : isProtectedAnnotation(key);
-  return isProtected ? refusal(`"${key}" is bookkeeping of the sync and protected`) : undefined;
+  return isProtected ? refusal(`"${key}" is bookkeeping of the sync and cannot be patched`) : undefined;
 }
 
 function refusal(why: string, meant?: string): PathRefusal {

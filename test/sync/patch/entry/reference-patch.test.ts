@@ -44,6 +44,16 @@ const mapped = (mappingsOnly: boolean) =>
     mapping: { hostNamespaceOf: (one) => (one === 'default' ? 'team' : undefined), mappingsOnly },
   });
 
+it('an entry may say itself which names it writes, but for kinds whose content is kept', () => {
+  const long = 'db-x-default-x-my-vcluster';
+  expect(refers('db', { naming: 'vcluster' })).toBe(long);
+  expect(refers('db', { naming: 'generated' }, { naming: 'vcluster' })).toBe(refers('db'));
+  expect(refers({ n: 'db', k: 'Secret' }, { naming: 'vcluster', namePath: 'n', kindPath: 'k' })).toEqual({
+    n: (refers({ n: 'db', k: 'Secret' }, { namePath: 'n', kindPath: 'k' }) as { n: string }).n,
+    k: 'Secret',
+  });
+});
+
 /** One reference patch over one value, without a cluster. */
 function refers(
   value: unknown,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import { runAtOnce } from '../../../../src/config/steps.ts';
 import { createEvaluator, type Evaluator } from '../../../../src/expression/evaluate/evaluator.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';
@@ -40,7 +41,7 @@ describe('lintPatches()', () => {
       const exclude = { labels: ['excluded'], annotations: [] };
       const keys = { virtualCluster: 'vc', mode: mode ?? 'single', backSync: 'all', exclude } as const;
       const rules = { labels: labelRules(keys), annotations: annotationRules(keys) };
-      const found = lintPatches(set.patches, { rules }).filter(({ index }) => index === before.length);
+      const found = runAtOnce(lintPatches(set.patches, { rules })).filter(({ index }) => index === before.length);
       expect(found.map(({ rule }) => rule)).toEqual(warns);
       if (fix !== undefined) expect(found[0]?.fix).toBe(fix);
     },
@@ -48,7 +49,10 @@ describe('lintPatches()', () => {
 
   it('judges paths and expressions without any settings', () => {
     const { patches } = setOf([entry({ path: 'metadata.labels.release.x', expression: "value in ['a']" })]);
-    expect(lintPatches(patches, { rules: undefined }).map(({ rule }) => rule)).toEqual(['no-such-field', 'in-array']);
+    expect(runAtOnce(lintPatches(patches, { rules: undefined })).map(({ rule }) => rule)).toEqual([
+      'no-such-field',
+      'in-array',
+    ]);
   });
 });
 
@@ -85,7 +89,10 @@ describe('findCounterExamples()', () => {
     '%s: %s and %s',
     async (_, __, ___, at) => {
       const row = rows[at] as RoundTrip;
-      const [found] = await findCounterExamples(sets[at]?.patches ?? [], await open());
+      const [found] = await findCounterExamples(sets[at]?.patches ?? [], {
+        evaluator: await open(),
+        isTimeUp: () => false,
+      });
       const wanted = 'value' in row ? { value: row.value, onHost: row.onHost, returned: row.returned } : undefined;
       expect(found && { value: found.value, onHost: found.onHost, returned: found.returned }).toEqual(wanted);
     },
@@ -103,7 +110,8 @@ describe('findCounterExamples()', () => {
       clock: new VirtualClock(),
     });
     await on.start();
-    const [found] = await findCounterExamples(set.patches, on);
+    const [found] = await findCounterExamples(set.patches, { evaluator: on, isTimeUp: () => false });
+    expect(await findCounterExamples(set.patches, { evaluator: on, isTimeUp: () => true })).toEqual([]);
     await on.stop();
     expect([found?.forward.index, found?.back.index, found?.returned]).toEqual([0, 1, 'aweb']);
   });

@@ -32,18 +32,20 @@ describe('a path that may not be patched', () => {
 
   it.each(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'metadata.uid', 'metadata.resourceVersion'])(
     '%s is protected',
-    (path) => expect(refused(path)?.why).toBe(`"${path}" is protected`),
+    (path) => expect(refused(path)?.why).toBe(`"${path}" is protected and cannot be patched`),
   );
 
   it('metadata.ownerReferences is protected, and what is in it', () => {
-    expect(refused('metadata.ownerReferences[0].uid')?.why).toBe('"metadata.ownerReferences" is protected');
+    expect(refused('metadata.ownerReferences[0].uid')?.why).toBe(
+      '"metadata.ownerReferences" is protected and cannot be patched',
+    );
   });
 
   it.each([
     ...['generateName', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'],
     ...['finalizers', 'managedFields', 'selfLink'],
   ])('metadata.%s is not synced', (field) => {
-    expect(refused(`metadata.${field}`)?.why).toBe(`"metadata.${field}" is not synced`);
+    expect(refused(`metadata.${field}`)?.why).toBe(`"metadata.${field}" is not synced and cannot be patched`);
   });
 
   it.each([
@@ -53,7 +55,7 @@ describe('a path that may not be patched', () => {
       (['labels', 'annotations'] as const).map((map) => [map, key] as const),
     ),
   ])('metadata.%s["%s"] is bookkeeping', (map, key) => {
-    expect(refused(`metadata.${map}["${key}"]`)?.why).toBe(`"${key}" is bookkeeping of the sync and protected`);
+    expect(refused(`metadata.${map}["${key}"]`)?.why).toBe(`"${key}" is bookkeeping of the sync and cannot be patched`);
   });
 
   it.each([

@@ -1,0 +1,47 @@
+// Where a demo puts its kubeconfigs: a folder that no running demo uses. In: the folder that the user named. Out: this
+// folder, or one with a number below it. What a kubeconfig in it leads to decides: the files of a demo that has been killed
+// remain, but no server answers to them.
+import { join, resolve } from 'node:path';
+import { openCredentials } from '../../cluster/credentials/credentials.ts';
+import { openConnection } from '../../cluster/wire/transport.ts';
+import { silentLog } from '../../log.ts';
+import { CommandFault, type Context, exitCodes } from '../line/context.ts';
+import type { Side } from './demo-story.ts';
+
+/** More demos at a time than a person looks at; a tenth one is more likely a script that starts them in a loop. */
+const demoLimit = 9;
+/** An embedded server on this machine answers in milliseconds; a stopped one refuses the connection at once. */
+const askTimeoutMs = 2_000;
+
+export async function freeFolder(context: Context, folder: string): Promise<string> {
+  for (let number = 1; number <= demoLimit; number++) {
+    const candidate = number === 1 ? folder : join(folder, String(number));
+    if (!(await isInUse(context, kubeconfigIn(candidate, 'virtual')))) return candidate;
+  }
+  throw new CommandFault(exitCodes.environment, `cannot use the folder "${folder}": ${demoLimit} demos run in it`, {
+    hint: 'End one of them with Ctrl-C, or name another folder with --folder.',
+  });
+}
+
+export function kubeconfigIn(folder: string, side: Side): string {
+  return join(folder, `${side}.kubeconfig`);
+}
+
+async function isInUse({ cwd, environment, clock, version }: Context, kubeconfig: string): Promise<boolean> {
+  const opened = await openCredentials({ kubeconfig: resolve(cwd, kubeconfig), environment });
+  // A missing file, or one that is no kubeconfig.
+  if (opened.kind === 'faults') return false;
+  const { credentials } = opened;
+  // Another program at the same port does not have the server's certificate, and the request is not sent.
+  const connection = openConnection({ name: 'demo', credentials, clock, log: silentLog, version });
+  try {
+    const answer = await connection.request({
+      method: 'GET',
+      path: '/api/v1/namespaces/default',
+      timeoutMs: askTimeoutMs,
+    });
+    return answer.kind === 'ok' || answer.kind === 'notFound';
+  } finally {
+    await connection.close();
+  }
+}

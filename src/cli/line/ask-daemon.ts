@@ -1,0 +1,73 @@
+// One question to the running daemon over its local HTTP port. In: an address and a path. Out: the value of its answer, or a
+// fault that says why there is none and what to do.
+import { parseListen } from '../../config/settings/text-rules.ts';
+import { CommandFault, type Context, exitCodes } from './context.ts';
+import { loadSettings } from './load-settings.ts';
+import type { Options } from './parse-arguments.ts';
+
+const defaultAddress = '127.0.0.1:9440';
+/** The daemon answers from memory, or after running the patches of one object. */
+const answerTimeoutMs = 10_000;
+/** Longer for a list of a hundred thousand objects. */
+const listTimeoutMs = 60_000;
+
+export async function addressOf(context: Context, options: Options): Promise<string> {
+  const given = options.text('address');
+  if (given !== undefined) {
+    if (parseListen(given) !== undefined) return given;
+    throw new CommandFault(exitCodes.usage, `--address wants HOST:PORT, found "${given}"`);
+  }
+  if (options.texts('config').length === 0) return defaultAddress;
+  // The address does not depend on the names, so their absence is no fault here.
+  const otherwise = { virtualClusterName: 'any', hostNamespace: 'any' };
+  const loaded = await loadSettings(context, options, { otherwise });
+  const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
+  // A daemon that listens everywhere answers status to this machine only.
+  return listen.replace(/^(0\.0\.0\.0|\[::\]|\*):/, '127.0.0.1:');
+}
+
+export interface DaemonAnswer {
+  isKnown: boolean;
+  value: Record<string, unknown>;
+}
+
+/** An answer 404 is an answer: nothing is known of an object. */
+export async function askDaemon(context: Context, address: string, path: string): Promise<DaemonAnswer> {
+  const url = `http://${address}${path}`;
+  const timeoutMs = path.startsWith('/status/objects') ? listTimeoutMs : answerTimeoutMs;
+  let status: number;
+  let text: string;
+  try {
+    const answer = await context.fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+    status = answer.status;
+    text = await answer.text();
+  } catch (cause) {
+    throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause)}`, {
+      cause,
+      hint: 'is `hostward run` running on this machine? In a cluster: kubectl exec, or kubectl port-forward and --address',
+    });
+  }
+  const value = parsed(text);
+  if (value !== undefined && (status === 200 || status === 404)) return { isKnown: status === 200, value };
+  throw new CommandFault(
+    exitCodes.environment,
+    `the program that listens on ${address} is not a Hostward daemon of this version, it answered ${status}`,
+  );
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ECONNREFUSED') return 'connection refused, nothing listens there';
+  if (cause instanceof Error && cause.name === 'TimeoutError') return 'no answer in time';
+  return cause instanceof Error ? cause.message : String(cause);
+}

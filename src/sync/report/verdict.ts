@@ -1,0 +1,98 @@
+// How sync is, in one sentence: what `hostward status` begins with and takes its exit code from. In: facts of the whole
+// daemon. Out: a state, whether it is well, and the sentence. Pure.
+
+export type VerdictState =
+  | 'switchedOff'
+  | 'starting'
+  | 'unreachable'
+  | 'unwritable'
+  | 'standby'
+  | 'dryRun'
+  | 'blocked'
+  | 'behind'
+  | 'inStep';
+
+export interface Verdict {
+  state: VerdictState;
+  /** False when somebody should look: the exit code of `hostward status` is 1 then. */
+  isWell: boolean;
+  sentence: string;
+}
+
+export interface Outage {
+  cluster: 'virtual' | 'host';
+  kind: 'unreachable' | 'unwritable';
+  /** Wall time, RFC 3339. */
+  since: string;
+  seconds: number;
+  message: string;
+}
+
+export interface VerdictFacts {
+  isSwitchedOff: boolean;
+  /** What the start still waits for; undefined when the first lists are in. */
+  waitsFor: string | undefined;
+  outages: readonly Outage[];
+  standbyBehind: string | undefined;
+  isDryRun: boolean;
+  /** Objects that a dry run would write. */
+  differences: number;
+  /** Virtual objects. */
+  objects: number;
+  /** Why the owner of all copies is missing. */
+  ownerMissing: string | undefined;
+  /** Reason → objects that cannot reach the host before somebody acts. */
+  blocked: ReadonlyMap<string, number>;
+  /** Objects with a change that has not reached the other side yet. */
+  waiting: number;
+  oldestSeconds: number;
+}
+
+/** Changes that are younger than this are under way, as always while a cluster lives. */
+const patienceSeconds = 5;
+
+export function verdictOf(facts: VerdictFacts): Verdict {
+  const { outages, waitsFor } = facts;
+  if (facts.isSwitchedOff) return well('switchedOff', 'switched off: nothing is touched');
+  const [outage] = outages.filter(({ kind }) => kind === 'unreachable').concat(outages);
+  if (outage !== undefined) return unwell(outage.kind, outages.map(outageSentence).join('; '));
+  if (waitsFor !== undefined) return unwell('starting', `starting: waiting for ${waitsFor}`);
+  if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
+  if (facts.isDryRun) {
+    const { differences } = facts;
+    return well('dryRun', `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`);
+  }
+  return stateOfObjects(facts);
+}
+
+function stateOfObjects({ objects, ownerMissing, blocked, waiting, oldestSeconds }: VerdictFacts): Verdict {
+  const sum = [...blocked.values()].reduce((total, count) => total + count, 0);
+  if (sum > 0 || ownerMissing !== undefined) {
+    const reasons = [...blocked].map(([reason, count]) => `${count} ${reason}`);
+    const held = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
+    const owner = ownerMissing === undefined ? [] : [`OwnerMissing: ${ownerMissing}`];
+    return unwell('blocked', `blocked: ${[...owner, ...held].join('; ')}`);
+  }
+  const age = `the oldest change is ${Math.round(oldestSeconds)} s old`;
+  if (waiting > 0 && oldestSeconds >= patienceSeconds) {
+    return unwell('behind', `behind: ${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, ${age}`);
+  }
+  const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
+  return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
+}
+
+export function outageSentence({ cluster, kind, since, message }: Outage): string {
+  return `cannot ${kind === 'unreachable' ? 'reach' : 'write to'} the ${cluster} cluster since ${since}: ${message}`;
+}
+
+function objectsOf(count: number): string {
+  return `${count} ${count === 1 ? 'object' : 'objects'}`;
+}
+
+function well(state: VerdictState, sentence: string): Verdict {
+  return { state, isWell: true, sentence };
+}
+
+function unwell(state: VerdictState, sentence: string): Verdict {
+  return { state, isWell: false, sentence };
+}

@@ -1,0 +1,207 @@
+// What the daemon says of itself as a whole, over paper clusters: verdict, readiness, outages.
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/cluster/answer.ts';
+import { Outages } from '../../src/daemon/outages.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../src/daemon/report.ts';
+import type { OpenedWindow } from '../../src/daemon/windows.ts';
+import { createLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { listObjects } from '../../src/sync/report/object-list.ts';
+import type { Verdict } from '../../src/sync/report/verdict.ts';
+import { type PaperOptions, PaperWorld, putPair } from './paper-sync.ts';
+
+let world: PaperWorld;
+afterEach(() => world.stop());
+
+/** The view of a daemon whose host answers writes with `answer` while there is one. */
+async function stage(options: PaperOptions = {}) {
+  world = new PaperWorld(options);
+  const metrics = createMetrics();
+  const logged: Record<string, unknown>[] = [];
+  const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
+  const window = { name: 'host endpoints', window: { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0 } };
+  const outages = new Outages({ clock: world.clock, log, metrics }, () => [window as unknown as OpenedWindow]);
+  const host: { answer: Answer | undefined } = { answer: undefined };
+  const real = world.host.writer();
+  const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
+    const answer = host.answer ?? (await ask());
+    outages.writes.host.note(answer);
+    return answer;
+  };
+  const hostWriter = {
+    ...real,
+    get: real.get.bind(real),
+    create: (...rest: Parameters<typeof real.create>) => asked(() => real.create(...rest)),
+    patch: (...rest: Parameters<typeof real.patch>) => asked(() => real.patch(...rest)),
+    remove: (...rest: Parameters<typeof real.remove>) => asked(() => real.remove(...rest)),
+  };
+  await world.run({ hostWriter: hostWriter as never });
+  const view = {
+    options: { clock: world.clock, version: '1', isDryRun: false },
+    settings: { endpointsEnabled: true, virtualClusterName: 'vc', hostNamespace: 'h', namespaces: { enabled: false } },
+    phase: 'running',
+    startedMs: 0,
+    clusters: { troubles: [], unreached: [], connections: {}, versions: {} },
+    windows: [window],
+    sync: world.sync,
+    lease: undefined,
+    references: { status: () => undefined },
+    patches: { current: undefined },
+    outages,
+  } as unknown as DaemonView;
+  const pass = async (ms: number) => {
+    for (let at = 0; at < ms; at += 1000) {
+      await world.clock.advance(1000);
+      outages.look({ areWritesWanted: wantsWrites(view) });
+    }
+  };
+  return {
+    view,
+    host,
+    window,
+    pass,
+    verdict: () => (statusOf(view) as { verdict: Verdict }).verdict,
+    readiness: () => readinessOf(view),
+    told: (message: string) => logged.filter(({ msg }) => msg === message),
+    outageSeconds: async () => /outage_seconds\{cluster="host"\} (.*)/.exec(await metrics.metrics())?.[1],
+  };
+}
+
+const failed: Answer = { kind: 'failed', status: 503, retryAfterMs: undefined, message: 'etcd is gone' };
+const forbidden: Answer = { kind: 'forbidden', message: 'no verb', namespaceTerminating: false };
+
+describe('an outage of the host', () => {
+  it.each([
+    ['fails', failed, 'etcd is gone'],
+    ['forbids every write', forbidden, 'no verb'],
+  ])('that %s is told once, and readiness ends after 30 s and comes back', async (_, answer, message) => {
+    const on = await stage();
+    expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
+    on.host.answer = answer;
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(20_000);
+    expect(on.verdict().sentence).toBe(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
+    expect(on.readiness().isReady).toBe(true);
+    await on.pass(15_000);
+    expect(on.readiness().isReady).toBe(false);
+    expect(on.readiness().lines).toContain(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
+    expect(on.readiness().parts).toMatchObject([{ name: 'sync', isReady: false }]);
+    expect(Number(await on.outageSeconds())).toBeGreaterThan(30);
+    expect(on.told('an api server has an outage')).toMatchObject([
+      { level: 'error', cluster: 'host', trouble: message },
+    ]);
+    on.host.answer = undefined;
+    await on.pass(70_000);
+    expect(world.copy('web')).toBeDefined();
+    expect(on.readiness().isReady).toBe(true);
+    expect(on.verdict()).toMatchObject({ state: 'inStep' });
+    expect(on.told('the outage of an api server is over')).toHaveLength(1);
+    expect(await on.outageSeconds()).toBe('0');
+  });
+
+  it('is over when nothing wants to be written any more', async () => {
+    const on = await stage();
+    on.host.answer = failed;
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(35_000);
+    expect(on.readiness().isReady).toBe(false);
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    await on.pass(2000);
+    expect(on.readiness().isReady).toBe(true);
+  });
+
+  it('is no affair of a standby whose leader does the writing, but of one that has lost the host', async () => {
+    const on = await stage();
+    on.host.answer = failed;
+    await world.change(() => putPair(world, 'web'));
+    const standby = { kind: 'standby', holder: 'other', trouble: 'no answer' };
+    on.view.lease = { state: standby } as never;
+    world.isLeader = false;
+    await on.pass(35_000);
+    expect(on.readiness().isReady).toBe(false);
+    on.view.lease = { state: { ...standby, trouble: undefined } } as never;
+    await on.pass(1000);
+    expect(on.readiness().isReady).toBe(true);
+    expect(on.verdict()).toMatchObject({ state: 'standby', sentence: 'standby: other does the writing' });
+  });
+
+  it('leaves readiness alone while other objects can be written', async () => {
+    const on = await stage();
+    on.host.answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'no' };
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(60_000);
+    expect(on.readiness().isReady).toBe(true);
+    expect(on.verdict()).toMatchObject({
+      state: 'blocked',
+      isWell: false,
+      sentence: 'blocked: 1 of 1 object cannot reach the host (1 HostRefused)',
+    });
+  });
+
+  it('shows in a broken watch, but not in one that comes back at once', async () => {
+    const on = await stage();
+    await on.pass(5000);
+    on.window.window.trouble = { message: 'connection refused', sinceMs: 4000 } as never;
+    expect(on.verdict().state).toBe('inStep');
+    await on.pass(3000);
+    expect(on.verdict()).toMatchObject({
+      state: 'unreachable',
+      sentence: 'cannot reach the host cluster since 2026-01-01T00:00:04Z: connection refused',
+    });
+  });
+});
+
+describe('a configuration that is valid and could not be taken over', () => {
+  it('stands in status and verdict, and leaves readiness alone', async () => {
+    const on = await stage();
+    on.view.notTakenOver = 'may not list secrets';
+    expect(statusOf(on.view)).toMatchObject({ newConfigurationNotTakenOver: 'may not list secrets' });
+    expect(on.verdict()).toEqual({
+      state: 'inStep',
+      isWell: false,
+      sentence: 'in step: 0 objects; the new configuration could not be taken over: may not list secrets',
+    });
+    expect(on.readiness().isReady).toBe(true);
+  });
+});
+
+describe('a host namespace that is being deleted', () => {
+  it('stands as OwnerMissing in verdict and readiness though its owner Service is still there', async () => {
+    const on = await stage();
+    on.host.answer = { ...forbidden, namespaceTerminating: true } as Answer;
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(6000);
+    expect(on.verdict().sentence).toBe(
+      'blocked: OwnerMissing: the host namespace is being deleted; 1 of 1 object cannot reach the host (1 OwnerMissing)',
+    );
+    expect(on.readiness().lines).toContain('OwnerMissing: the host namespace is being deleted (1 wait)');
+    on.host.answer = undefined;
+    await on.pass(6000);
+    expect(on.verdict().state).toBe('inStep');
+    expect(on.readiness().lines.filter((line) => line.includes('OwnerMissing'))).toEqual([]);
+  });
+
+  it('stands there too when the owner Service has gone', async () => {
+    const on = await stage({ hasOwner: false });
+    await world.change(() => putPair(world, 'web'));
+    expect(on.verdict().sentence).toMatch(/^blocked: OwnerMissing: Service "vc".* does not exist/);
+    expect(on.readiness().lines.join('\n')).toMatch(/OwnerMissing: Service "vc"/);
+  });
+});
+
+describe('listObjects()', () => {
+  it('has a row for every object, by namespace and by state', async () => {
+    await stage();
+    await world.change(() => {
+      putPair(world, 'web');
+      putPair(world, 'bad', '127.0.0.1');
+      putPair(world, 'db', '10.0.0.2', { namespace: 'shop' });
+    });
+    const rows = (filter: Parameters<typeof listObjects>[1]) =>
+      [...listObjects(world.sync, filter)].map(({ object, state }) => `${object} ${state}`);
+    expect(rows({})).toEqual(['default/web inSync', 'default/bad refused/AddressRefused', 'shop/db inSync']);
+    expect(rows({ namespace: 'shop' })).toEqual(['shop/db inSync']);
+    expect(rows({ state: 'refused' })).toEqual(['default/bad refused/AddressRefused']);
+    expect(rows({ state: 'refus' })).toEqual([]);
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { type Outage, type VerdictFacts, verdictOf } from '../../../src/sync/report/verdict.ts';
+
+const fine: VerdictFacts = {
+  isSwitchedOff: false,
+  waitsFor: undefined,
+  outages: [],
+  standbyBehind: undefined,
+  isDryRun: false,
+  differences: 0,
+  objects: 120,
+  ownerMissing: undefined,
+  blocked: new Map(),
+  waiting: 0,
+  oldestSeconds: 0,
+};
+const outage: Outage = {
+  cluster: 'host',
+  kind: 'unreachable',
+  since: '2026-01-01T00:00:00Z',
+  seconds: 42,
+  message: 'connection refused',
+};
+const unwritable: Outage = { ...outage, kind: 'unwritable', message: 'forbidden' };
+const blocked = new Map([
+  ['HostNameTaken', 2],
+  ['PatchFailed', 1],
+]);
+
+const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
+  ['nothing to do', {}, 'inStep', true, 'in step: 120 objects'],
+  ['young changes', { waiting: 3, oldestSeconds: 1 }, 'inStep', true, 'in step: 120 objects, 3 on the way'],
+  [
+    'old changes',
+    { waiting: 1, oldestSeconds: 5 },
+    'behind',
+    false,
+    'behind: 1 object waits, the oldest change is 5 s old',
+  ],
+  [
+    'refused objects',
+    { blocked, waiting: 9, oldestSeconds: 60 },
+    'blocked',
+    false,
+    'blocked: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
+  ],
+  ['no owner', { ownerMissing: 'it is gone' }, 'blocked', false, 'blocked: OwnerMissing: it is gone'],
+  [
+    'an outage',
+    { outages: [outage], blocked },
+    'unreachable',
+    false,
+    'cannot reach the host cluster since 2026-01-01T00:00:00Z: connection refused',
+  ],
+  [
+    'no permission to write',
+    { outages: [unwritable] },
+    'unwritable',
+    false,
+    'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden',
+  ],
+  [
+    'outages of both',
+    { outages: [{ ...unwritable, cluster: 'virtual' }, outage] },
+    'unreachable',
+    false,
+    'cannot write to the virtual cluster since 2026-01-01T00:00:00Z: forbidden; ' +
+      'cannot reach the host cluster since 2026-01-01T00:00:00Z: connection refused',
+  ],
+  ['a start', { waitsFor: 'the first lists' }, 'starting', false, 'starting: waiting for the first lists'],
+  [
+    'a standby',
+    { standbyBehind: 'pod-1', waiting: 9, oldestSeconds: 9 },
+    'standby',
+    true,
+    'standby: pod-1 does the writing',
+  ],
+  ['a dry run', { isDryRun: true, differences: 2 }, 'dryRun', true, 'dry run: 2 objects would be written'],
+  ['a dry run of nothing', { isDryRun: true }, 'dryRun', true, 'dry run: nothing would be written'],
+  ['the switch', { isSwitchedOff: true, outages: [outage] }, 'switchedOff', true, 'switched off: nothing is touched'],
+];
+
+describe('verdictOf()', () => {
+  it.each(cases)('of %s', (_, facts, state, isWell, sentence) => {
+    expect(verdictOf({ ...fine, ...facts })).toEqual({ state, isWell, sentence });
+  });
+});

@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createLog, type LogLevel } from '../../../src/log.ts';
+import { WriteLog } from '../../../src/sync/world/write-log.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+import { edit, PaperWorld, putPair } from '../paper-sync.ts';
+
+function logAt(level: LogLevel) {
+  const lines: { msg: string; level: string; requests?: object }[] = [];
+  const log = createLog({ level, destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  return { log, lines, of: (message: string | RegExp) => lines.filter(({ msg }) => msg.match(message)) };
+}
+
+function write(log: WriteLog, times: number, request = 'host create'): void {
+  for (let n = 0; n < times; n++) log.note({ component: 'sync', key: `a/${n}`, request }, 'object written');
+}
+
+describe('WriteLog', () => {
+  it('has a line for each of ten writes a second, and one for the others', async () => {
+    const clock = new VirtualClock();
+    const { log, lines, of } = logAt('info');
+    const writes = new WriteLog({ log, clock });
+    write(writes, 10);
+    await clock.advance(1000);
+    expect(lines).toHaveLength(10);
+    write(writes, 800);
+    write(writes, 22, 'host patch');
+    await clock.advance(999);
+    expect(of('object written')).toHaveLength(20);
+    expect(of(/^wrote/)).toEqual([]);
+    await clock.advance(1);
+    expect(of(/^wrote/)).toMatchObject([
+      { level: 'info', msg: 'wrote 812 objects', requests: { 'host create': 790, 'host patch': 22 } },
+    ]);
+    write(writes, 1);
+    await clock.advance(5000);
+    expect(of(/^wrote/)).toHaveLength(1);
+    expect(of('object written')).toHaveLength(21);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('has all of them at level debug', async () => {
+    const clock = new VirtualClock();
+    const { log, of } = logAt('debug');
+    const writes = new WriteLog({ log, clock });
+    write(writes, 100);
+    expect(of('object written').map(({ level }) => level)).toEqual([
+      ...Array<string>(10).fill('info'),
+      ...Array<string>(90).fill('debug'),
+    ]);
+  });
+
+  it('tells the rest when it is flushed', () => {
+    const clock = new VirtualClock();
+    const { log, of } = logAt('info');
+    const writes = new WriteLog({ log, clock });
+    write(writes, 11);
+    writes.flush();
+    expect(of(/^wrote/)).toMatchObject([{ msg: 'wrote 1 object' }]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a sync that writes many objects', () => {
+  let world: PaperWorld | undefined;
+  afterEach(() => world?.stop());
+
+  it('keeps its log short and its numbers right', async () => {
+    const { log, lines, of } = logAt('info');
+    world = new PaperWorld();
+    for (let n = 0; n < 300; n++) putPair(world, `web${n}`);
+    await world.run({ log });
+    expect(of('object written')).toHaveLength(10);
+    await world.change(() => {
+      edit(world!.host, world!.copy('web0'), (draft) => {
+        draft.metadata.labels = { ...draft.metadata.labels, host: '1' };
+      });
+    });
+    await world.stop();
+    expect(of(/^wrote/)).toMatchObject([{ requests: { 'host create': 290 } }]);
+    expect(lines.length).toBeLessThan(20);
+    world = undefined;
+  });
+});
