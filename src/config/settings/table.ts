@@ -101,7 +101,7 @@ const sharedRows: Setting[] = [
     default: 'fail',
     ...patches,
     about:
-      'What a failing expression does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. Ours.',
+      'What a failing `expression` does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. A value that a `reverseExpression` fails on stays on the host in any case. Ours.',
   },
   {
     path: 'sync.toHost.namespaces.enabled',

@@ -60,11 +60,9 @@ export function createPatching(
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
       references?.learnNames(() => learnNames(patcher, world, references));
       const asked = patcher.back({ virtual, host, translation: world.rules.translation, raw });
-      const reversed = await aside(facts.key, asked);
-      if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
-      const { values, ownerOf } = reversed;
+      const { values, failures, ownerOf } = await aside(facts.key, asked);
       const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
-      return { ...facts, reversed: values, ...(draft && { draft }) };
+      return { ...facts, reversed: values, backflowFailures: failures, ...(draft && { draft }) };
     },
   };
 }

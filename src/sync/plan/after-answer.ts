@@ -50,14 +50,14 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: Synce
           retryAfterMs: namespaceRetryMs,
         });
       }
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'Forbidden',
         message: forbiddenMessage(request, kind),
         detail: answer.message,
       });
     case 'refused':
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'HostRefused',
         message: `the ${request.side} API server does not accept it`,
@@ -83,6 +83,12 @@ function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
   const what = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
   return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+/** What the virtual side does not take back must not hold up what the host is to get. */
+function refused(memory: Memory, request: Request, outcome: Outcome): Memory {
+  const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+  return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

@@ -3,7 +3,6 @@
 // know a window, a writer, a timer or the log.
 import type { Key } from '../../object/meta/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
-import type { Agreement } from './base.ts';
 import { type Draft, renderCreate, type Translation } from './draft.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { ownerReference } from './owner.ts';
@@ -63,7 +62,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const ownership = judgeOwnership(host, facts.key, translation.placement);
   switch (ownership.kind) {
     case 'ours':
-      return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
+      return decideUpdate(facts, { virtual, host, draft, translation, memory, isTakeOver: false });
     case 'oursForOther':
       // The other one may wait just so for a place that an old copy of this key still holds.
       return decideStrays(facts, translation, {
@@ -80,7 +79,13 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         detail: ownership.why,
       });
     case 'native':
-      return decideNative(facts, memory, { virtual, host, draft, translation, agreed: undefined });
+      return decideNative(facts, memory, {
+        virtual,
+        host,
+        draft,
+        translation,
+        memory: { ...memory, agreed: undefined },
+      });
     default:
       return ownership satisfies never;
   }
@@ -120,7 +125,7 @@ interface Presence {
   host: HostItem;
   draft: Draft;
   translation: Translation;
-  agreed: Agreement | undefined;
+  memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
 }
 
 const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
@@ -162,7 +167,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
 }
 
 function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
-  const { virtual, host, draft, translation, isTakeOver } = presence;
+  const { virtual, host, draft, translation, memory, isTakeOver } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({
       virtual,
@@ -173,11 +178,12 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       isTakeOver,
       ignoreOrder: facts.ignoreOrder,
       reversed: facts.reversed,
-      agreed: presence.agreed,
+      backflowFailures: facts.backflowFailures,
+      agreed: memory.agreed,
       holdsBack,
     });
   const whole = plan({ holdsBack: false });
-  const held = heldBackFlow(whole, facts);
+  const held = heldBackFlow(whole, facts, memory);
   // A tenant's change is served at once, whatever the host's edits have to wait for.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
@@ -210,7 +216,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       touches: update.touches,
       conflicts: update.conflicts,
     },
-    { isLast: !isTakeOver && held === undefined && isLastOf(facts, presence) },
+    { isLast: !isTakeOver && held === undefined && isLastOf(facts, memory) },
   );
 }
 
@@ -223,8 +229,13 @@ function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
 }
 
 /** Why what the host changed must wait before it reaches the virtual object. */
-function heldBackFlow(update: Update, facts: Facts): Outcome | undefined {
+function heldBackFlow(
+  update: Update,
+  facts: Facts,
+  { backflowRefused }: Pick<Memory, 'backflowRefused'>,
+): Outcome | undefined {
   if (update.virtual === undefined) return undefined;
+  if (backflowRefused !== undefined) return backflowRefused;
   if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
     const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
     return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };

@@ -19,7 +19,7 @@ import { type HostItem, isTakenByController, type VirtualItem } from './kind.ts'
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
-import type { BackValues } from './step.ts';
+import type { BackflowFailures, BackValues } from './step.ts';
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
@@ -50,6 +50,7 @@ export interface UpdateInput {
   /** The host is known to repack what it stores. */
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
+  backflowFailures?: BackflowFailures | undefined;
   agreed?: Agreement | undefined;
   /** Only the host is served for now; see KeyMergeInput. */
   holdsBack?: boolean;
@@ -151,7 +152,7 @@ function mergeBoth(input: UpdateInput): Merged {
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
     holdsBack: input.holdsBack ?? false,
   };
-  const { observe, reversed } = input;
+  const { observe, reversed, backflowFailures } = input;
   const { isPatched, ownerOf } = draft;
   const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
     mergeKeys({
@@ -163,6 +164,7 @@ function mergeBoth(input: UpdateInput): Merged {
       rules: translation[map],
       wasCopied,
       reversed: reversed?.[map],
+      held: backflowFailures?.[map],
       ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
       ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
       ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),

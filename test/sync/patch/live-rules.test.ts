@@ -449,7 +449,9 @@ describe('failure policy', () => {
       );
       expect(virtual()?.metadata.labels).toEqual({ app: 'v' });
       expect(world.virtual.writes.filter((one) => one.includes('endpoints'))).toEqual([]);
-      expect(outcome()).toMatchObject({ reason: 'PatchFailed', failure: { patch: 0, at: 'metadata.labels.app' } });
+      expect([...(world.sync.ledger.backflowFailures.get('default/web')?.labels ?? [])]).toMatchObject([
+        ['app', { patch: 0, at: 'metadata.labels.app' }],
+      ]);
       await world.stop();
     }
   });

@@ -31,8 +31,9 @@ const conflict: Answer = { kind: 'conflict', message };
 const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
 
 /** What the rest of the pass does. */
-function goesOn({ end, mustRead }: Memory): string {
+function goesOn({ end, mustRead, backflowRefused }: Memory): string {
   if (end !== undefined) return toldOutcome(end);
+  if (backflowRefused !== undefined) return `serves the host, then ${toldOutcome(backflowRefused)}`;
   return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
 }
 
@@ -51,6 +52,18 @@ describe('after an answer the pass', () => {
       'refused HostRefused',
       'the server will never accept it',
       patch,
+      { kind: 'refused', status: 422, reason: '', message },
+    ],
+    [
+      'serves the host, then refused Forbidden',
+      'the virtual object may not be patched',
+      backFlow,
+      { kind: 'forbidden', message, namespaceTerminating: false },
+    ],
+    [
+      'serves the host, then refused HostRefused',
+      'the virtual server will never accept it',
+      backFlow,
       { kind: 'refused', status: 422, reason: '', message },
     ],
     ['retry', 'the server asks for a pause', patch, { kind: 'throttled', retryAfterMs: 700, message }],

@@ -1,5 +1,5 @@
-// From settings to a patcher that runs: the sandbox's functions and context put together, the evaluator started and stopped
-// with it. Whoever opens one says where expressions run: in a child process, or in this one for a command of a moment.
+// Builds a running patcher from settings: puts the sandbox's functions and context together, and starts and stops the
+// evaluator. The caller says where expressions run: the daemon takes a child process, a short command may take its own process.
 import type { Clock } from '../../../clock.ts';
 import type { CompiledMappings } from '../../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
@@ -17,7 +17,7 @@ import { Patcher } from './patcher.ts';
 
 export interface OpenPatcherOptions {
   settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
-  /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
+  /** Without a resolver names are translated by rule alone, and nobody checks that an object stands behind a name. */
   references?: ReferenceResolver;
   set: PatchSet;
   mappings: CompiledMappings | undefined;
@@ -73,7 +73,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   };
 }
 
-/** What expressions can call beside the language, by name, as source text. */
+/** Functions that expressions can call in addition to the language's own: source text by name. */
 export function sandboxFunctions(
   { virtualClusterName, hostNamespace }: Pick<Settings, 'virtualClusterName' | 'hostNamespace'>,
   mappings: CompiledMappings | undefined,
