@@ -15,8 +15,8 @@ export const floors: Record<string, number> = {
   apiserver: 3,
   management: 4,
   devcluster: 4,
-  daemon: 4,
-  cli: 5,
+  daemon: 5,
+  cli: 6,
 };
 
 /**
@@ -38,6 +38,10 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   expression: {
     floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },
     ground: ['limits.ts'],
+  },
+  management: {
+    floors: { scope: 1, settings: 2, keys: 2, audit: 3, kinds: 3, server: 4, '.': 5 },
+    ground: [],
   },
   object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },
   sync: {

@@ -38,6 +38,13 @@ export function classify({ method, url, isUpgrade }: Asked): Classified {
   return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), rest };
 }
 
+/** The same for a target on the management API that has been parsed already, as a review names it. */
+export function managementRequest(target: Target): AccessRequest {
+  const destination: Destination = { kind: 'Management' };
+  if (target.isResource) return resourceRequest(destination, target, false);
+  return { isResource: false, target: destination, verb: target.verb, path: target.path };
+}
+
 function resourceRequest(destination: Destination, target: Target, isUpgrade: boolean): AccessRequest {
   const { group, resource, subresource, namespace } = target;
   const isList = target.verb === 'list' || target.verb === 'watch';
