@@ -11,14 +11,14 @@ interface Evaluation extends Inputs {
   error?: { kind: string; message: string };
 }
 
-/** Some cases run into a limit of the realm only after a million steps, and the machine may be busy. */
+/** Some cases reach a limit of the realm only after a million steps, and the machine may be busy. */
 const softMs = 10_000;
 
 describe('evaluate()', () => {
   const rows = fixture<Evaluation[]>('evaluations.json');
   const expressions = rows.map((row) => compiled(row.expression));
 
-  it('gives what the cases say', async () => {
+  it('gives the result or the error of each case', async () => {
     const on = await evaluator({ expressions, softMs });
     for (const [at, row] of rows.entries()) {
       const outcome = await evaluateOne(on, expressions[at] as (typeof expressions)[0], row);
@@ -30,14 +30,14 @@ describe('evaluate()', () => {
     }
   });
 
-  it('gives the same again, in another order and another isolate', async () => {
+  it('gives the same results in another order and in another isolate', async () => {
     const forwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
     const backwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
     const once = await Promise.all(rows.map((row, at) => evaluateOne(forwards, expressions[at] as never, row)));
-    const turned = await Promise.all(
+    const reversed = await Promise.all(
       [...rows.entries()].reverse().map(([at, row]) => evaluateOne(backwards, expressions[at] as never, row)),
     );
-    expect(turned.reverse()).toEqual(once);
+    expect(reversed.reverse()).toEqual(once);
   });
 });
 
@@ -93,11 +93,11 @@ describe('the examples of the vCluster documentation', () => {
     expect(root).toEqual(row.ours);
   });
 
-  it('say why, where ours is not what is documented', () => {
-    const silent = rows.filter(
+  it('give a reason where our result differs from the documentation', () => {
+    const unexplained = rows.filter(
       (row) =>
         JSON.stringify(row.documented) !== JSON.stringify(row.ours) && !('why' in row) && row.fault === undefined,
     );
-    expect(silent.map(({ example, where }) => `${example}, ${where}`)).toEqual(['28, 0.27-0.29 docs']);
+    expect(unexplained.map(({ example, where }) => `${example}, ${where}`)).toEqual(['28, 0.27-0.29 docs']);
   });
 });
