@@ -29,7 +29,7 @@ export function targetFaults(node: Pattern | Expression, scope: Scope, form: { i
 }
 
 function nameFaults(node: Identifier, scope: Scope): NodeFault[] {
-  // A name that nobody offers gets its own fault where it is read.
+  // An unknown name gets its own fault where the expression reads it.
   if (scope.declares(node.name) || !freeNames.has(node.name)) return [];
   const fix =
     node.name === 'value'

@@ -231,7 +231,7 @@ function pattern(node: Pattern): string {
       const parts = node.properties.map((part) =>
         part.type === 'RestElement' ? pattern(part) : `${propertyKey(part)}:${pattern(part.value)}`,
       );
-      // Asks for nothing but that the guard is called, with what is taken apart as its this. Where nobody answers, fine.
+      // Reads this key only to call its getter, a guard, on the source. `=0` covers a source without the getter.
       if (node.properties.at(-1)?.type === 'RestElement') parts.unshift('[$$rest]:{}=0');
       return `{${parts.join(',')}}`;
     }

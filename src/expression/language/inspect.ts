@@ -93,7 +93,7 @@ class Inspector {
     if (this.#isWithin(node, depth)) this.#special(node, scope, depth);
   }
 
-  /** Counts one part. What is behind a limit is not looked at, so whoever counts must ask, and is told at least once. */
+  /** Counts one node; false beyond a limit. The caller must not visit such a node, and each limit gives one fault. */
   #isWithin(node: AnyNode, depth: number): boolean {
     this.#nodes++;
     if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {

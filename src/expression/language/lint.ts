@@ -127,7 +127,7 @@ const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
 /** With a question mark; all others need not be copied to be compared. */
 const longestOwner = 'context?.vcluster'.length;
 
-/** A member that context does not have is undefined for ever; nobody writes one on purpose. */
+/** A member that context does not have is always undefined, so reading it is a mistake. */
 function lintMember(node: MemberExpression, owner: string): Found[] {
   const members = owner.length > longestOwner ? undefined : knownMembers.get(owner.replaceAll('?.', '.'));
   const key = writtenKey(node);

@@ -127,7 +127,7 @@ const firstOnly = new Set([0]);
 function keysOnly(keys: readonly string[], slow: Walk): Walk {
   const last = keys[keys.length - 1] as string;
   if (keys.some(isSpecialKey)) return slow;
-  // Shared by all matches, as is firstOnly: the walk ends with one place, so nobody adds to them.
+  // Shared by all matches, like firstOnly: the walk ends with one place, so no code adds to these lists.
   const lastOnly = [last];
   return (node, sink) => {
     if (sink.trail !== undefined) {

@@ -4,7 +4,7 @@ import type { JsonMap, Matches } from './path.ts';
 
 export type Written = { kind: 'written'; changes: number } | { kind: 'fault'; message: string };
 
-/** Results stand in the order of matches.values and belong to the object from here on: nobody else may hold them. */
+/** Writes results in the order of matches.values. The object owns the results afterwards, so the caller must not keep them. */
 export function writeResults(matches: Matches, results: readonly unknown[]): Written {
   if (matches.whole !== undefined) return writeWhole(matches.whole, results[0]);
   let emptied: Map<unknown[], Set<number>> | undefined;

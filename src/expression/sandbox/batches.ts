@@ -1,6 +1,5 @@
-// Decides which requests run in one call of the isolate: short requests that arrived together. After a batch that gave no answers
-// each request runs by itself for a while, because an expression that was slow once is likely to be slow again.
-// Never reads the text of a request.
+// Decides which requests run in one call of the isolate: short requests that arrived together. After a failed batch each
+// request runs by itself for a while, because slow expressions tend to be slow again. Never reads the text of a request.
 import type { Frame } from './frames.ts';
 
 /** Half of the requests in flight: the daemon reads the answers to one half while the process works on the other. */

@@ -19,7 +19,6 @@ export interface ChildSandboxOptions {
   nodePath: string;
   jit?: boolean;
   hardMs?: number;
-  /** Called at every start, for metrics. */
   onStart?: (reason: StartReason) => void;
   /** Starts the process; tests pass a fake. */
   launch?: Launch;

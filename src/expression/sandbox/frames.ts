@@ -89,7 +89,6 @@ export class FrameReader {
   #unread = new GatheredBytes();
   #bytesNeeded = headBytes;
 
-  /** Returns the frames that this chunk completes. */
   read(chunk: Buffer): Frame[] {
     this.#unread.add(chunk);
     if (this.#unread.size < this.#bytesNeeded) return [];

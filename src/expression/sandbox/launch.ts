@@ -1,5 +1,4 @@
-// Starts the sandbox process and gives its owner a channel to it, a way to kill it, and a promise of its end. Tests pass a fake
-// process instead.
+// Starts the sandbox process and gives its owner a channel, a kill and a promise of its end. Tests pass a fake process instead.
 import { spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { residentMbOf } from './resident-memory.ts';
@@ -10,7 +9,7 @@ export interface LaunchedProcess {
   /** The end of its standard error, where V8 writes the reason before it aborts. */
   readonly lastWords: string;
   kill(): void;
-  /** Undefined where the kernel has no /proc. */
+  /** Undefined without /proc, and after the end of the process. */
   residentMb(): number | undefined;
   /** The signal or the exit code that ended it. */
   readonly ended: Promise<string>;
