@@ -3,7 +3,7 @@ import { compileExpression } from '../../src/expression/language/compile.ts';
 import { lintExpression } from '../../src/expression/language/lint.ts';
 import { type JsonMap, parsePath } from '../../src/expression/path/path.ts';
 import { writeResults } from '../../src/expression/path/write-results.ts';
-import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './evaluator-fixture.ts';
+import { compiled, evaluateOne, fixture, type Inputs, startEvaluator } from './evaluator-fixture.ts';
 
 interface Evaluation extends Inputs {
   expression: string;
@@ -19,9 +19,9 @@ describe('evaluate()', () => {
   const expressions = rows.map((row) => compiled(row.expression));
 
   it('gives the result or the error of each case', async () => {
-    const on = await evaluator({ expressions, softMs });
+    const evaluator = await startEvaluator({ expressions, softMs });
     for (const [at, row] of rows.entries()) {
-      const outcome = await evaluateOne(on, expressions[at] as (typeof expressions)[0], row);
+      const outcome = await evaluateOne(evaluator, expressions[at] as (typeof expressions)[0], row);
       const expected =
         row.error === undefined
           ? { value: row.result }
@@ -31,8 +31,8 @@ describe('evaluate()', () => {
   });
 
   it('gives the same results in another order and in another isolate', async () => {
-    const forwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
-    const backwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
+    const forwards = await startEvaluator({ expressions, softMs, memory: { entries: 0 } });
+    const backwards = await startEvaluator({ expressions, softMs, memory: { entries: 0 } });
     const once = await Promise.all(rows.map((row, at) => evaluateOne(forwards, expressions[at] as never, row)));
     const reversed = await Promise.all(
       [...rows.entries()].reverse().map(([at, row]) => evaluateOne(backwards, expressions[at] as never, row)),
@@ -81,13 +81,13 @@ describe('the examples of the vCluster documentation', () => {
       createMissing: row.onMissing === 'create',
       withPaths: expression.usesPath,
     });
-    const on = await evaluator({ expressions: [expression] });
+    const evaluator = await startEvaluator({ expressions: [expression] });
     const request = {
       hostObject: null,
       virtualObject: row.virtualObject ?? null,
       groups: [{ expression, ...matches }],
     };
-    const [outcome] = await on.evaluate(request);
+    const [outcome] = await evaluator.evaluate(request);
     expect(outcome?.errors).toEqual([]);
     writeResults(matches, outcome?.results ?? []);
     expect(root).toEqual(row.ours);

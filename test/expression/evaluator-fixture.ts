@@ -46,7 +46,9 @@ export function openChild(setup: SandboxSetup, hardMs?: number): ChildSandbox {
   return child;
 }
 
-export async function evaluator(options: Partial<EvaluatorOptions> & { expressions: readonly CompiledExpression[] }) {
+export async function startEvaluator(
+  options: Partial<EvaluatorOptions> & { expressions: readonly CompiledExpression[] },
+) {
   const opened = createEvaluator({
     vcluster,
     functions: { virtualToHostDNS },
@@ -71,10 +73,19 @@ export interface Inputs {
   subject?: string;
 }
 
-export async function evaluateOne(on: Evaluator, expression: CompiledExpression, inputs: Inputs): Promise<Outcome> {
+export async function evaluateOne(
+  evaluator: Evaluator,
+  expression: CompiledExpression,
+  inputs: Inputs,
+): Promise<Outcome> {
   const { value = null, valueExists = true, path = '', hostObject = null, virtualObject = null, subject } = inputs;
   const group = { expression, values: [value], paths: [path], missing: valueExists ? undefined : new Set([0]) };
-  const [result] = await on.evaluate({ hostObject, virtualObject, groups: [group], ...(subject && { subject }) });
+  const [result] = await evaluator.evaluate({
+    hostObject,
+    virtualObject,
+    groups: [group],
+    ...(subject && { subject }),
+  });
   const [failed] = result?.errors ?? [];
   return failed === undefined ? { value: result?.results[0] } : { error: failed.error };
 }
@@ -82,6 +93,6 @@ export async function evaluateOne(on: Evaluator, expression: CompiledExpression,
 /** Runs one expression in a new isolate inside the test process. */
 export async function run(source: string, inputs: Inputs = {}): Promise<Outcome> {
   const expression = compiled(source);
-  const on = await evaluator({ expressions: [expression] });
-  return evaluateOne(on, expression, inputs);
+  const evaluator = await startEvaluator({ expressions: [expression] });
+  return evaluateOne(evaluator, expression, inputs);
 }

@@ -5,7 +5,7 @@ import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
 import { residentMbOf } from '../../src/expression/sandbox/resident-memory.ts';
 import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
-import { compiled, evaluateOne, evaluator, fixture, openChild } from './evaluator-fixture.ts';
+import { compiled, evaluateOne, fixture, openChild, startEvaluator } from './evaluator-fixture.ts';
 
 interface Hostile {
   expression: string;
@@ -69,8 +69,8 @@ async function sandboxed(expressions: readonly CompiledExpression[]) {
     };
     return { start: () => opened.start(), stop: () => opened.stop(), run };
   };
-  const on = await evaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
-  return { on, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
+  const evaluator = await startEvaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
+  return { evaluator, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
 }
 
 interface Findings {
@@ -81,28 +81,32 @@ interface Findings {
 
 /** Runs the inputs one after the other in a sandbox, with the witness after each. */
 async function runContained(inputs: readonly Runnable[]): Promise<Findings> {
-  const { on, residentMb, turns } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
-  const seen = [evaluateUntilInTime(on, witness, 'w')];
+  const { evaluator, residentMb, turns } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
+  const seen = [evaluateUntilInTime(evaluator, witness, 'w')];
   await seen[0];
   let largestMb = 0;
   for (const { expression, value } of inputs) {
     turns.watch();
-    const outcome = await evaluateOne(on, expression, { value, virtualObject: { metadata: { name: 'x' } } });
+    const outcome = await evaluateOne(evaluator, expression, { value, virtualObject: { metadata: { name: 'x' } } });
     if ('error' in outcome) expect(outcome.error.message.length).toBeLessThanOrEqual(200);
     largestMb = Math.max(largestMb, residentMb());
     // Not awaited, so that the witness runs directly between this input and the next.
-    seen.push(evaluateUntilInTime(on, witness, 'w'));
+    seen.push(evaluateUntilInTime(evaluator, witness, 'w'));
   }
   const witnessed = await Promise.all(seen);
-  await on.stop();
+  await evaluator.stop();
   return { witnessed, largestMb, longestTurnMs: turns.longestMs };
 }
 
 /** Repeats time-outs: on a busy machine a good evaluation may run out of time, but its result must never be wrong. */
-async function evaluateUntilInTime(on: Evaluator, expression: CompiledExpression, value: unknown): Promise<unknown> {
+async function evaluateUntilInTime(
+  evaluator: Evaluator,
+  expression: CompiledExpression,
+  value: unknown,
+): Promise<unknown> {
   const giveUpAt = performance.now() + 20_000;
   for (;;) {
-    const outcome = await evaluateOne(on, expression, { value });
+    const outcome = await evaluateOne(evaluator, expression, { value });
     if ('value' in outcome) return outcome.value;
     if (outcome.error.kind !== 'timeout' || performance.now() > giveUpAt) return outcome;
     await new Promise((resolve) => setImmediate(resolve));
@@ -137,7 +141,7 @@ describe('hostile expressions and values', () => {
     const good = ['"a" + value', 'value.split("").reverse().join("")', '({k: [value]})'].map(compiled);
     const wanted = [(v: string) => `a${v}`, (v: string) => [...v].reverse().join(''), (v: string) => ({ k: [v] })];
     const inputs = runnable();
-    const { on } = await sandboxed([...good, ...inputs.map(({ expression }) => expression)]);
+    const { evaluator } = await sandboxed([...good, ...inputs.map(({ expression }) => expression)]);
     let seed = 12_345;
     const random = (below: number) => {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
@@ -149,13 +153,15 @@ describe('hostile expressions and values', () => {
       while (goodLeft-- > 0) {
         const which = random(good.length);
         const value = `v${goodLeft}`;
-        expect(await evaluateUntilInTime(on, good[which] as CompiledExpression, value)).toEqual(wanted[which]?.(value));
+        expect(await evaluateUntilInTime(evaluator, good[which] as CompiledExpression, value)).toEqual(
+          wanted[which]?.(value),
+        );
       }
     };
     const hostileCaller = async () => {
       while (hostileLeft-- > 0) {
         const { expression, value } = inputs[random(inputs.length)] as Runnable;
-        await evaluateOne(on, expression, { value });
+        await evaluateOne(evaluator, expression, { value });
       }
     };
     await Promise.all([...Array.from({ length: 12 }, goodCaller), hostileCaller(), hostileCaller()]);

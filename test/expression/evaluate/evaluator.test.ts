@@ -6,7 +6,7 @@ import { createExpressionMetrics } from '../../../src/expression/evaluate/expres
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { compiled, evaluateOne, evaluator, run } from '../evaluator-fixture.ts';
+import { compiled, evaluateOne, run, startEvaluator } from '../evaluator-fixture.ts';
 import { InProcessSandbox } from '../in-process-sandbox.ts';
 
 /** Records the requests, and can answer in place of the sandbox. */
@@ -32,31 +32,31 @@ class RecordingSandbox implements Sandbox {
   }
 }
 
-async function openRecorded(sources: string[], options: Partial<Parameters<typeof evaluator>[0]> = {}) {
+async function openRecorded(sources: string[], options: Partial<Parameters<typeof startEvaluator>[0]> = {}) {
   const expressions = sources.map(compiled);
   let sandbox: RecordingSandbox | undefined;
   const openSandbox = (setup: SandboxSetup) => (sandbox = new RecordingSandbox(setup));
-  const on = await evaluator({ expressions, openSandbox, ...options });
-  return { on, expressions, sandbox: sandbox as unknown as RecordingSandbox };
+  const evaluator = await startEvaluator({ expressions, openSandbox, ...options });
+  return { evaluator, expressions, sandbox: sandbox as unknown as RecordingSandbox };
 }
 
 const noObjects = { hostObject: null, virtualObject: null };
 
 describe('evaluate()', () => {
   it('opens no sandbox without expressions', async () => {
-    const on = await evaluator({
+    const evaluator = await startEvaluator({
       expressions: [],
       openSandbox: () => {
         throw new Error('opened');
       },
     });
-    expect(await on.evaluate({ ...noObjects, groups: [] })).toEqual([]);
+    expect(await evaluator.evaluate({ ...noObjects, groups: [] })).toEqual([]);
   });
 
   it('sends all groups of an object in one request', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['value + 1', '"x" + value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['value + 1', '"x" + value']);
     const groups = expressions.map((expression, at) => ({ expression, values: [at, at + 1] }));
-    const results = await on.evaluate({ ...noObjects, groups });
+    const results = await evaluator.evaluate({ ...noObjects, groups });
     expect(results.map((result) => result.results)).toEqual([
       [1, 2],
       ['x1', 'x2'],
@@ -65,30 +65,31 @@ describe('evaluate()', () => {
   });
 
   it('remembers results, and returns new objects each time', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['({a: [value]})']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['({a: [value]})']);
     const request = { ...noObjects, groups: [{ expression: expressions[0] as never, values: ['x', 'x'] }] };
-    const [first] = await on.evaluate(request);
-    const [second] = await on.evaluate(request);
+    const [first] = await evaluator.evaluate(request);
+    const [second] = await evaluator.evaluate(request);
     expect(sandbox.sent).toHaveLength(1);
     expect(second?.results).toEqual([{ a: ['x'] }, { a: ['x'] }]);
     expect(new Set([...(first?.results ?? []), ...(second?.results ?? [])]).size).toBe(4);
   });
 
   it('answers without a promise when it remembers every result', async () => {
-    const { on, expressions } = await openRecorded(['value + 1', '"x" + value']);
+    const { evaluator, expressions } = await openRecorded(['value + 1', '"x" + value']);
     const groups = expressions.map((expression) => ({ expression, values: [1] }));
-    const first = on.evaluate({ ...noObjects, groups });
+    const first = evaluator.evaluate({ ...noObjects, groups });
     expect(first).toBeInstanceOf(Promise);
     const results = await first;
-    expect(on.evaluate({ ...noObjects, groups })).toEqual(results);
+    expect(evaluator.evaluate({ ...noObjects, groups })).toEqual(results);
   });
 
   it('recalls an answer exactly when all inputs that the expression can see are the same', async () => {
     const source = 'value + context.virtualObject.metadata.name + valueExists + context.path';
-    const { on, expressions, sandbox } = await openRecorded([source]);
+    const { evaluator, expressions, sandbox } = await openRecorded([source]);
     const [expression] = expressions as [never];
     const virtualObject = { metadata: { name: 'n', resourceVersion: '1' }, spec: 1 };
-    const ask = (inputs: object) => evaluateOne(on, expression, { value: 'v', virtualObject, path: 'p', ...inputs });
+    const ask = (inputs: object) =>
+      evaluateOne(evaluator, expression, { value: 'v', virtualObject, path: 'p', ...inputs });
     expect(await ask({})).toEqual({ value: 'vntruep' });
     await ask({ virtualObject: { metadata: { name: 'n', resourceVersion: '2' }, spec: 2 } });
     expect(sandbox.sent).toHaveLength(1);
@@ -100,41 +101,44 @@ describe('evaluate()', () => {
   });
 
   it('sends only the parts of the context that an expression names', async () => {
-    const { on, expressions, sandbox } = await openRecorded([
+    const { evaluator, expressions, sandbox } = await openRecorded([
       'context.virtualObject.a.b',
       'context.vcluster.config.a.b',
       'value',
     ]);
     expect(sandbox.setup.vcluster).toBe('{"config":{"a":{"b":"c"}}}');
     const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
-    await on.evaluate({ hostObject: { secret: 1 }, virtualObject: { a: { b: 1, c: 2 }, d: 3 }, groups });
+    await evaluator.evaluate({ hostObject: { secret: 1 }, virtualObject: { a: { b: 1, c: 2 }, d: 3 }, groups });
     expect(sandbox.sent[0]).toContain('[null,{"a":{"b":1}},');
   });
 
   it('gives equal values of a list equal results, and each of them an object of its own', async () => {
-    const { on, expressions } = await openRecorded(['value === "b" ? [value] : "x" + value']);
+    const { evaluator, expressions } = await openRecorded(['value === "b" ? [value] : "x" + value']);
     const values = Array.from({ length: 100 }, (_, at) => (at % 3 === 0 ? 'b' : 'a'));
-    const [result] = await on.evaluate({ ...noObjects, groups: [{ expression: expressions[0] as never, values }] });
+    const [result] = await evaluator.evaluate({
+      ...noObjects,
+      groups: [{ expression: expressions[0] as never, values }],
+    });
     expect(result?.results).toEqual(values.map((value) => (value === 'b' ? ['b'] : 'xa')));
     const objects = result?.results.filter((each) => typeof each === 'object');
     expect(new Set(objects).size).toBe(34);
   });
 
   it('reports errors at the values that failed and keeps the other results', async () => {
-    const { on, expressions } = await openRecorded(['value.trim()', 'value']);
+    const { evaluator, expressions } = await openRecorded(['value.trim()', 'value']);
     const [expression, other] = expressions as [never, never];
     const groups = [
       { expression, values: [' a ', 1, ' b '] },
       { expression: other, values: [1] },
     ];
-    const [result, untouched] = await on.evaluate({ ...noObjects, groups });
+    const [result, untouched] = await evaluator.evaluate({ ...noObjects, groups });
     expect(result?.results).toEqual(['a', 1, 'b']);
     expect(result?.errors).toEqual([{ at: 1, error: { kind: 'threw', message: 'value.trim is not a function' } }]);
     expect(untouched).toEqual({ results: [1], errors: [] });
   });
 
   it('quotes a key from the source of the expression, and only the beginning of a key from a value', async () => {
-    const { on, expressions } = await openRecorded([
+    const { evaluator, expressions } = await openRecorded([
       'context.virtualObject[value.slice(1)].x',
       'value.missing.deep',
       'String.fromCodePoint(Number(value.slice(1)))',
@@ -142,7 +146,7 @@ describe('evaluate()', () => {
     const messages: unknown[] = [];
     for (const [at, value] of ['xhunter2-hunter2', 'xkey', 'x', 'x99999999'].entries()) {
       const expression = expressions[[0, 0, 1, 2][at] as number] as never;
-      const outcome = await evaluateOne(on, expression, { value });
+      const outcome = await evaluateOne(evaluator, expression, { value });
       messages.push('error' in outcome ? outcome.error.message : outcome);
     }
     expect(messages).toEqual([
@@ -154,22 +158,26 @@ describe('evaluate()', () => {
   });
 
   it('keeps no state from one evaluation to the next', async () => {
-    const { on, expressions } = await openRecorded([
+    const { evaluator, expressions } = await openRecorded([
       '(value.seen = (value.seen ?? 0) + 1, value)',
       '((o) => { o.n = (o.n || 0) + 1; return o.n })(/x/g)',
     ]);
     for (const expected of [1, 1]) {
       for (const value of [{}, { a: 1 }]) {
-        expect(await evaluateOne(on, expressions[0] as never, { value })).toMatchObject({ value: { seen: expected } });
+        expect(await evaluateOne(evaluator, expressions[0] as never, { value })).toMatchObject({
+          value: { seen: expected },
+        });
       }
-      expect(await evaluateOne(on, expressions[1] as never, { value: String(Math.random()) })).toEqual({ value: 1 });
+      expect(await evaluateOne(evaluator, expressions[1] as never, { value: String(Math.random()) })).toEqual({
+        value: 1,
+      });
     }
   });
 
   it('leaves the given values unchanged', async () => {
-    const { on, expressions } = await openRecorded(['(value.a = 2, value)']);
+    const { evaluator, expressions } = await openRecorded(['(value.a = 2, value)']);
     const value = { a: 1 };
-    const [result] = await on.evaluate({
+    const [result] = await evaluator.evaluate({
       ...noObjects,
       groups: [{ expression: expressions[0] as never, values: [value] }],
     });
@@ -177,9 +185,12 @@ describe('evaluate()', () => {
   });
 
   it('refuses values beyond the size of a request', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['value']);
     const values = Array.from({ length: 20 }, (_, at) => `${at}`.repeat(200_000));
-    const [result] = await on.evaluate({ ...noObjects, groups: [{ expression: expressions[0] as never, values }] });
+    const [result] = await evaluator.evaluate({
+      ...noObjects,
+      groups: [{ expression: expressions[0] as never, values }],
+    });
     expect(result?.errors).toHaveLength(20);
     expect(result?.errors[0]?.error.kind).toBe('size');
     expect(sandbox.sent).toEqual([]);
@@ -190,9 +201,9 @@ describe('an expression that runs out of time', () => {
   const timeout: SandboxOutcome = { kind: 'timeout' };
 
   it('has each group of the object tried by itself, so that only its own group fails', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value']);
     sandbox.answers = [timeout, undefined, timeout];
-    const results = await on.evaluate({
+    const results = await evaluator.evaluate({
       ...noObjects,
       groups: expressions.map((expression) => ({ expression, values: ['v'] })),
     });
@@ -202,8 +213,8 @@ describe('an expression that runs out of time', () => {
 
   it('has only the failed value set aside, with pauses that double', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
-    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(evaluator, expressions[0] as never, { value });
     const failed = { error: { kind: 'timeout', message: expect.any(String), retryAfterMs: expect.any(Number) } };
     sandbox.answers = [timeout];
     expect(await ask('bad')).toEqual(failed);
@@ -223,29 +234,31 @@ describe('an expression that runs out of time', () => {
 
   it('is set aside for all objects after failures on three objects in a row, until one succeeds', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value'], { clock });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value'], { clock });
     const ask = (value: string, at = 0) =>
-      evaluateOne(on, expressions[at] as never, { value, subject: `default/${value}` });
+      evaluateOne(evaluator, expressions[at] as never, { value, subject: `default/${value}` });
     expect(await ask('remembered')).toEqual({ value: 'aremembered' });
     sandbox.answers = Array.from({ length: 3 }, () => timeout);
     for (const value of ['one', 'two']) await ask(value);
-    expect(on.quarantined.expressions).toBe(0);
+    expect(evaluator.quarantined.expressions).toBe(0);
     await ask('three');
-    expect(on.quarantined).toEqual({ expressions: 1, values: 3 });
+    expect(evaluator.quarantined).toEqual({ expressions: 1, values: 3 });
     expect(await ask('four')).toMatchObject({ error: { kind: 'timeout', retryAfterMs: 1_000 } });
     expect(await ask('remembered')).toEqual({ value: 'aremembered' });
     expect(await ask('four', 1)).toEqual({ value: 'bfour' });
     await clock.advance(1_001);
     expect(await ask('four')).toEqual({ value: 'afour' });
-    expect(on.quarantined.expressions).toBe(0);
+    expect(evaluator.quarantined.expressions).toBe(0);
   });
 
   it('leaves the other expressions of its object to be remembered', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value'], { clock });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value'], {
+      clock,
+    });
     const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
     const ask = async () =>
-      (await on.evaluate({ ...noObjects, groups })).map(({ results, errors }) => [results, errors[0]]);
+      (await evaluator.evaluate({ ...noObjects, groups })).map(({ results, errors }) => [results, errors[0]]);
     // The whole request times out, the first group succeeds alone, and the second group times out alone.
     sandbox.answers = [timeout, undefined, timeout];
     await ask();
@@ -268,8 +281,8 @@ describe('an expression that runs out of time', () => {
 
   it('is not set aside for all objects because of one object, however many bad values the object brings', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
-    const ask = (subject: string, value: string) => evaluateOne(on, expressions[0] as never, { value, subject });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
+    const ask = (subject: string, value: string) => evaluateOne(evaluator, expressions[0] as never, { value, subject });
     for (let at = 0; at < 40; at++) {
       sandbox.answers = [timeout];
       expect(await ask('default/evil', `bad ${at}`)).toMatchObject({ error: { kind: 'timeout' } });
@@ -293,8 +306,9 @@ describe('an expression that runs out of time', () => {
       digests++;
       return text;
     };
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value'], { clock, digestOf });
-    const ask = (value: string, at = 0) => evaluateOne(on, expressions[at] as never, { value, subject: 'default/web' });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value'], { clock, digestOf });
+    const ask = (value: string, at = 0) =>
+      evaluateOne(evaluator, expressions[at] as never, { value, subject: 'default/web' });
     sandbox.answers = [timeout];
     await ask('bad');
     expect(digests).toBeGreaterThan(0);
@@ -311,10 +325,10 @@ describe('an expression that runs out of time', () => {
     const clock = new VirtualClock();
     const registry = new Registry();
     const metrics = createExpressionMetrics(registry);
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value'], { clock, metrics });
-    metrics.quarantined(() => on.quarantined);
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock, metrics });
+    metrics.quarantined(() => evaluator.quarantined);
     sandbox.answers = [timeout];
-    await evaluateOne(on, expressions[0] as never, { value: 'bad' });
+    await evaluateOne(evaluator, expressions[0] as never, { value: 'bad' });
     expect(await registry.metrics()).toContain('hostward_expression_quarantined{what="values"} 1');
     await clock.advance(1_001);
     expect(await registry.metrics()).toContain('hostward_expression_quarantined{what="values"} 0');
@@ -323,8 +337,8 @@ describe('an expression that runs out of time', () => {
 
   it('has a value that failed before sent alone, and only that value', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
-    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(evaluator, expressions[0] as never, { value });
     sandbox.answers = [timeout];
     await ask('bad');
     await clock.advance(1_001);
@@ -335,8 +349,8 @@ describe('an expression that runs out of time', () => {
 
   it('is set aside for a second again when it fails after a quiet time', async () => {
     const clock = new VirtualClock();
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
-    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value, subject: 'default/web' });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(evaluator, expressions[0] as never, { value, subject: 'default/web' });
     for (const value of ['one', 'two', 'three']) {
       sandbox.answers = [timeout];
       expect(await ask(value)).toMatchObject({ error: { retryAfterMs: 1_000 } });
@@ -345,20 +359,20 @@ describe('an expression that runs out of time', () => {
   });
 
   it('names the time of the next try when the sandbox is unavailable', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value']);
     sandbox.answers = [{ kind: 'unavailable', message: 'the sandbox is not running' }];
-    expect(await evaluateOne(on, expressions[0] as never, { value: 'v' })).toEqual({
+    expect(await evaluateOne(evaluator, expressions[0] as never, { value: 'v' })).toEqual({
       error: { kind: 'crash', message: 'the sandbox is not running', retryAfterMs: 1_000 },
     });
   });
 
   it('ends after its time in a real isolate, and the next request succeeds', async () => {
     const expression = compiled('value === "bad" ? (() => { for (;;); })() : "a" + value');
-    const on = await evaluator({ expressions: [expression], softMs: 60 });
+    const evaluator = await startEvaluator({ expressions: [expression], softMs: 60 });
     const values = ['x', 'bad', 'y'];
-    const [result] = await on.evaluate({ ...noObjects, groups: [{ expression, values }] });
+    const [result] = await evaluator.evaluate({ ...noObjects, groups: [{ expression, values }] });
     expect(result?.errors.map(({ error }) => error.kind)).toEqual(['timeout', 'timeout', 'timeout']);
-    expect(await evaluateOne(on, expression, { value: 'x' })).toEqual({ value: 'ax' });
+    expect(await evaluateOne(evaluator, expression, { value: 'x' })).toEqual({ value: 'ax' });
   });
 
   it('fails in the same way when it runs out of memory', async () => {
@@ -369,8 +383,8 @@ describe('an expression that runs out of time', () => {
 
 describe('the memory of an evaluator', () => {
   it('stays within its entries and keeps a result that is asked for again', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['"x" + value'], { memory: { entries: 20 } });
-    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    const { evaluator, expressions, sandbox } = await openRecorded(['"x" + value'], { memory: { entries: 20 } });
+    const ask = (value: string) => evaluateOne(evaluator, expressions[0] as never, { value });
     for (let at = 0; at < 100; at++) {
       await ask(`v${at}`);
       expect(await ask('often')).toEqual({ value: 'xoften' });
@@ -390,10 +404,10 @@ describe('the memory of an evaluator', () => {
       [value, likeIt],
       [likeIt, value],
     ]) {
-      const { on, expressions, sandbox } = await openRecorded([source]);
+      const { evaluator, expressions, sandbox } = await openRecorded([source]);
       for (const each of [...order, ...order]) {
         const groups = [{ expression: expressions[0] as never, values: [each] }];
-        expect((await on.evaluate({ ...noObjects, groups }))[0]?.results).toEqual([each]);
+        expect((await evaluator.evaluate({ ...noObjects, groups }))[0]?.results).toEqual([each]);
       }
       expect(sandbox.sent).toHaveLength(3);
     }
@@ -416,17 +430,17 @@ describe('the memory of an evaluator', () => {
     ['the order of values', [[0, 'a', 'b']], [[0, 'b', 'a']]],
     ['no group and a group without values', [], [[0]]],
   ])('distinguishes similar requests: %s', async (_what, one, other) => {
-    const { on, expressions } = await openRecorded(['[value, typeof value].join()', '"second " + value']);
+    const { evaluator, expressions } = await openRecorded(['[value, typeof value].join()', '"second " + value']);
     const ask = async (...groups: typeof one) => {
       const asked = groups.map(([at, ...values]) => ({ expression: expressions[at] as never, values }));
-      return (await on.evaluate({ ...noObjects, groups: asked })).map(({ results }) => results);
+      return (await evaluator.evaluate({ ...noObjects, groups: asked })).map(({ results }) => results);
     };
     const alone = async (...groups: typeof one) => {
       const fresh = await openRecorded(['[value, typeof value].join()', '"second " + value'], {
         memory: { entries: 0 },
       });
       const asked = groups.map(([at, ...values]) => ({ expression: fresh.expressions[at] as never, values }));
-      return (await fresh.on.evaluate({ ...noObjects, groups: asked })).map(({ results }) => results);
+      return (await fresh.evaluator.evaluate({ ...noObjects, groups: asked })).map(({ results }) => results);
     };
     await ask(...one);
     expect(await ask(...other)).toEqual(await alone(...other));
@@ -464,8 +478,8 @@ describe('the memory of an evaluator', () => {
     let answered = 0;
     await fc.assert(
       fc.asyncProperty(request, async ({ groups, ...objects }) => {
-        const askOf = ({ on, expressions }: typeof forgetful) =>
-          on.evaluate({
+        const askOf = ({ evaluator, expressions }: typeof forgetful) =>
+          evaluator.evaluate({
             ...objects,
             groups: groups.map(({ at, ...rest }) => ({ expression: expressions[at] as never, ...rest })),
           });
@@ -481,21 +495,21 @@ describe('the memory of an evaluator', () => {
   });
 
   it('remembers errors and the good results beside them', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['value.x.y', '"x" + value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['value.x.y', '"x" + value']);
     const groups = expressions.map((expression) => ({ expression, values: [{ x: { y: 1 } }, {}] }));
-    const first = await on.evaluate({ ...noObjects, groups });
+    const first = await evaluator.evaluate({ ...noObjects, groups });
     expect(first[0]?.errors).toEqual([{ at: 1, error: expect.objectContaining({ kind: 'threw' }) }]);
-    expect(on.evaluate({ ...noObjects, groups })).toEqual(first);
+    expect(evaluator.evaluate({ ...noObjects, groups })).toEqual(first);
     expect(sandbox.sent).toHaveLength(1);
   });
 
   it('remembers the results of groups that are slow only together', async () => {
-    const { on, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value']);
     const groups = expressions.map((expression) => ({ expression, values: ['v'] }));
     sandbox.answers = [{ kind: 'timeout' }];
-    const first = await on.evaluate({ ...noObjects, groups });
+    const first = await evaluator.evaluate({ ...noObjects, groups });
     expect(sandbox.sent).toHaveLength(4);
-    expect(on.evaluate({ ...noObjects, groups })).toEqual(first);
+    expect(evaluator.evaluate({ ...noObjects, groups })).toEqual(first);
   });
 });
 
@@ -503,11 +517,11 @@ describe('metrics', () => {
   it('count outcomes, and start at zero', async () => {
     const registry = new Registry();
     const metrics = createExpressionMetrics(registry);
-    const { on, expressions } = await openRecorded(['value.x.y'], { metrics, clock: systemClock });
+    const { evaluator, expressions } = await openRecorded(['value.x.y'], { metrics, clock: systemClock });
     expect(await registry.metrics()).toContain('hostward_expression_evaluations_total{outcome="memory"} 0');
-    await evaluateOne(on, expressions[0] as never, { value: {} });
-    await evaluateOne(on, expressions[0] as never, { value: { x: {} } });
-    await evaluateOne(on, expressions[0] as never, { value: { x: {} } });
+    await evaluateOne(evaluator, expressions[0] as never, { value: {} });
+    await evaluateOne(evaluator, expressions[0] as never, { value: { x: {} } });
+    await evaluateOne(evaluator, expressions[0] as never, { value: { x: {} } });
     const text = await registry.metrics();
     expect(text).toContain('hostward_expression_evaluations_total{outcome="threw"} 1');
     expect(text).toContain('hostward_expression_evaluations_total{outcome="value"} 1');
@@ -519,9 +533,9 @@ describe('more values than array methods accept', () => {
   const values = Array.from({ length: 150_000 }, () => '');
   const groupOf = async (source: string) => {
     const expression = compiled(source);
-    const on = await evaluator({ expressions: [expression], softMs: 20_000 });
+    const evaluator = await startEvaluator({ expressions: [expression], softMs: 20_000 });
     const group = { expression, values, missing: new Set([0]) };
-    const [result] = await on.evaluate({ hostObject: null, virtualObject: null, groups: [group] });
+    const [result] = await evaluator.evaluate({ hostObject: null, virtualObject: null, groups: [group] });
     return result;
   };
 
@@ -564,8 +578,10 @@ describe('an answer', () => {
     '[null]',
   ];
   it.each(answers)('of another shape is refused: %s', async (text) => {
-    const { on, expressions, sandbox } = await openRecorded(['value']);
+    const { evaluator, expressions, sandbox } = await openRecorded(['value']);
     sandbox.answers = [{ kind: 'answer', text }];
-    expect(await evaluateOne(on, expressions[0] as never, { value: 'v' })).toMatchObject({ error: { kind: 'crash' } });
+    expect(await evaluateOne(evaluator, expressions[0] as never, { value: 'v' })).toMatchObject({
+      error: { kind: 'crash' },
+    });
   });
 });

@@ -12,7 +12,7 @@ import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
 import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
-import { children, compiled, evaluateOne, evaluator, openChild } from '../evaluator-fixture.ts';
+import { children, compiled, evaluateOne, openChild, startEvaluator } from '../evaluator-fixture.ts';
 
 const setup: SandboxSetup = {
   harness: harnessSource(),
@@ -267,7 +267,7 @@ describe('the system calls of the sandbox', () => {
         'null.x',
       ];
       const expressions = sources.map(compiled);
-      const on = await evaluator({ expressions, openSandbox: (made) => openChild(made), softMs: 100 });
+      const evaluator = await startEvaluator({ expressions, openSandbox: (made) => openChild(made), softMs: 100 });
       const folder = mkdtempSync(join(tmpdir(), 'hostward-trace-'));
       const file = join(folder, 'trace');
       const calls =
@@ -278,7 +278,8 @@ describe('the system calls of the sandbox', () => {
       try {
         const [said] = await once(strace.stderr, 'data');
         if (!/attached/.test(String(said))) skip(`tracing is not possible here: ${said}`);
-        for (const expression of expressions as CompiledExpression[]) await evaluateOne(on, expression, { value: 'v' });
+        for (const expression of expressions as CompiledExpression[])
+          await evaluateOne(evaluator, expression, { value: 'v' });
         strace.kill('SIGINT');
         await once(strace, 'exit');
         const lines = readFileSync(file, 'utf8').split('\n');

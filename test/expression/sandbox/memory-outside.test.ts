@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
-import { children, evaluator, openChild } from '../evaluator-fixture.ts';
+import { children, openChild, startEvaluator } from '../evaluator-fixture.ts';
 
-/** Every builtin whose result can be much larger than its input, alone and combined. `text`, `wide` and `list` have the largest allowed size. */
+/** All builtins whose results can be much larger than their inputs. `text`, `wide` and `list` have the largest allowed size. */
 const given = `((text, wide, list) => %)("x".repeat(1e6), "\\u2003".repeat(1e6), Array(1e5).fill("y".repeat(100)))`;
 const large = [
   'JSON.stringify(around(Array(1e5).fill(1), 190), null, Object("\\u2003".repeat(10)))',
@@ -69,7 +69,11 @@ describe('the memory of the sandbox process, seen from outside', () => {
       expect(compiled.kind, source).toBe('ok');
       return compiled.kind === 'ok' ? [compiled.expression] : [];
     });
-    const on = await evaluator({ expressions, openSandbox: (setup) => openChild(setup), memory: { entries: 0 } });
+    const evaluator = await startEvaluator({
+      expressions,
+      openSandbox: (setup) => openChild(setup),
+      memory: { entries: 0 },
+    });
     const ownMb = () => process.memoryUsage.rss() / 1_048_576;
     const beforeMb = ownMb();
     const peak = { sandbox: 0, own: 0, by: '' };
@@ -77,7 +81,7 @@ describe('the memory of the sandbox process, seen from outside', () => {
       let isOver = false;
       // Several values, because one request holds the results of all its values at once.
       const group = { expression, values: ['a', 'b', 'c'] };
-      const asked = Promise.resolve(on.evaluate({ hostObject: null, virtualObject: null, groups: [group] }));
+      const asked = Promise.resolve(evaluator.evaluate({ hostObject: null, virtualObject: null, groups: [group] }));
       void asked.finally(() => {
         isOver = true;
       });
