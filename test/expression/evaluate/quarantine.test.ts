@@ -11,6 +11,8 @@ interface Expected {
   expressions?: number;
   values?: number;
   isSuspected?: boolean;
+  /** Values with their answer of hasFailedBefore(). */
+  failedBefore?: [value: string, hasFailed: boolean][];
 }
 
 const fail = (value: string, object?: string): Report => ({ failed: [object, value] });
@@ -34,6 +36,11 @@ const cases: [claim: string, reports: Report[], expected: Expected][] = [
     'distinguishes values of equal length',
     [fail('xx', 'a')],
     {
+      failedBefore: [
+        ['xx', true],
+        ['xy', false],
+        ['x', false],
+      ],
       pauses: [
         ['b', 'xx', 1_000],
         ['b', 'xy', 0],
@@ -140,10 +147,12 @@ it.each(cases)('Quarantine %s', async (_, reports, expected) => {
     else if ('succeeded' in report) quarantine.succeeded(0, { subject: undefined, text: report.succeeded });
     else quarantine.failed(0, { subject: report.failed[0], text: report.failed[1] });
   }
-  const { pauses, isSuspected = reports.length > 0, ...sizes } = expected;
+  const { pauses, failedBefore = [], isSuspected = reports.length > 0, ...sizes } = expected;
   expect(quarantine.suspects(0)).toBe(isSuspected);
   expect(quarantine.suspects(1)).toBe(false);
   const remaining = pauses.map(([subject, text]) => [subject, text, quarantine.remainingMs(0, { subject, text })]);
   expect(remaining).toEqual(pauses);
+  const known = failedBefore.map(([text]) => [text, quarantine.hasFailedBefore(0, { subject: undefined, text })]);
+  expect(known).toEqual(failedBefore);
   expect(quarantine.sizes).toMatchObject(sizes);
 });
