@@ -18,7 +18,7 @@ const cases: [claim: string, groups: ValueGroup[], text: unknown[]][] = [
   ['numbers the expressions', [groupOf(0)], [null, null, 0, ['v']]],
   [
     'marks missing values',
-    [groupOf(0, { values: ['v', 'w'], missing: new Set([1]) })],
+    [groupOf(0, { values: ['v', 'w'], missing: new Set([1]), paths: ['p', 'q'] })],
     [null, null, -1, ['v', 'w'], [1, 0], 0],
   ],
   [
