@@ -4,11 +4,11 @@ import { countOf, type Fault, formatFault, listFaults } from '../config/fault.ts
 import { type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { noteText, placedNotes } from './offline/compat-notes.ts';
+import { noteText, positionedNotes } from './offline/compat-notes.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
   const { faults, warnings, loaded } = await judge(context, options);
-  const notes = options.has('compat') ? placedNotes(loaded) : undefined;
+  const notes = options.has('compat') ? positionedNotes(loaded) : undefined;
   if (options.choice('output') === 'json') {
     const report = { faults, warnings, ...(notes && { compat: notes }) };
     context.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);

@@ -31,10 +31,10 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   notes.warn(warnings);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
-  const rooms = await context.loadRooms();
+  const { assembleDaemon } = await context.loadDaemon();
   const isDryRun = options.has('dry-run');
   const { clock, random, environment, version, nodePath } = context;
-  const daemon = rooms.assembleDaemon({
+  const daemon = assembleDaemon({
     settings,
     patches: compiled,
     isDryRun,

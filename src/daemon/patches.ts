@@ -1,5 +1,6 @@
-// Part of the front door: the patches of the running configuration, with the sandbox process behind them. No expression, no
-// process. A new configuration gets a new sandbox; the old one goes when nobody asks it any more.
+// Holds the patches of the running configuration and their sandbox process. In: settings and compiled patches. Out: a patcher,
+// or undefined when there are no patches; then no process runs. A new configuration gets a new sandbox process, and the old
+// process ends a little later.
 
 import type { Timer } from '../clock.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
@@ -10,7 +11,7 @@ import { type OpenedPatcher, openPatcher } from '../sync/patch/run/open-patcher.
 import type { ReferenceResolver } from '../sync/references/names.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 
-/** An object in work may still hold the old rules for so long. */
+/** An object that is being synced may still use the old rules for this long. */
 const lingerMs = 10_000;
 
 export class RunningPatches {
@@ -19,7 +20,7 @@ export class RunningPatches {
   readonly #references: ReferenceResolver;
   #expressionMetrics: ExpressionMetrics | undefined;
   #opened: OpenedPatcher | undefined;
-  /** All whose sandbox may run: the one in use, one that is coming up, those that linger. */
+  /** Every patcher whose sandbox may run: the current one, a starting one, and old ones that linger. */
   readonly #living = new Set<OpenedPatcher>();
   readonly #lingering = new Set<Timer>();
   #isStopped = false;
@@ -37,7 +38,7 @@ export class RunningPatches {
     return this.#opened;
   }
 
-  /** Resolves with the sandbox up, or rejects: nothing may be written unpatched. */
+  /** Resolves once the sandbox runs, and rejects otherwise, because no object may be written unpatched. */
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#isStopped) return;
     const before = this.#opened;
@@ -53,7 +54,7 @@ export class RunningPatches {
     try {
       await opened.start();
     } catch (fault) {
-      // Nobody will ask it, and its sandbox would be started again and again.
+      // Ends the unused patcher, which would otherwise start its sandbox again and again.
       await this.#end(opened);
       throw fault;
     }

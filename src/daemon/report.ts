@@ -1,4 +1,4 @@
-// Part of the front door: the answers for /readyz and /status. Reads the state of the daemon and changes nothing.
+// Builds the answers for /readyz and /status. In: the state of the daemon. Out: plain data. Changes nothing.
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Sync } from '../sync/loop/sync.ts';
@@ -29,7 +29,7 @@ export interface DaemonView {
   notTakenOver?: string | undefined;
 }
 
-/** The whole is ready when every part is; the management API becomes the second one. */
+/** The daemon is ready when every part is ready. */
 export function readinessOf(view: DaemonView): Readiness {
   const parts = [syncReadiness(view)];
   return { isReady: parts.every(({ isReady }) => isReady), lines: parts.flatMap(({ lines }) => lines), parts };
@@ -57,7 +57,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
   };
 }
 
-/** A standby beside a leader leaves its own failed writes to that leader; one that lost touch with the host does not. */
+/** A standby leaves its failed writes to the leader, unless the standby cannot reach the lease on the host. */
 export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>): boolean {
   const isRelieved = lease?.state.kind === 'standby' && lease.state.trouble === undefined;
   return sync !== undefined && !isRelieved && areWritesWanted(sync);
@@ -67,7 +67,7 @@ function waitsFor({ clusters }: DaemonView): string {
   return clusters.connections === undefined ? 'clusters' : 'first lists';
 }
 
-/** No copy is created while the owner is missing or the whole host namespace is being deleted. */
+/** Explains why no copies are created: the owner is missing, or the host namespace is being deleted. */
 function ownerLines(sync: Sync): string[] {
   const owner = sync.world.ownerState();
   if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
@@ -125,7 +125,7 @@ function verdict(view: DaemonView): Verdict {
     isDryRun: options.isDryRun,
   });
   if (view.notTakenOver === undefined) return told;
-  const sentence = `${told.sentence}; the new configuration could not be taken over: ${view.notTakenOver}`;
+  const sentence = `${told.sentence}; the new configuration could not be applied: ${view.notTakenOver}`;
   return { ...told, isWell: false, sentence };
 }
 

@@ -7,7 +7,7 @@ import { runCommandLine } from '../../src/cli/command-line.ts';
 import { story } from '../../src/cli/demo/demo-story.ts';
 import type { Context } from '../../src/cli/line/context.ts';
 import { systemClock } from '../../src/clock.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import { startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle } from '../virtual-clock.ts';
@@ -28,7 +28,14 @@ function real(on: Scene): Context {
     makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
     remove: (path) => rm(path, { force: true }),
   };
-  return { ...on.context, cwd: folder, files, clock: systemClock, random: Math.random, loadRooms: async () => rooms };
+  return {
+    ...on.context,
+    cwd: folder,
+    files,
+    clock: systemClock,
+    random: Math.random,
+    loadDaemon: async () => daemonModule,
+  };
 }
 
 async function until(isTrue: () => boolean): Promise<void> {

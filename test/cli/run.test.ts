@@ -42,7 +42,7 @@ function stage(
   };
   const made = scene({
     files: { '/home/v.yaml': yaml },
-    rooms: {
+    daemonModule: {
       assembleDaemon: (options) => {
         given = options;
         return daemon;

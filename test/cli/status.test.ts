@@ -126,7 +126,7 @@ describe('hostward status', () => {
   it('says that an object is not known', async () => {
     expect(await status('c/d', '--address', await serve())).toMatchObject({
       code: 1,
-      err: 'hostward: nothing is known of "c/d"\n',
+      err: 'hostward: "c/d" is not known\n',
     });
   });
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { durationMs } from '../../src/cli/line/duration.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import type { Daemon } from '../../src/daemon/daemon-options.ts';
 import { closeServer } from '../cluster/scripted-server.ts';
 import { passing, until } from '../cluster/subject.ts';
@@ -93,9 +93,9 @@ async function start(...more: string[]): Promise<Run> {
   let daemon: Daemon | undefined;
   const made = scene({
     files: { '/home/v.yaml': `hostward: {listen: "127.0.0.1:${port}", endpoints: {enabled: true}}\n` },
-    rooms: {
+    daemonModule: {
       assembleDaemon: (options) => {
-        daemon = rooms.assembleDaemon(options);
+        daemon = daemonModule.assembleDaemon(options);
         return daemon;
       },
     },
@@ -160,7 +160,7 @@ describe('hostward run --wait', () => {
     expect(run.daemon().status()).toMatchObject({ waitingFor: [refusal(virtual.port)] });
 
     await virtual.listen();
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     await until(() => run.daemon().readiness().lines.includes('sync: waiting for the first lists'));
     expect(run.daemon().status()).not.toHaveProperty('waitingFor');
     run.send('stop');
@@ -224,7 +224,7 @@ describe('hostward run --wait', () => {
       trouble: expect.stringContaining('no complete answer within 10 s'),
     });
     virtual.onVersion = () => false;
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
@@ -235,7 +235,7 @@ describe('hostward run --wait', () => {
     await passing(run.clock, () => run.logged(waiting).length > 0);
     expect(run.logged(waiting)[0]).toMatchObject({ trouble: expect.stringContaining('there is no such file') });
     writeKubeconfig('virtual', virtual.port);
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
@@ -265,7 +265,7 @@ describe('hostward run --wait', () => {
     run.send('reload');
     await until(() => run.logged('configuration taken over').length > 0);
     await virtual.listen();
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     await until(() => run.daemon().readiness().isReady);
     expect(run.daemon().readiness().lines).toEqual(['sync: switched off']);
     run.send('stop');

@@ -3,7 +3,7 @@
 
 import { loadConfiguration } from '../../src/config/load/load.ts';
 import type { Settings } from '../../src/config/settings/settings.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import type { Daemon, Started } from '../../src/daemon/daemon-options.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
@@ -42,7 +42,7 @@ export class LiveDaemon {
       level: 'debug',
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
-    this.#daemon = rooms.assembleDaemon({
+    this.#daemon = daemonModule.assembleDaemon({
       settings: this.#settings(options.config),
       isDryRun: options.isDryRun ?? false,
       log,

@@ -45,7 +45,7 @@ describe('OperationsServer', () => {
     ['/metrics', 200, 'hostward_up 1\n'],
     ['/status', 200, '{"role":"leader"}\n'],
     ['/status?object=default%2Fnginx', 200, '{"key":"default/nginx"}\n'],
-    ['/status?object=default/none', 404, '{"message":"nothing is known of \\"default/none\\""}\n'],
+    ['/status?object=default/none', 404, '{"message":"\\"default/none\\" is not known"}\n'],
     ['/', 404, 'there are /healthz, /readyz, /readyz/sync, /readyz/other, /metrics and /status\n'],
   ])('answers %s with %i', async (path, status, text) => {
     const response = await fetch((await started()) + path);

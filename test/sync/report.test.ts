@@ -52,7 +52,7 @@ async function stage(options: PaperOptions = {}) {
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 1000) {
       await world.clock.advance(1000);
-      outages.look({ areWritesWanted: wantsWrites(view) });
+      outages.update({ areWritesWanted: wantsWrites(view) });
     }
   };
   return {
@@ -151,7 +151,7 @@ describe('an outage of the host', () => {
   });
 });
 
-describe('a configuration that is valid and could not be taken over', () => {
+describe('a valid configuration that could not be applied', () => {
   it('stands in status and verdict, and leaves readiness alone', async () => {
     const on = await stage();
     on.view.notTakenOver = 'may not list secrets';
@@ -159,7 +159,7 @@ describe('a configuration that is valid and could not be taken over', () => {
     expect(on.verdict()).toEqual({
       state: 'inStep',
       isWell: false,
-      sentence: 'in step: 0 objects; the new configuration could not be taken over: may not list secrets',
+      sentence: 'in step: 0 objects; the new configuration could not be applied: may not list secrets',
     });
     expect(on.readiness().isReady).toBe(true);
   });

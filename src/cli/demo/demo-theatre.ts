@@ -90,11 +90,11 @@ export class Theatre {
   }
 
   async startDaemon(): Promise<void> {
-    const { clock, random, environment, version, nodePath, loadRooms } = this.context;
-    const rooms = await loadRooms();
+    const { clock, random, environment, version, nodePath, loadDaemon } = this.context;
+    const { assembleDaemon } = await loadDaemon();
     const metrics = createMetrics();
     const { settings, compiled } = this.#configuration();
-    const daemon = rooms.assembleDaemon({
+    const daemon = assembleDaemon({
       settings,
       patches: compiled,
       nodePath,

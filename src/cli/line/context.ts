@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
 import type { Turn } from '../../config/steps.ts';
-import type { LoadRooms } from '../../daemon/daemon-options.ts';
+import type { LoadDaemon } from '../../daemon/daemon-options.ts';
 
 /** One of the two output streams. */
 export interface Sink {
@@ -64,7 +64,7 @@ export interface Context {
   runtime: string;
   /** Path of the Node that runs this. */
   nodePath: string;
-  loadRooms: LoadRooms;
+  loadDaemon: LoadDaemon;
 }
 
 export interface SaidFault {

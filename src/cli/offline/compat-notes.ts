@@ -5,14 +5,14 @@ import { rulesOf } from '../../daemon/rules-of.ts';
 import { type CompatNote, compatNotes, type NameContext } from '../../sync/patch/lint/compat.ts';
 import type { LoadedAll } from '../line/load-settings.ts';
 
-export interface PlacedNote extends Partial<Position> {
+export interface PositionedNote extends Partial<Position> {
   path: string;
   rule: string;
   hostward: string;
   vcluster: string;
 }
 
-export function placedNotes(loaded: LoadedAll): PlacedNote[] {
+export function positionedNotes(loaded: LoadedAll): PositionedNote[] {
   const { compiled, positions } = loaded;
   return compatNotes(compiled.set.patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
     ...positions.positionOf([...patchListPath, index, field]),
@@ -21,7 +21,7 @@ export function placedNotes(loaded: LoadedAll): PlacedNote[] {
   }));
 }
 
-export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, texts: LoadedAll['texts']): string {
+export function noteText({ path, hostward, vcluster, ...note }: PositionedNote, texts: LoadedAll['texts']): string {
   const { file, line, column } = note;
   const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
   const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;

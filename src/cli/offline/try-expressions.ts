@@ -2,7 +2,7 @@
 // expression that does not undo its expression changes the tenant's object at the first edit on the host.
 import { type Fault, warning } from '../../config/fault.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
-import { placedWarning } from '../../daemon/load-patches.ts';
+import { positionedWarning } from '../../daemon/load-patches.ts';
 import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
 import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
 import type { PatchWarning } from '../../sync/patch/lint/lint-patches.ts';
@@ -32,7 +32,7 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
     const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
     const examples = await findCounterExamples(others, { evaluator, isTimeUp });
     const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
-    const placed = warnings.map((found) => placedWarning(found, configuration));
+    const placed = warnings.map((found) => positionedWarning(found, configuration));
     return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
     await evaluator.stop();

@@ -1,7 +1,7 @@
 // References between two embedded API servers: a whole daemon with exactly the rights that its configuration needs.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
-import { rooms } from '../../../src/daemon/daemon.ts';
+import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/daemon-options.ts';
 import { withPatches } from '../../../src/daemon/load-patches.ts';
 import { createLog } from '../../../src/log.ts';
@@ -97,7 +97,7 @@ describe('references between two embedded API servers', () => {
   function assemble(config: object = configuration): Daemon {
     logged = [];
     metrics = createMetrics();
-    return rooms.assembleDaemon({
+    return daemonModule.assembleDaemon({
       ...load(config),
       isDryRun: false,
       log: createLog({ level: 'debug', destination: { write: (line) => void logged.push(line) } }),
