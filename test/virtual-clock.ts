@@ -33,7 +33,7 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves time on; between two timers, promise callbacks and finished I/O get their turn. */
+  /** Moves time forward; promise callbacks and finished I/O run between two timers. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
     for (;;) {

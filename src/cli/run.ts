@@ -1,5 +1,5 @@
 // `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
-// port, and an exit code. This file must never know what is synced, nor how.
+// port, and an exit code. This file must never know what the daemon syncs.
 
 import { watchConfiguration } from '../config/load/watch-files.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
@@ -78,7 +78,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       }
     },
   });
-  // The listener comes first, because a pod may be told to stop while it starts.
+  // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = stopAsked(context);
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
@@ -98,7 +98,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Opens the log before anything can fail, so that the reason of every end stands there in the words of standard error. */
+/** Opens the log before anything can fail, so that the log holds the reason for every exit in the words of standard error. */
 function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
   const lines = new LineBatch((text) => context.stdout.write(text));
   const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
@@ -107,7 +107,7 @@ function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): v
     log.fatal({ component: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
     lines.flush();
   });
-  // Lines that explain the end must be written before the process ends, however it ends.
+  // The last lines must be written before the process ends, because they explain the exit.
   return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 

@@ -126,14 +126,8 @@ class AssembledDaemon implements Daemon {
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
     const { isDryRun } = this.#options;
     const references = referenceSettings(this.#settings, patches);
-    const needsLease = this.#needsLease();
-    const needs = {
-      settings: this.#settings,
-      references,
-      copyNamespaces: this.#copyNamespaces(),
-      isDryRun,
-      needsLease,
-    };
+    const target = { settings: this.#settings, copyNamespaces: this.#copyNamespaces() };
+    const needs = { ...target, references, isDryRun, needsLease: this.#needsLease() };
     const missing = await Promise.all([
       checkPermissions(virtual, virtualPermissions(needs)),
       checkPermissions(host, hostPermissions(needs)),
@@ -206,12 +200,8 @@ class AssembledDaemon implements Daemon {
     const host = this.#clusters.connections?.host;
     if (host === undefined) return { kind: 'failed' };
     const { virtualClusterName } = this.#settings;
-    return findCopies(kind, {
-      host,
-      virtualClusterName,
-      copyNamespaces: this.#copyNamespaces(),
-      signal: this.#stopping.signal,
-    });
+    const { signal } = this.#stopping;
+    return findCopies(kind, { host, virtualClusterName, copyNamespaces: this.#copyNamespaces(), signal });
   }
 
   /** Runs every second, because a gauge must be current before the next scrape. */

@@ -1,7 +1,6 @@
 // Holds the patches of the running configuration and their sandbox process. In: settings and compiled patches. Out: a patcher,
 // or undefined when there are no patches; then no process runs. A new configuration gets a new sandbox process, and the old
 // process ends a little later.
-
 import type { Timer } from '../clock.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';

@@ -2,7 +2,7 @@ import type { Context, SignalKind } from '../../src/cli/line/context.ts';
 import type { DaemonModule } from '../../src/daemon/daemon-options.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
-/** A process that is not there: files in a map, output in strings, signals sent by the test. */
+/** A simulated process: files in a map, output in strings, signals sent by the test. */
 export interface Scene {
   context: Context;
   clock: VirtualClock;

@@ -1,5 +1,5 @@
-// Whether a YAML object can be an Endpoints at all: what an API server would refuse at the door is said here, with its path,
-// before anything is translated.
+// Checks the shape of an Endpoints from a file. In: an object. Out: the faults that would make an API server refuse the object,
+// each with its path. The check runs before any translation.
 import { isRecord } from '../../object/text/json.ts';
 
 /** Every fault as `path: wanted …, found …`. */

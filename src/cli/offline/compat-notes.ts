@@ -1,4 +1,4 @@
-// `check --compat`: what a configuration does otherwise here than in vCluster's own patch engine, each with its place.
+// `check --compat`: lists where Hostward runs a configuration differently from vCluster's own patch engine, with positions.
 import { formatFault, type Position, warning } from '../../config/fault.ts';
 import { patchListPath, pathOf } from '../../daemon/load-patches.ts';
 import { rulesOf } from '../../daemon/rules-of.ts';
@@ -25,7 +25,7 @@ export function noteText({ path, hostward, vcluster, ...note }: PositionedNote, 
   const { file, line, column } = note;
   const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
   const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
-  // The line and the caret are those of every fault.
+  // Borrows the line and the caret of a fault, so that notes look like faults.
   const caret = formatFault(warning({ code: '', at, sentence: '' }), texts)
     .split('\n')
     .slice(1);

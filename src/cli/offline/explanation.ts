@@ -1,5 +1,5 @@
-// What `render --explain` tells: which patch matched where, what it made of each value, and how long it took. Gathers while
-// patches run, prints afterwards. Values are shown whole: whoever asks has the configuration and the object.
+// Builds the text of `render --explain`. In: trace entries while the patches run. Out: for each patch its matches, the values
+// before and after, and its time. Values are not redacted, because the user has the configuration and the object anyway.
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
@@ -12,7 +12,7 @@ export interface ExplainedPatch {
   direction: Direction;
   patch: number;
   path: string;
-  /** Of its call to the sandbox process; what is remembered from before takes next to none. */
+  /** Time of the calls to the sandbox process; a remembered answer takes almost no time. */
   tookMs: number;
   matches: { at: string; before: unknown; after?: unknown; error?: string }[];
 }
@@ -28,7 +28,7 @@ export class Explanation {
     this.#clock = clock;
   }
 
-  /** A pass looks at an object several times; the first look is the one to explain. */
+  /** Explains only the first pass over an object, because the daemon's rules run several passes. */
   begin(object: Key, direction: Direction): void {
     const id = `${direction} ${object}`;
     this.#now = { object, direction, isRepeat: this.#begun.has(id) };
@@ -46,7 +46,7 @@ export class Explanation {
     const atMs = this.#clock.now();
     explained.tookMs += atMs - this.#sinceMs;
     this.#sinceMs = atMs;
-    // The walk goes on to write into what it matched.
+    // Copies the values, because later patches write into them.
     const result = error === undefined ? { after: structuredClone(after) } : { error };
     explained.matches.push({ at, before: structuredClone(before), ...result });
   }
@@ -70,7 +70,7 @@ export class Explanation {
     });
   }
 
-  /** Comment lines, so that what is printed stays YAML and stays a diff. */
+  /** Comment lines, so that the output remains valid YAML and a valid diff. */
   text(set: PatchSet): string {
     const lines: string[] = [];
     for (const { object, direction, going } of this.#passes(set)) {
@@ -89,7 +89,7 @@ export class Explanation {
   }
 }
 
-/** A screen of addresses says what a thousand of them would. */
+/** One screen of matches is enough to understand a patch. */
 const shownMatches = 20;
 const shownCharacters = 100;
 

@@ -1,5 +1,5 @@
-// Renders objects with their patches, forward and back, by rehearsing what the daemon would do between two clusters that
-// are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
+// Renders objects with their patches, forward and back: it runs the daemon's rules between two clusters in memory. In: a
+// configuration and objects. Out: objects, and a message for each object without a result. Prints nothing.
 
 import { rulesOf } from '../../daemon/rules-of.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -17,19 +17,18 @@ import { type NamedObject, withoutServerFields } from './print-objects.ts';
 
 export interface OfflineRenderInput {
   configuration: Pick<GoodConfiguration, 'settings' | 'compiled'>;
-  /** Endpoints of the virtual side, and Services where they matter. */
+  /** Virtual Endpoints, and Services where they matter. */
   objects: readonly KubeObject[];
   hostObjects: readonly KubeObject[];
   direction: 'forward' | 'back';
   ownerUid?: string | undefined;
   withBookkeeping: boolean;
   isExplained: boolean;
-  /** Started and stopped by whoever renders several times. */
+  /** A running patcher of a caller that renders several times; the caller stops it. */
   opened?: OpenedPatcher | undefined;
 }
 
 export interface OfflineRender {
-  /** For each object: what it was and what it becomes. */
   objects: { before: NamedObject; after: NamedObject }[];
   notices: { message: string; isFailure: boolean }[];
   explanation: Explanation | undefined;
@@ -78,7 +77,7 @@ async function renderWith(
   });
   const result: OfflineRender = { objects: [], notices: [], explanation };
   for (const one of rehearsed) {
-    const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
+    const notice = noticeOf(one, (failure) => positionOf(failure, compiled.sourceOf));
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
@@ -104,10 +103,10 @@ function pairOf(
   };
 }
 
-/** Why there is nothing to print; undefined when there is. */
+/** Explains why an object has no result; undefined when it has a result. */
 function noticeOf(
   { key, outcome, host }: Rehearsed,
-  placeOfFailure: (failure: PatchFailure) => string,
+  positionOfFailure: (failure: PatchFailure) => string,
 ): OfflineRender['notices'][number] | undefined {
   switch (outcome.kind) {
     case 'inSync':
@@ -127,7 +126,7 @@ function noticeOf(
       }
       const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
       return {
-        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
+        message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
         isFailure: true,
       };
     }
@@ -136,7 +135,7 @@ function noticeOf(
   }
 }
 
-function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
+function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
   const { source, patch } = failure;
   if (source !== undefined || patch === undefined) return source ?? 'configuration';
   return sourceOf(patch, 'expression') ?? sourceOf(patch, 'path') ?? 'configuration';
@@ -147,13 +146,13 @@ function refuseStrangers(
   virtual: readonly KubeObject[],
   hostKeyOf: (key: string) => string | undefined,
 ): void {
-  const places = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((place) => place !== undefined);
-  const stranger = host.find((object) => !places.includes(keyOfObject(object)));
+  const hostKeys = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((key) => key !== undefined);
+  const stranger = host.find((object) => !hostKeys.includes(keyOfObject(object)));
   if (stranger === undefined) return;
   throw new CommandFault(
     exitCodes.input,
     `wanted host objects that are copies of the virtual ones, found "${keyOfObject(stranger)}"`,
-    { hint: places.length === 0 ? 'no virtual object has a place on the host' : `expected: ${places.join(', ')}` },
+    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
   );
 }
 
