@@ -1,5 +1,5 @@
-// The same questions between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU a
-// change. Takes two kubeconfigs (`--virtual F --host F`, empty clusters of your own), or starts two kube-apiservers from
+// How fast is the sync between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU for each
+// change? Takes two kubeconfigs of empty clusters (`--virtual F --host F`), or starts two kube-apiservers from
 // KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR] [--only PART,…]`
 import { parseArgs } from 'node:util';
 import { type KubeCluster, startKube } from '../test/kube/start.ts';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
     count: { type: 'string', default: '10000' },
     pairs: { type: 'string', default: '2' },
     profile: { type: 'string' },
-    /** Some of drain, patches, live, latency. */
+    /** A list from drain, patches, live, latency. */
     only: { type: 'string' },
   },
 });
@@ -27,7 +27,7 @@ const report = new Report('real', load());
 const harness = new Harness();
 const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
-/** Seldom enough that being asked is no part of what a change costs. */
+/** Rarely enough that the requests do not add to the cost of a change. */
 const scrapeMs = 250;
 const patched = 'hostward_sync_requests_total{request="patch"}';
 const created = 'hostward_sync_requests_total{request="create"}';
@@ -66,7 +66,7 @@ async function start(name: string): Promise<string> {
   return cluster.kubeconfigPath;
 }
 
-/** Polls the daemon's own count; its port answers from memory in well under a millisecond. */
+/** Polls the daemon's own count, because its port answers from memory in less than a millisecond. */
 async function until(
   daemon: DaemonProcess,
   series: string,
@@ -138,7 +138,7 @@ async function patchedDrains(options: DaemonOptions, virtual: ApiClient): Promis
   reportShares(report, 'drain', rounds);
 }
 
-/** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */
+/** Sends changes as fast as the virtual side takes them while the daemon runs, all on one machine. */
 async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<void> {
   const daemon = await harness.startDaemon(options);
   await daemon.untilReady();
@@ -159,7 +159,7 @@ async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<
   await daemon.stop();
 }
 
-/** From when a change is due to when the host shows it, by a watch of our own. */
+/** Measures the time from the due time of a change until the benchmark's own watch sees it on the host. */
 async function latency(
   options: DaemonOptions,
   { virtual, host }: { virtual: ApiClient; host: ApiClient },
@@ -217,7 +217,7 @@ async function watchHost(host: ApiClient, told: (name: string, atMs: number) => 
   });
   const all = `/api/v1/namespaces/${hostNamespace}/endpoints`;
   const first = JSON.parse(await host.expect({ method: 'GET', path: `${all}?limit=1` })) as KubeList;
-  // From now on: what is there already would come first, all ten thousand of it.
+  // Watches from the current revision, because otherwise the watch would begin with all existing objects.
   const path = `${all}?watch=1&timeoutSeconds=600&resourceVersion=${first.metadata.resourceVersion}`;
   const { body } = await request(new URL(path, url), { dispatcher: agent, headers: headers as Record<string, string> });
   let rest = '';
