@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { WriteStream } from 'node:tty';
-import { runCommandLine, sayFault } from './cli/command-line.ts';
+import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
 import { wantsVerbose } from './cli/line/parse-arguments.ts';
 import { systemClock } from './clock.ts';
@@ -56,12 +56,12 @@ function sinkOf(stream: WriteStream): Sink {
   };
 }
 
-let isToldToStop = false;
+let isStopRequested = false;
 
 function onSignal(kind: SignalKind, listener: () => void): () => void {
   // Drops the signal's name that Node passes: a listener that resolves a promise would resolve it with the name.
   const listen = () => {
-    isToldToStop ||= kind === 'stop';
+    isStopRequested ||= kind === 'stop';
     listener();
   };
   // Under an old Node the launcher stays as our parent. When the launcher is killed, the closed channel stops the daemon.
@@ -74,7 +74,7 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
 }
 
 /** How long a stopping process waits for a pipe whose reader does not read. */
-const lastWordsMs = 500;
+const lastWriteLimitMs = 500;
 
 /** Waits until both streams are empty, because process.exit loses the output that still waits for a pipe. */
 async function untilWritten(): Promise<void> {
@@ -84,7 +84,7 @@ async function untilWritten(): Promise<void> {
     (stream) =>
       new Promise<void>((resolve) => (stream.writableLength > 0 ? stream.write('', () => resolve()) : resolve())),
   );
-  const patience = isToldToStop ? [new Promise<void>((resolve) => setTimeout(resolve, lastWordsMs))] : [];
+  const patience = isStopRequested ? [new Promise<void>((resolve) => setTimeout(resolve, lastWriteLimitMs))] : [];
   await Promise.race([Promise.all(written), ...patience]);
 }
 
@@ -139,7 +139,7 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (thrown: unknown) => {
-    process.exit(sayFault(context, thrown, wantsVerbose(argv, context.environment)));
+    process.exit(reportFault(context, thrown, wantsVerbose(argv, context.environment)));
   });
 }
 

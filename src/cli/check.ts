@@ -38,7 +38,7 @@ interface Judgement {
 const placeholder = 'not-given';
 
 async function judge(context: Context, options: Options): Promise<Judgement> {
-  const { loaded, missing } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), {
+  const { loaded, missing } = await loadWithNames((placeholders) => loadSettings(context, options, { placeholders }), {
     virtualClusterName: placeholder,
     hostNamespace: placeholder,
   });

@@ -3,7 +3,7 @@
 
 import { safeText } from '../safe-text.ts';
 import { type CommandSpec, globalOptions } from './line/command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes, type SaidFault, type Sink } from './line/context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes, type ReportedFault, type Sink } from './line/context.ts';
 import { commandHelp, generalHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
@@ -42,7 +42,7 @@ export async function runCommandLine(given: Context, argv: readonly string[]): P
         return line satisfies never;
     }
   } catch (thrown) {
-    return sayFault(context, thrown, isVerbose);
+    return reportFault(context, thrown, isVerbose);
   }
 }
 
@@ -70,30 +70,30 @@ function safeSink(sink: Sink): Sink {
 }
 
 /** Prints the fault and returns its exit code. The front door sends uncaught errors here too. */
-export function sayFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+export function reportFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
   const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
-  if (fault === undefined) return sayBug(context, thrown, isVerbose);
-  tellListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
+  if (fault === undefined) return reportBug(context, thrown, isVerbose);
+  notifyListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
   context.stderr.write(`hostward: ${fault.message}\n`);
   if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
   if (isVerbose) context.stderr.write(causesOf(fault.cause));
   return fault.exitCode;
 }
 
-function sayBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+function reportBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
   const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
   const firstLine = message.split('\n', 1)[0] as string;
   const option = globalOptions.find((candidate) => candidate.name === 'verbose');
   const next = isVerbose ? '' : `; please report it with the output of --${option?.name}`;
   const sentence = `a bug of ours: ${firstLine}${next}`;
-  tellListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
+  notifyListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
   context.stderr.write(`hostward ${context.version}: ${sentence}\n`);
   if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
   return exitCodes.bug;
 }
 
-function tellListeners({ faultListeners }: Context, said: SaidFault): void {
+function notifyListeners({ faultListeners }: Context, said: ReportedFault): void {
   for (const listener of faultListeners) listener(said);
 }
 

@@ -23,7 +23,10 @@ export async function evaluate(context: Context, options: Options): Promise<Exit
       hint: `hostward eval 'value + 1' --value 1`,
     });
   }
-  const { loaded } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), exampleNames);
+  const { loaded } = await loadWithNames(
+    (placeholders) => loadSettings(context, options, { placeholders }),
+    exampleNames,
+  );
   const { settings } = requireGood(context, loaded);
   const request = await requestOf(context, options, expression ?? '');
   const session = new EvalSession(context, settings);

@@ -26,7 +26,7 @@ export interface Released {
   failed: { object: string; why: string }[];
 }
 
-interface How {
+interface ReleaseOptions {
   settings: Settings;
   isDelete: boolean;
   isDryRun: boolean;
@@ -47,10 +47,10 @@ interface Work {
   clock: Clock;
   host: ClusterClient;
   target: Target;
-  how: How;
+  how: ReleaseOptions;
 }
 
-export async function releaseAll(context: Context, host: ClusterClient, how: How): Promise<Released> {
+export async function releaseAll(context: Context, host: ClusterClient, how: ReleaseOptions): Promise<Released> {
   const released: Released = { done: [], left: [], failed: [] };
   // Endpoints go first, because they name the Secrets and ConfigMaps.
   for (const target of targetsOf(how)) await releaseKind({ clock: context.clock, host, target, how }, released);
@@ -58,7 +58,7 @@ export async function releaseAll(context: Context, host: ClusterClient, how: How
   return released;
 }
 
-function targetsOf({ settings, isDelete }: How): Target[] {
+function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
   const { placement } = rulesOf(settings).translation;
   const endpoints: Target = {
     resource: endpointsResource,
@@ -108,28 +108,28 @@ function nameOf(entry: unknown): string {
 async function releaseOne(work: Work, listed: KubeObject, released: Released): Promise<void> {
   const objectName = objectNameOf(listed);
   const name = `${work.target.prefix}${keyOf(objectName.namespace, objectName.name)}`;
-  const end = await pursue(work, listed);
-  switch (end.kind) {
+  const outcome = await releaseWithRetries(work, listed);
+  switch (outcome.kind) {
     case 'done':
       released.done.push(name);
       return;
     case 'left':
-      released.left.push({ object: name, why: end.why });
+      released.left.push({ object: name, why: outcome.why });
       return;
     case 'failed':
-      released.failed.push({ object: name, why: end.why });
+      released.failed.push({ object: name, why: outcome.why });
       return;
     case 'nothing':
       return;
     default:
-      return end satisfies never;
+      return outcome satisfies never;
   }
 }
 
-type End = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
+type Outcome = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
 
 /** Tries until the object is written or must be left alone. After a conflict it reads and judges the object again. */
-async function pursue({ clock, host, target, how }: Work, listed: KubeObject): Promise<End> {
+async function releaseWithRetries({ clock, host, target, how }: Work, listed: KubeObject): Promise<Outcome> {
   const { resource } = target;
   const objectName = objectNameOf(listed);
   for (let attempt = 1, object = listed; ; attempt++) {

@@ -21,7 +21,7 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     });
   }
   if (options.has('back') && hostFiles.length === 0) {
-    throw new CommandFault(exitCodes.usage, '--back wants the host object that was edited, found no --host-object');
+    throw new CommandFault(exitCodes.usage, '--back wants an edited host object, found no --host-object');
   }
   const configuration = await requireSettings(context, options);
   const objects = checkInput(await readObjects(context, files), 'Endpoints to render');

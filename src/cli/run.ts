@@ -79,7 +79,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     },
   });
   // Listens before the start, because a pod may be told to stop while it starts.
-  const stopped = stopAsked(context);
+  const stopped = stopRequested(context);
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
     await operations.start();
@@ -111,18 +111,18 @@ function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): v
   return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 
-async function untilStopped(daemon: Daemon, stopped: Promise<void>, begun: () => void): Promise<ExitCode> {
+async function untilStopped(daemon: Daemon, stopped: Promise<void>, onStarted: () => void): Promise<ExitCode> {
   const started = await Promise.race([daemon.start(), stopped]);
   if (started === undefined) return exitCodes.fine;
   if (started.kind === 'faults') throw clusterFault(started.faults);
-  begun();
+  onStarted();
   const why = await Promise.race([stopped, daemon.ended]);
   if (why === undefined) return exitCodes.fine;
   throw new CommandFault(exitCodes.environment, why);
 }
 
 /** The listener stays, so that a second Ctrl-C does not cut the drain short; the drain has a limit of its own. */
-function stopAsked(context: Context): Promise<void> {
+function stopRequested(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
 }
 

@@ -53,8 +53,8 @@ class AssembledDaemon implements Daemon {
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
   /** Why the newest valid configuration is not in force. */
-  #notTakenOver: string | undefined;
-  #takingOver: Promise<void> = Promise.resolve();
+  #notApplied: string | undefined;
+  #applying: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
 
   constructor(options: DaemonOptions) {
@@ -86,13 +86,13 @@ class AssembledDaemon implements Daemon {
     this.#startedMs = this.#options.clock.now();
     const setUp = this.#settings.endpointsEnabled ? this.#setUp() : Promise.resolve([]);
     // A new configuration may arrive while the start waits for a cluster, so applying it waits for the set-up.
-    this.#takingOver = setUp.then(
+    this.#applying = setUp.then(
       () => {},
       () => {},
     );
     const faults = await setUp;
     if (faults.length > 0) return { kind: 'faults', faults };
-    this.#saySwitch();
+    this.#logSwitch();
     if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
   }
@@ -112,7 +112,7 @@ class AssembledDaemon implements Daemon {
     return [];
   }
 
-  #saySwitch(): void {
+  #logSwitch(): void {
     if (this.#settings.endpointsEnabled) return;
     this.#options.log.warn({ component: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
@@ -240,16 +240,16 @@ class AssembledDaemon implements Daemon {
     const taken = { ...settings, ...kept };
     this.#settings = taken;
     this.#wantedPatches = patches;
-    if (wasEnabled) this.#saySwitch();
+    if (wasEnabled) this.#logSwitch();
     // Changes are applied one after the other, so that the latest configuration wins.
-    this.#takingOver = this.#takingOver
-      .then(() => this.#takeOver(taken, patches))
+    this.#applying = this.#applying
+      .then(() => this.#applyNow(taken, patches))
       .then(() => {
-        this.#notTakenOver = undefined;
+        this.#notApplied = undefined;
       })
       .catch((error: unknown) => {
         if (this.#phase === 'stopped') return;
-        this.#notTakenOver = error instanceof Error ? error.message : String(error);
+        this.#notApplied = error instanceof Error ? error.message : String(error);
         this.#options.log.error(
           { component: 'main', err: error },
           'new configuration could not be applied, the old one stays',
@@ -258,7 +258,7 @@ class AssembledDaemon implements Daemon {
     return { needsRestart: left.flatMap((change) => change.paths) };
   }
 
-  async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+  async #applyNow(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#phase === 'stopped') return;
     if (this.#sync === undefined && settings.endpointsEnabled) {
       const faults = await this.#setUp();
@@ -311,7 +311,7 @@ class AssembledDaemon implements Daemon {
       references: this.#references,
       patches: this.#patches,
       outages: this.#outages,
-      notTakenOver: this.#notTakenOver,
+      notApplied: this.#notApplied,
     };
   }
 

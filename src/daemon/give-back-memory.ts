@@ -22,7 +22,7 @@ const checkMs = 2_000;
 const busyShare = 0.2;
 /** Below this load a collection delays no work; it takes about a millisecond for each MiB that stays. */
 const quietShare = 0.05;
-/** Collecting a larger heap would hold the loop for more than a tenth of a second, and would free a small share of it. */
+/** Collecting a larger heap would hold the loop for more than a tenth of a second, and the process would stay large. */
 const heapLimitBytes = 128 * 1024 * 1024;
 
 export function giveBackMemory({ clock, busy, heap }: Memory): { stop(): void } {

@@ -1,5 +1,5 @@
 // Watches whether both API servers can be reached and written to. In: windows and the answers to writes. Out: the current
-// outages for status and readiness, one log line at the begin and at the end of an outage, and a series.
+// outages for status and readiness, one log line at the start and one at the end, and a series.
 
 import { isFailure, isUnreachable, WriteOutage } from '../cluster/write/write-outage.ts';
 import { readSeries } from '../metrics.ts';

@@ -26,11 +26,11 @@ export class RunningPatches {
 
   constructor(
     options: DaemonOptions,
-    beside: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
+    dependencies: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
   ) {
     this.#options = options;
-    this.#mappings = beside.mappings;
-    this.#references = beside.references;
+    this.#mappings = dependencies.mappings;
+    this.#references = dependencies.references;
   }
 
   get current(): OpenedPatcher | undefined {

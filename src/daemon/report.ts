@@ -26,7 +26,7 @@ export interface DaemonView {
   patches: RunningPatches;
   outages: Outages;
   /** Why a valid new configuration is not in force. */
-  notTakenOver?: string | undefined;
+  notApplied?: string | undefined;
 }
 
 /** The daemon is ready when every part is ready. */
@@ -83,7 +83,7 @@ export function statusOf(view: DaemonView): unknown {
   const outages = view.outages.current();
   return {
     verdict: verdict(view),
-    ...(view.notTakenOver !== undefined && { newConfigurationNotTakenOver: view.notTakenOver }),
+    ...(view.notApplied !== undefined && { newConfigurationNotTakenOver: view.notApplied }),
     version,
     virtualCluster: virtualClusterName,
     hostNamespace,
@@ -124,8 +124,8 @@ function verdict(view: DaemonView): Verdict {
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
     isDryRun: options.isDryRun,
   });
-  if (view.notTakenOver === undefined) return told;
-  const sentence = `${told.sentence}; the new configuration could not be applied: ${view.notTakenOver}`;
+  if (view.notApplied === undefined) return told;
+  const sentence = `${told.sentence}; the new configuration could not be applied: ${view.notApplied}`;
   return { ...told, isWell: false, sentence };
 }
 

@@ -154,7 +154,7 @@ describe('an outage of the host', () => {
 describe('a valid configuration that could not be applied', () => {
   it('stands in status and verdict, and leaves readiness alone', async () => {
     const on = await stage();
-    on.view.notTakenOver = 'may not list secrets';
+    on.view.notApplied = 'may not list secrets';
     expect(statusOf(on.view)).toMatchObject({ newConfigurationNotTakenOver: 'may not list secrets' });
     expect(on.verdict()).toEqual({
       state: 'inStep',

@@ -19,8 +19,8 @@ export async function addressOf(context: Context, options: Options): Promise<str
   }
   if (options.texts('config').length === 0) return defaultAddress;
   // Stand-in names, because the address does not depend on the real ones.
-  const otherwise = { virtualClusterName: 'any', hostNamespace: 'any' };
-  const loaded = await loadSettings(context, options, { otherwise });
+  const placeholders = { virtualClusterName: 'any', hostNamespace: 'any' };
+  const loaded = await loadSettings(context, options, { placeholders });
   const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
   // A daemon that listens on every address still answers /status only on this machine.
   return listen.replace(/^(0\.0\.0\.0|\[::\]|\*):/, '127.0.0.1:');
@@ -44,7 +44,7 @@ export async function askDaemon(context: Context, address: string, path: string)
   } catch (cause) {
     throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause)}`, {
       cause,
-      hint: 'is `hostward run` running on this machine? In a cluster: kubectl exec, or kubectl port-forward and --address',
+      hint: 'start `hostward run` on this machine; in a cluster, use kubectl exec, or kubectl port-forward and --address',
     });
   }
   const value = parsed(text);

@@ -54,7 +54,7 @@ export interface Context {
   /** Runs `last` just before the process ends, for any reason; `last` must write synchronously. */
   onEnd(last: () => void): () => void;
   /** Called with the fault that ends the command, before standard error gets the same words. */
-  readonly faultListeners: Set<(said: SaidFault) => void>;
+  readonly faultListeners: Set<(said: ReportedFault) => void>;
   usage(): ProcessUsage;
   version: string;
   /** The version of Node, like `v26.10.0`. */
@@ -64,7 +64,7 @@ export interface Context {
   loadDaemon: LoadDaemon;
 }
 
-export interface SaidFault {
+export interface ReportedFault {
   sentence: string;
   /** One text for each fault when the sentence only counts the faults. */
   details: readonly string[];

@@ -19,27 +19,27 @@ export interface Names {
   hostNamespace: string;
 }
 
-/** The names in `otherwise` replace names that neither flags nor the environment give, even if the files give them. */
-export interface LoadHow {
-  otherwise?: Partial<Names>;
+/** The names in `placeholders` replace names that neither flags nor the environment give, even if the files give them. */
+export interface Placeholders {
+  placeholders?: Partial<Names>;
 }
 
-export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<LoadedAll> {
+export async function loadSettings(context: Context, options: Options, how: Placeholders = {}): Promise<LoadedAll> {
   return (await prepareLoad(context, options, how)).loaded;
 }
 
-/** Uses the names in `otherwise` only where flags, environment and files give no name; returns the faults about those names. */
+/** Uses the names in `placeholders` only where flags, environment and files give no name; returns the faults about those names. */
 export async function loadWithNames(
-  load: (otherwise: Partial<Names>) => Promise<LoadedAll>,
-  otherwise: Names,
+  load: (placeholders: Partial<Names>) => Promise<LoadedAll>,
+  placeholders: Names,
 ): Promise<{ loaded: LoadedAll; missing: readonly Fault[] }> {
   const loaded = await load({});
   const missing = faultsOf(loaded).filter((fault) => fault.code === 'CONFIG_NAME_MISSING');
   if (missing.length === 0) return { loaded, missing };
   const lacks = (key: keyof Names) => missing.some((fault) => fault.fix.endsWith(`hostward.${key}`));
   const names: Partial<Names> = {
-    ...(lacks('virtualClusterName') && { virtualClusterName: otherwise.virtualClusterName }),
-    ...(lacks('hostNamespace') && { hostNamespace: otherwise.hostNamespace }),
+    ...(lacks('virtualClusterName') && { virtualClusterName: placeholders.virtualClusterName }),
+    ...(lacks('hostNamespace') && { hostNamespace: placeholders.hostNamespace }),
   };
   return { loaded: await load(names), missing };
 }
@@ -49,12 +49,12 @@ export function faultsOf(loaded: Loaded): readonly Fault[] {
 }
 
 /** Loads the settings and also returns what a later reload needs. */
-export async function prepareLoad(context: Context, options: Options, { otherwise }: LoadHow = {}) {
+export async function prepareLoad(context: Context, options: Options, { placeholders }: Placeholders = {}) {
   const paths = options.texts('config');
   const { VCLUSTER_NAME, NAMESPACE } = context.environment;
   const flags = {
-    virtualClusterName: options.text('vcluster-name') ?? (VCLUSTER_NAME ? undefined : otherwise?.virtualClusterName),
-    hostNamespace: options.text('host-namespace') ?? (NAMESPACE ? undefined : otherwise?.hostNamespace),
+    virtualClusterName: options.text('vcluster-name') ?? (VCLUSTER_NAME ? undefined : placeholders?.virtualClusterName),
+    hostNamespace: options.text('host-namespace') ?? (NAMESPACE ? undefined : placeholders?.hostNamespace),
     virtualKubeconfig: options.text('virtual-kubeconfig'),
     hostKubeconfig: options.text('host-kubeconfig'),
   };

@@ -52,8 +52,8 @@ export class Explanation {
   }
 
   patches(set: PatchSet): ExplainedPatch[] {
-    return this.#passes(set).flatMap(({ object, direction, going }) =>
-      going.map(({ index, entry }) => {
+    return this.#passes(set).flatMap(({ object, direction, active }) =>
+      active.map(({ index, entry }) => {
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, matches: [] };
         return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
@@ -61,22 +61,22 @@ export class Explanation {
     );
   }
 
-  #passes(set: PatchSet): { object: Key; direction: Direction; going: PatchSet['patches'] }[] {
+  #passes(set: PatchSet): { object: Key; direction: Direction; active: PatchSet['patches'] }[] {
     return [...this.#begun].map((id) => {
       const space = id.indexOf(' ');
       const direction = id.slice(0, space) as Direction;
-      const going = set.patches.filter((patch) => goes(patch, direction));
-      return { object: id.slice(space + 1) as Key, direction, going };
+      const active = set.patches.filter((patch) => runsIn(patch, direction));
+      return { object: id.slice(space + 1) as Key, direction, active };
     });
   }
 
   /** Comment lines, so that the output remains valid YAML and a valid diff. */
   text(set: PatchSet): string {
     const lines: string[] = [];
-    for (const { object, direction, going } of this.#passes(set)) {
-      if (going.length === 0) continue;
+    for (const { object, direction, active } of this.#passes(set)) {
+      if (active.length === 0) continue;
       lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
-      for (const { index, entry } of going) {
+      for (const { index, entry } of active) {
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const said = found === undefined ? 'matched nothing' : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
         lines.push(`  patch ${index}, path "${entry.path}": ${said}`);
@@ -93,7 +93,7 @@ export class Explanation {
 const shownMatches = 20;
 const shownCharacters = 100;
 
-function goes(patch: PatchSet['patches'][number], direction: Direction): boolean {
+function runsIn(patch: PatchSet['patches'][number], direction: Direction): boolean {
   if (patch.reference !== undefined || patch.isLabels) return true;
   return (direction === 'forward' ? patch.forward : patch.back) !== undefined;
 }

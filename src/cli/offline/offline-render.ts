@@ -59,7 +59,7 @@ async function renderWith(
   const virtual = input.objects
     .filter((object) => object.kind === kind.kind)
     .map((object) => withNamespace(object, 'default'));
-  refuseStrangers(host, virtual, (key) => {
+  refuseUnrelated(host, virtual, (key) => {
     const place = placement.placeOf(key);
     return place && keyOf(place.namespace, place.name);
   });
@@ -141,17 +141,17 @@ function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled
   return sourceOf(patch, 'expression') ?? sourceOf(patch, 'path') ?? 'configuration';
 }
 
-function refuseStrangers(
+function refuseUnrelated(
   host: readonly KubeObject[],
   virtual: readonly KubeObject[],
   hostKeyOf: (key: string) => string | undefined,
 ): void {
   const hostKeys = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((key) => key !== undefined);
-  const stranger = host.find((object) => !hostKeys.includes(keyOfObject(object)));
-  if (stranger === undefined) return;
+  const unrelated = host.find((object) => !hostKeys.includes(keyOfObject(object)));
+  if (unrelated === undefined) return;
   throw new CommandFault(
     exitCodes.input,
-    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(stranger)}"`,
+    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
     { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
   );
 }

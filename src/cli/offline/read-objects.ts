@@ -24,12 +24,12 @@ export async function readObjects(context: Context, paths: readonly string[]): P
     }
     for (const document of parsed.documents) gather(document, origin, found);
   }
-  refuseTwins(found);
+  refuseDuplicates(found);
   return found;
 }
 
 /** Refuses two objects of the same kind and name, because the user can mean only one of them. */
-function refuseTwins(found: readonly ReadObject[]): void {
+function refuseDuplicates(found: readonly ReadObject[]): void {
   const origins = new Map<string, string>();
   for (const { object, origin } of found) {
     const { namespace = '', name } = object.metadata;

@@ -71,11 +71,11 @@ async function compareCase(run: Run): Promise<void> {
     const hostObjects = run.names.has('host-before.yaml') ? await objectsIn(run, 'host-before.yaml') : [];
     const forward = await render('forward', hostObjects);
     await compareObjects(run, 'host.yaml', forward);
-    await compareSaid(run, 'says.txt', forward);
+    await compareMessages(run, 'says.txt', forward);
     if (!run.names.has('back/host.yaml')) return;
     const back = await render('back', await objectsIn(run, 'back/host.yaml'));
     await compareObjects(run, 'back/virtual.yaml', back);
-    await compareSaid(run, 'back/says.txt', back);
+    await compareMessages(run, 'back/says.txt', back);
   } finally {
     await opened?.stop();
   }
@@ -124,7 +124,7 @@ async function compareObjects(run: Run, name: string, { objects }: OfflineRender
 }
 
 /** Compares the messages about objects that are not written. A failure, or an ignored edit on the host, needs a says.txt. */
-async function compareSaid(run: Run, name: string, { notices }: OfflineRender): Promise<void> {
+async function compareMessages(run: Run, name: string, { notices }: OfflineRender): Promise<void> {
   const said = notices.map(({ message }) => `${message}\n`).join('');
   const isExpected = run.names.has(name);
   const isFailed = notices.some(({ isFailure }) => isFailure);
