@@ -116,7 +116,7 @@ function verdict(view: DaemonView): Verdict {
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
   const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
-  const told = verdictOf({
+  const result = verdictOf({
     ...facts,
     isSwitchedOff: !settings.endpointsEnabled,
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
@@ -124,9 +124,9 @@ function verdict(view: DaemonView): Verdict {
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
     isDryRun: options.isDryRun,
   });
-  if (view.notApplied === undefined) return told;
-  const sentence = `${told.sentence}; the new configuration could not be applied: ${view.notApplied}`;
-  return { ...told, isWell: false, sentence };
+  if (view.notApplied === undefined) return result;
+  const sentence = `${result.sentence}; the new configuration could not be applied: ${view.notApplied}`;
+  return { ...result, isWell: false, sentence };
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {
