@@ -11,7 +11,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     // CI machines are small and shared: one missed deadline may be the machine's fault, but two are a bug.
     retry: process.env['CI'] ? 1 : 0,

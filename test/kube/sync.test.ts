@@ -10,6 +10,7 @@ import { ownerSuite } from '../contract/sync-owner.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
+import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealGround, startRealGround } from './sync-ground.ts';
 
@@ -34,6 +35,7 @@ describe.skipIf(assets.found === undefined)(
     ownerSuite(() => ground);
     rightsSuite(() => ground);
     addressesSuite(() => ground);
+    twoWaySuite(() => ground);
     leadershipSuite(() => ground);
     massDeleteSuite(() => ground);
     processSuite(() => ground);

@@ -1,9 +1,11 @@
 // Whatever both sides do, in whatever order, while watches lag, lists lie, and the daemon comes and goes: in the end the host
 // is a function of the virtual side, nobody writes any more, and the tenant's objects are only touched for an edit on the
 // host.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { bury, Fuse, live } from './fuse.ts';
 import { edit, endpoints, ipOf, PaperWorld, service } from './paper-sync.ts';
@@ -289,7 +291,7 @@ function labelsOf(object: KubeObject | undefined): [string, string][] {
   return Object.entries(object?.metadata.labels ?? {})
     .filter(([key]) => !isHost || (key !== markerLabel && key !== namespaceLabel && key !== 'release'))
     .map(([key, text]): [string, string] => [(isHost ? rewritten[key] : undefined) ?? key, text])
-    .filter(([key]) => key === markerLabel || !isNeverBack(key))
+    .filter(([key]) => key === markerLabel || !isNeverBack(key, endpointsKind))
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 

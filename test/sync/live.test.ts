@@ -6,6 +6,7 @@ import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
+import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
 describe('live sync between two embedded API servers', () => {
@@ -20,4 +21,5 @@ describe('live sync between two embedded API servers', () => {
   mappingSuite(() => ground);
   ownerSuite(() => ground);
   addressesSuite(() => ground);
+  twoWaySuite(() => ground);
 });

@@ -46,8 +46,9 @@ async function stage(options: PaperOptions = {}) {
     sync: world.sync,
     lease: undefined,
     references: { status: () => undefined },
-    patches: { current: undefined },
+    patches: { current: undefined, troubles: [] },
     outages,
+    management: { readiness: () => undefined, status: () => undefined },
   } as unknown as DaemonView;
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 1000) {

@@ -2,9 +2,9 @@
 // configuration and objects. Out: objects, and a message for each object without a result. Prints nothing.
 
 import { rulesOf } from '../../daemon/rules-of.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
-import { keyOf } from '../../object/meta/object.ts';
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
 import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
 import { withoutBookkeeping } from '../../sync/report/render.ts';
@@ -76,8 +76,11 @@ async function renderWith(
     ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
   });
   const result: OfflineRender = { objects: [], notices: [], explanation };
+  const positionOfFailure = (failure: PatchFailure): string => positionOf(failure, compiled.sourceOf);
   for (const one of rehearsed) {
-    const notice = noticeOf(one, (failure) => positionOf(failure, compiled.sourceOf));
+    for (const { failure } of backflowFailuresIn(one.backflowFailures))
+      result.notices.push(failureNotice(one.key, failure, positionOfFailure));
+    const notice = noticeOf(one, positionOfFailure);
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
@@ -124,15 +127,20 @@ function noticeOf(
         const why = detail === undefined ? message : `${message}: ${detail}`;
         return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
       }
-      const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
-      return {
-        message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
-        isFailure: true,
-      };
+      return failureNotice(key, failure, positionOfFailure);
     }
     default:
       return outcome satisfies never;
   }
+}
+
+function failureNotice(
+  key: Key,
+  failure: PatchFailure,
+  positionOfFailure: (failure: PatchFailure) => string,
+): OfflineRender['notices'][number] {
+  const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
+  return { message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
 function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {

@@ -1,6 +1,5 @@
 // From settings to the rules that sync works by: built once per configuration, shared by the live sync and by render.
 import type { Settings } from '../../config/settings/settings.ts';
-import { endpointsKind } from '../endpoints/endpoints-kind.ts';
 import type { Patcher } from '../patch/run/patcher.ts';
 import { createAddressPolicy } from '../plan/address-policy.ts';
 import { annotationRules, labelRules } from '../plan/keys.ts';
@@ -22,9 +21,9 @@ export interface SyncRules extends Rules {
 export type SyncWorld = World<SyncRules>;
 
 export function createRules(
+  kind: SyncedKind,
   settings: RuleSettings,
-  mapping: NamespaceMapping | undefined,
-  patcher?: Patcher,
+  { mapping, patcher }: { mapping?: NamespaceMapping | undefined; patcher?: Patcher | undefined } = {},
 ): SyncRules {
   const placement = createPlacement({
     virtualCluster: settings.virtualClusterName,
@@ -36,11 +35,11 @@ export function createRules(
     mode: placement.mode,
     backSync: settings.backSync,
     exclude: settings.exclude,
+    controllerKeyPrefixes: kind.controllerKeyPrefixes,
   };
   return {
     translation: {
-      // The generic code hands a kind only what that kind projected itself.
-      kind: endpointsKind as unknown as SyncedKind,
+      kind,
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),

@@ -5,7 +5,8 @@
 //   no                no             any          the host holds what the virtual side (after patches) says
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
-//   no                yes            no           virtual wins for a key it has; a key only the host has stays
+//   no                yes            no           virtual wins for a key it has; a key only the host has stays, unless it
+//                                                 is of the virtual side alone
 import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
@@ -39,6 +40,8 @@ export interface KeyMergeInput {
   mayFlowBack: boolean;
   /** What would flow back stays on the host as it is and counts as not yet agreed: its time will come. */
   holdsBack?: boolean;
+  /** Virtual keys whose host value cannot be reversed: both sides keep what they have, and the change stays open. */
+  held?: { has(virtualKey: string): boolean } | undefined;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
   /** Whose a key is by the patches that touch it, host spelling; `shared` for all others. */
@@ -48,8 +51,12 @@ export interface KeyMergeInput {
   observe?: (virtualKey: string, verdict: KeyVerdict) => void;
 }
 
-/** A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. */
-export type KeyOwner = 'shared' | 'virtual' | 'host';
+/**
+ * A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. Of the
+ * virtual side alone is a key that such an expression is written for by name: the host may not even have one of its own, as
+ * the expression may be there to hide the value.
+ */
+export type KeyOwner = 'shared' | 'virtual' | 'virtualAlone' | 'host';
 
 /** Everything either side or the base knows and the rules let through, and what patches made beside it: each key once. */
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
@@ -111,7 +118,7 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
   input.observe?.(key, verdict);
 
   const remembered = base?.get(key);
-  if (verdict === 'toVirtual' && input.holdsBack) {
+  if (verdict === 'toVirtual' && (input.holdsBack || input.held?.has(key))) {
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
   }
@@ -180,7 +187,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   if (owner === 'host') return judgeHostsKey(key, values, input);
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
-    if (desiredValue !== undefined) return 'toHost';
+    if (desiredValue !== undefined || owner === 'virtualAlone') return 'toHost';
     // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
@@ -190,7 +197,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
   // The tenant never had it: what patches made goes with them, edited or not.
-  const isLeftover = isOnHostOnly && entry?.isMade === true;
+  const isLeftover = isOnHostOnly && (entry?.isMade === true || owner === 'virtualAlone');
   if (!isHostChanged) return isOnHostOnly && !isVirtualChanged && !isLeftover ? 'hostOnly' : 'toHost';
   if (isVirtualChanged) return 'bothVirtualWins';
   if (isLeftover) return 'reverted';

@@ -2,7 +2,7 @@
 // ours stays, and so does what somebody on the host has put a hand on.
 
 import type { Translation } from './draft.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
+import type { HostItem, SyncedKind, VirtualItem } from './kind.ts';
 import { isControlledByOther, judgeOwnership } from './ownership.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
 import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
@@ -10,10 +10,10 @@ import { ask, done, type Facts, type Outcome, type Request, type Step } from './
 /** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
 export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {
   const { host, key } = facts;
-  if (host === undefined) return decideStrays(facts, outcome);
+  if (host === undefined) return decideStrays(facts, translation, outcome);
   const ownership = judgeOwnership(host, key, translation.placement);
-  if (ownership.kind !== 'ours') return decideStrays(facts, outcome);
-  const left = handsOff(host, facts.virtual) ?? keptByHost(host, facts.virtual);
+  if (ownership.kind !== 'ours') return decideStrays(facts, translation, outcome);
+  const left = handsOff(host, facts.virtual, translation.kind) ?? keptByHost(host, facts.virtual);
   if (left !== undefined) return done(left);
   if (!ownership.isDeletable) {
     return done({
@@ -22,7 +22,7 @@ export function decideRemoval(facts: Facts, translation: Translation, outcome: O
       message: 'the host copy has lost its object-name or object-namespace annotation, so it is not deleted',
     });
   }
-  if (host.isDeleting) return decideStrays(facts, outcome);
+  if (host.isDeleting) return decideStrays(facts, translation, outcome);
   if (facts.isDeleteWithheld) return done(withheld);
   const reason = outcome.kind === 'ineligible' || outcome.kind === 'refused' ? outcome.reason : outcome.kind;
   return ask(removal(host, reason));
@@ -35,8 +35,8 @@ const withheld: Outcome = {
 };
 
 /** A mapping moved the key: once the new place is settled the old copies go. */
-export function decideStrays(facts: Facts, outcome: Outcome): Step {
-  const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual) === undefined);
+export function decideStrays(facts: Facts, { kind }: Translation, outcome: Outcome): Step {
+  const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual, kind) === undefined);
   if (stray === undefined) return done(outcome);
   return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
 }
@@ -47,11 +47,11 @@ function removal(host: HostItem, reason: string): Request {
 }
 
 /** Somebody on the host wants this copy left as it is. */
-export function handsOff(host: HostItem, virtual: VirtualItem | undefined): Outcome | undefined {
+export function handsOff(host: HostItem, virtual: VirtualItem | undefined, kind: SyncedKind): Outcome | undefined {
   if (host.annotations?.[pauseKey] === 'true') {
     return { kind: 'left', reason: 'Paused', message: `the host copy is annotated ${pauseKey}=true` };
   }
-  if (isControlledByOther(host) && !isTenants(controlledByKey, host, virtual)) {
+  if (isControlledByOther(host, kind.syncerName) && !isTenants(controlledByKey, host, virtual)) {
     return {
       kind: 'left',
       reason: 'ControlledByOther',

@@ -30,6 +30,12 @@ export interface PatchFailure {
   retryAfterMs?: number;
 }
 
+/** Why the host's value of a key cannot reach the virtual object, by virtual key. */
+export interface BackflowFailures {
+  labels: ReadonlyMap<string, PatchFailure>;
+  annotations: ReadonlyMap<string, PatchFailure>;
+}
+
 export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
@@ -49,7 +55,7 @@ export interface Facts {
   refusals: readonly AddressRefusal[];
   /** Translated and patched. */
   draft: Draft | undefined;
-  /** Why the draft must not be used, or a host edit not taken back: a patch failed and wants its object left alone. */
+  /** Why the draft must not be used: a patch failed and wants its object left alone. */
   patchFailure: PatchFailure | undefined;
   /** A patch failed, and by its policy the draft is used without it. */
   patchLapse?: PatchFailure | undefined;
@@ -57,6 +63,8 @@ export interface Facts {
   resolution?: string;
   /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
   reversed: BackValues | undefined;
+  /** Values on the host that stay there, and that the tenant does not get. */
+  backflowFailures?: BackflowFailures;
   /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
@@ -146,12 +154,21 @@ export interface Memory {
   conflicts: number;
   /** Edits of the host that have reached the virtual side in this pass: a further edit there is one on top of them. */
   agreed: Agreement | undefined;
+  /** The virtual API server did not take what flowed back: only the host is served, and the pass ends with this. */
+  backflowRefused: Outcome | undefined;
   /** An answer that ends the pass. */
   end: Outcome | undefined;
 }
 
 export function freshMemory(): Memory {
-  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
+  return {
+    hostService: { known: false },
+    mustRead: undefined,
+    conflicts: 0,
+    agreed: undefined,
+    backflowRefused: undefined,
+    end: undefined,
+  };
 }
 
 /** A write that the pass wanted when it ended, and what the pass remembered by then. */

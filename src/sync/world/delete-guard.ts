@@ -8,7 +8,7 @@ export const believedDeletes = 50;
 /** Nor is a larger share of all copies than this. */
 export const believedShare = 0.2;
 
-export type VirtualList = 'services' | 'endpoints';
+export type VirtualList = 'services' | 'objects';
 
 /** `List` names the lists that a key's presence rests on. */
 export class DeleteGuard<List extends string = VirtualList> {

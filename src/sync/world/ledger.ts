@@ -1,7 +1,7 @@
 // The notes of sync about each key between passes: outcomes for status, versions that tell a host-side change from a virtual
 // one, and the time since which a change waits. All of it could be worked out again, so nothing is lost with the process.
 import type { Key } from '../../object/meta/object.ts';
-import type { Outcome } from '../plan/step.ts';
+import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;
@@ -30,6 +30,8 @@ export class Ledger {
   readonly #inSync = new Set<Key>();
   /** Messages about patches that failed and were left out. */
   readonly #lapses = new Map<Key, string>();
+  /** Host values that could not be carried back to the virtual object. */
+  readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
@@ -98,6 +100,18 @@ export class Ledger {
 
   get lapses(): ReadonlyMap<Key, string> {
     return this.#lapses;
+  }
+
+  /** Returns what was known before. */
+  setBackflowFailures(key: Key, failures: BackflowFailures | undefined): BackflowFailures | undefined {
+    const before = this.#backflowFailures.get(key);
+    if (failures === undefined) this.#backflowFailures.delete(key);
+    else this.#backflowFailures.set(key, failures);
+    return before;
+  }
+
+  get backflowFailures(): ReadonlyMap<Key, BackflowFailures> {
+    return this.#backflowFailures;
   }
 
   settle(key: Key, version: string): void {
