@@ -1,8 +1,9 @@
 // The authorisation matrix: tens of thousands of cells, answered by the implementation and by a slow model of another hand.
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { MatrixAnswer, MatrixCase } from './matrix-case.ts';
 import { matrixAnswer } from './matrix-subject.ts';
 import { forgetful } from './model/forgetful.ts';
-import { type Comparison, knownDifferences, sameNames } from './model/known-differences.ts';
+import { departingVerdict, knownDifferences } from './model/known-differences.ts';
 import { deaths } from './model/life.ts';
 import { type Cell, cells } from './model/matrix-cases.ts';
 import { modelAnswer, modelVerdict } from './model/model.ts';
@@ -10,7 +11,7 @@ import { rights } from './model/rights.ts';
 import { baseGrant, entries } from './model/scope.ts';
 import { smallestCase } from './model/smallest-case.ts';
 
-const rounds = 15;
+const rounds = 12;
 const seed = 1;
 /** A sentence that leads fewer cells than this is one that the matrix hardly asks about. */
 const fewestCellsOfASentence = 5;
@@ -18,65 +19,58 @@ const fewestCellsOfASentence = 5;
 const mostShown = 5;
 
 interface Tally {
-  cells: number;
   allowed: number;
   ofSentence: Map<string, number>;
-  /** Beside each entry of knownDifferences. */
-  explained: number[];
+  /** Cells that differ when one entry of knownDifferences is left out, beside the entry. */
+  ofKnown: number[];
   unexplained: Cell[];
 }
 
-function compare(of: Cell['of']): Comparison {
-  return { of, model: modelVerdict(of), implementation: matrixAnswer(of) };
+function isSame(some: MatrixAnswer, other: MatrixAnswer): boolean {
+  return some.allowed === other.allowed && some.sees.join(' ') === other.sees.join(' ');
 }
 
-function differingParts({ model, implementation }: Comparison): ('allowed' | 'sees')[] {
-  const parts: ('allowed' | 'sees')[] = [];
-  if (model.answer.allowed !== implementation.allowed) parts.push('allowed');
-  if (!sameNames(model.answer.sees, implementation.sees)) parts.push('sees');
-  return parts;
-}
-
-/** Index of the known difference that explains the part, or -1. */
-function explanationOf(comparison: Comparison, part: 'allowed' | 'sees'): number {
-  return knownDifferences.findIndex((known) => known.part === part && known.explains(comparison));
-}
-
-function isUnexplained(of: Cell['of']): boolean {
-  const comparison = compare(of);
-  return differingParts(comparison).some((part) => explanationOf(comparison, part) < 0);
+/** Whether the implementation answers neither as the model nor as the model that departs in all known ways. */
+function isUnexplained(of: MatrixCase, implementation: MatrixAnswer): boolean {
+  if (isSame(modelAnswer(of), implementation)) return false;
+  return !isSame(departingVerdict(of, knownDifferences).answer, implementation);
 }
 
 function tallyOf(all: readonly Cell[]): Tally {
-  const tally: Tally = {
-    cells: 0,
-    allowed: 0,
-    ofSentence: new Map(),
-    explained: knownDifferences.map(() => 0),
-    unexplained: [],
-  };
+  const others = knownDifferences.map((left) => knownDifferences.filter((known) => known !== left));
+  const tally: Tally = { allowed: 0, ofSentence: new Map(), ofKnown: others.map(() => 0), unexplained: [] };
   for (const cell of all) {
-    const comparison = compare(cell.of);
-    const { model } = comparison;
-    tally.cells++;
-    if (model.answer.allowed) tally.allowed++;
-    for (const text of model.because) tally.ofSentence.set(text, (tally.ofSentence.get(text) ?? 0) + 1);
-    const found = differingParts(comparison).map((part) => explanationOf(comparison, part));
-    for (const index of found) tally.explained[index] = (tally.explained[index] ?? 0) + 1;
-    if (found.includes(-1)) tally.unexplained.push(cell);
+    const implementation = matrixAnswer(cell.of);
+    const { answer, because } = modelVerdict(cell.of);
+    if (answer.allowed) tally.allowed++;
+    for (const text of because) tally.ofSentence.set(text, (tally.ofSentence.get(text) ?? 0) + 1);
+    if (isSame(answer, implementation)) continue;
+    if (isUnexplained(cell.of, implementation)) tally.unexplained.push(cell);
+    for (const [index, rest] of others.entries())
+      if (!isSame(departingVerdict(cell.of, rest).answer, implementation))
+        tally.ofKnown[index] = (tally.ofKnown[index] ?? 0) + 1;
   }
   return tally;
 }
 
-/** The smallest case with the same kind of difference, both answers and the sentences of the model. */
+/** A smaller configuration can be one that the implementation refuses to load. */
+function staysUnexplained(smaller: MatrixCase): boolean {
+  try {
+    return isUnexplained(smaller, matrixAnswer(smaller));
+  } catch {
+    return false;
+  }
+}
+
+/** The smallest case that still differs, both answers and the sentences of the model. */
 function shown(cell: Cell): string {
-  const of = smallestCase(cell.of, isUnexplained);
-  const { model, implementation } = compare(of);
+  const of = smallestCase(cell.of, staysUnexplained);
+  const { answer, because } = departingVerdict(of, knownDifferences);
   return [
     `${cell.title}, seed ${cell.seed}`,
     `case: ${JSON.stringify(of)}`,
-    `model: ${JSON.stringify(model.answer)}, because ${model.because.join('; and ')}`,
-    `implementation: ${JSON.stringify(implementation)}`,
+    `model: ${JSON.stringify(answer)}, because ${because.join('; and ')}`,
+    `implementation: ${JSON.stringify(matrixAnswer(of))}`,
   ].join('\n');
 }
 
@@ -90,13 +84,13 @@ describe('the authorisation matrix', () => {
   });
 
   it('is answered by the implementation as by the model, in at least 20,000 cells', () => {
-    expect(tally.cells).toBeGreaterThanOrEqual(20_000);
+    expect(all.length).toBeGreaterThanOrEqual(20_000);
     expect(tally.unexplained.slice(0, mostShown).map(shown).join('\n\n')).toBe('');
     expect(tally.unexplained).toHaveLength(0);
   });
 
   it('needs every known difference', () => {
-    const unused = knownDifferences.filter((_, index) => tally.explained[index] === 0).map((known) => known.reason);
+    const unused = knownDifferences.filter((_, index) => tally.ofKnown[index] === 0).map((known) => known.reason);
     expect(unused).toEqual([]);
   });
 
@@ -104,7 +98,7 @@ describe('the authorisation matrix', () => {
     const texts = [...deaths, ...rights, ...baseGrant, ...entries].map((sentence) => sentence.text);
     expect(texts.filter((text) => (tally.ofSentence.get(text) ?? 0) < fewestCellsOfASentence)).toEqual([]);
     // A matrix of refusals would agree with a program that refuses everything.
-    expect(tally.allowed).toBeGreaterThan(tally.cells / 10);
+    expect(tally.allowed).toBeGreaterThan(all.length / 10);
   });
 
   it.each(Object.entries(forgetful))('has cells that a program gets wrong when it forgets %s', (_, forget) => {
@@ -114,7 +108,7 @@ describe('the authorisation matrix', () => {
 
   it('shows the smallest case of a difference', () => {
     const deleting = all.find(({ of }) => of.keys[0]?.deletionTimestamp !== undefined && of.keys[0].disabled !== true);
-    const livesWhenNotDeleting = (of: Cell['of']) =>
+    const livesWhenNotDeleting = (of: MatrixCase) =>
       JSON.stringify(modelAnswer(of)) !==
       JSON.stringify(modelAnswer(forgetful['deletionTimestamp of keys']?.(of) ?? of));
     const smallest = smallestCase((deleting as Cell).of, livesWhenNotDeleting);

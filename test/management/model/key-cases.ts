@@ -35,6 +35,7 @@ export type KeyState = (dice: Dice) => Partial<MatrixKey>;
 
 export const now = '2026-03-01T12:00:00Z';
 const dayBefore = '2026-02-28T12:00:00Z';
+const twoDaysBefore = '2026-02-27T12:00:00Z';
 const hourBefore = '2026-03-01T11:00:00Z';
 const day = 86_400;
 const hour = 3_600;
@@ -55,6 +56,8 @@ export const keyStates: Readonly<Record<string, KeyState>> = {
   }),
   'no activity, ttl over': () => ({ ttl: hour, ttlAfterLastActivity: true }),
   'no activity, ttl not over': () => ({ ttl: day + 1, ttlAfterLastActivity: true }),
+  // After a clock was set back.
+  'activity before creation': () => ({ ttl: day + hour, ttlAfterLastActivity: true, lastActivity: twoDaysBefore }),
   disabled: () => ({ disabled: true }),
   'not disabled': () => ({ disabled: false }),
   deleting: () => ({ deletionTimestamp: hourBefore }),

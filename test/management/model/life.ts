@@ -38,6 +38,10 @@ export const deaths: readonly Sentence<LifeQuestion>[] = [
     applies: ({ key, of }) => key.madeBy !== undefined && makerOf(key, of) === undefined,
   },
   {
+    text: 'N madeBy: no key can have made its own maker, so a chain that returns to a key has no maker that lives',
+    applies: ({ key, of }) => chainReturns(key, of),
+  },
+  {
     text: 'D 2.10, N madeBy: keys made by a scoped key die with it',
     applies: ({ key, of }) => {
       const maker = makerOf(key, of);
@@ -66,7 +70,14 @@ export function deathOf(key: MatrixKey, of: MatrixCase): string | undefined {
   return firstThatApplies(deaths, { key, of });
 }
 
-/** D 2.4: "A credential carries a list of scopes that must all allow (its own, its issuer's, …)." */
+/** A chain with more steps than there are keys has met one of them twice. */
+function chainReturns(key: MatrixKey, of: MatrixCase): boolean {
+  let at: MatrixKey | undefined = key;
+  for (let step = 0; step <= of.keys.length && at !== undefined; step++) at = makerOf(at, of);
+  return at !== undefined;
+}
+
+/** D 2.4: "A credential carries a list of scopes that must all allow (its own, its issuer's, …)." For live keys only. */
 export function scopesInForce(key: MatrixKey, of: MatrixCase): MatrixScope[] {
   const own = key.scope === undefined ? [] : [key.scope];
   const maker = makerOf(key, of);

@@ -118,7 +118,8 @@ function makersOf(count: number, dice: Dice): MatrixKey[] {
       'absent',
       'no entries',
     ]);
-    const above = all[index + 1];
+    // Now and then the chain returns to the caller.
+    const above = all[index + 1] ?? (dice.chance(4) ? 'k-self' : undefined);
     return [
       keyOf(name, {
         ...subjectForm(dice.chance(70) ? 'user' : subject)(dice),

@@ -15,17 +15,24 @@ export interface ModelVerdict {
   because: string[];
 }
 
+/** Ways to depart from the sentences that known-differences.ts may ask for. */
+export type Departure = 'scopes hide no keys' | 'scopes refuse before keys are hidden';
+type Departures = ReadonlySet<Departure>;
+
 export function modelAnswer(of: MatrixCase): MatrixAnswer {
   return modelVerdict(of).answer;
 }
 
-export function modelVerdict(of: MatrixCase): ModelVerdict {
+export function modelVerdict(of: MatrixCase, departures: Departures = new Set()): ModelVerdict {
   const caller = of.keys.find((key) => key.name === of.caller);
   if (caller === undefined) throw new Error(`the case names the caller "${of.caller}", which is no key of the case`);
   const death = deathOf(caller, of);
   if (death !== undefined) return { answer: { allowed: false, sees: [] }, because: [death] };
-  const sees = of.keys.filter((key) => isVisible(key, caller, of)).map((key) => key.name);
-  const { allowed, because } = judge(of.request, caller, of, new Set(sees));
+  const hidesByScope = !departures.has('scopes hide no keys');
+  const sees = of.keys.filter((key) => isVisible(key, caller, { of, hidesByScope })).map((key) => key.name);
+  if (!departures.has('scopes refuse before keys are hidden') && isHidden(of.request, caller, of))
+    return { answer: { allowed: true, sees: sees.toSorted() }, because: [hidden] };
+  const { allowed, because } = authorise(of.request, caller, of);
   return { answer: { allowed, sees: sees.toSorted() }, because };
 }
 
@@ -34,11 +41,14 @@ interface Judgement {
   because: string[];
 }
 
-function judge(request: MatrixRequest, caller: MatrixKey, of: MatrixCase, sees: ReadonlySet<string>): Judgement {
-  // D 2.7: "Everybody else gets 404, never 403." N allowed: "404, which counts as allowed here".
-  if (isOnKeys(request) && namesAnObject(request) && !sees.has(request.name))
-    return { allowed: true, because: ['D 2.7, N allowed: a key that the caller cannot see is 404, never 403'] };
-  return authorise(request, caller, of);
+const hidden = 'D 2.7, N allowed: a key that the caller cannot see is 404, never 403';
+
+/** D 2.7: "Everybody else gets 404, never 403." N allowed: "404, which counts as allowed here". */
+function isHidden(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): boolean {
+  if (!isOnKeys(request) || !namesAnObject(request)) return false;
+  const named = of.keys.find((key) => key.name === request.name);
+  // D 2.7: "A hidden and an absent name answer alike".
+  return named === undefined || !isVisible(named, caller, { of, hidesByScope: true });
 }
 
 /** A list or watch with a field selector gives an empty list for a hidden name, and no 404. */
@@ -47,7 +57,7 @@ function namesAnObject(request: { verb: string; name: string }): boolean {
 }
 
 /** D 2.4: "`scope` only narrows: union of its entries, cut with what the subject may do now." Names alone count (N 4). */
-export function authorise(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): Judgement {
+function authorise(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): Judgement {
   const { configuration } = of;
   const scopes = scopesInForce(caller, of);
   if (asksForCertificate(request) && scopes.some((scope) => !isEmpty(scope.rules)))
@@ -81,7 +91,11 @@ function grantOf(scope: MatrixScope, request: MatrixRequest, caller: MatrixKey, 
  * D 2.7: "Visible and manageable keys: subject is the caller, or a team the caller is in now; administrators see all. … A
  * scoped key sees only itself unless a rule grants more."
  */
-function isVisible(key: MatrixKey, caller: MatrixKey, of: MatrixCase): boolean {
+function isVisible(
+  key: MatrixKey,
+  caller: MatrixKey,
+  { of, hidesByScope }: { of: MatrixCase; hidesByScope: boolean },
+): boolean {
   if (key.name === caller.name) return true;
   const scopes = scopesInForce(caller, of);
   if (!concernsCaller(key, caller, of)) {
@@ -89,11 +103,11 @@ function isVisible(key: MatrixKey, caller: MatrixKey, of: MatrixCase): boolean {
     // its makers empty too".
     return isAdministrator(caller, of.configuration) && scopes.length === 0;
   }
-  return scopes.length === 0 || rulesGrantSomethingOn(key, caller, of);
+  return !hidesByScope || scopes.length === 0 || rulesGrantSomethingOn(key, caller, of);
 }
 
 /** D 2.7: "subject is the caller, or a team the caller is in now". */
-export function concernsCaller(key: MatrixKey, caller: MatrixKey, of: MatrixCase): boolean {
+function concernsCaller(key: MatrixKey, caller: MatrixKey, of: MatrixCase): boolean {
   if (key.user !== undefined) return key.user === caller.user;
   if (key.team !== undefined) return teamsOf(caller, of.configuration).has(key.team);
   return key.subject === caller.subject;

@@ -73,6 +73,7 @@ const paths = [
     '/metrics//',
     '/healthz%2fping',
     '/debug/pprof//heap',
+    '',
   ],
 ];
 

@@ -43,10 +43,10 @@ export function isDiscovery(request: MatrixRequest): boolean {
 
 /**
  * N 10: "A path of a non-resource request that has an empty, `.` or `..` step or a `%` matches no scope entry and no base.
- * One slash at the end is fine."
+ * One slash at the end is fine." A path without any slash, the empty one among them, is no path below the target.
  */
 export function isOddPath(path: string): boolean {
-  if (path.includes('%')) return true;
+  if (path.includes('%') || !path.startsWith('/')) return true;
   const steps = path.split('/').slice(1);
   if (steps.at(-1) === '') steps.pop();
   return steps.some((step) => step === '' || step === '.' || step === '..');

@@ -47,6 +47,7 @@ const namespaceLists = [
 ];
 const pathLists = [
   ['/metrics'],
+  ['*'],
   ['/*'],
   ['/apis/*'],
   ['/agent/*', '/healthz'],

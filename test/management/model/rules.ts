@@ -116,8 +116,10 @@ function ruleMatchesPath(rule: MatrixRule, path: string): boolean {
   // namespaces."
   if (isEmpty(rule.nonResourceURLs))
     return isEmpty(rule.resources) && isEmpty(rule.resourceNames) && isEmpty(rule.namespaces);
-  return (rule.nonResourceURLs ?? []).some((pattern) =>
+  return (rule.nonResourceURLs ?? []).some((pattern) => {
+    // R 2.2: "a `*` is allowed only as the full, final path step". Alone it is such a step, with nothing before it.
+    if (pattern === '*') return true;
     // N nonResourceURLs: "`/a/*` matches every path that begins with `/a/`."
-    pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern,
-  );
+    return pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
+  });
 }
