@@ -11,11 +11,11 @@ import { rights } from './model/rights.ts';
 import { baseGrant, entries } from './model/scope.ts';
 import { smallestCase } from './model/smallest-case.ts';
 
-const rounds = 12;
+const rounds = 9;
 const seed = 1;
 /** A sentence that leads fewer cells than this is one that the matrix hardly asks about. */
 const fewestCellsOfASentence = 5;
-/** More differences than this say nothing new. */
+/** Shrinking takes a second or so for each case. */
 const mostShown = 5;
 
 interface Tally {
@@ -62,6 +62,13 @@ function staysUnexplained(smaller: MatrixCase): boolean {
   }
 }
 
+/** One cell for each sentence that the model went by: more say nothing new. */
+function firstOfEachKind(all: readonly Cell[]): Cell[] {
+  const kinds = new Map<string, Cell>();
+  for (const cell of all.toReversed()) kinds.set(modelVerdict(cell.of).because.at(-1) ?? '', cell);
+  return [...kinds.values()];
+}
+
 /** The smallest case that still differs, both answers and the sentences of the model. */
 function shown(cell: Cell): string {
   const of = smallestCase(cell.of, staysUnexplained);
@@ -85,7 +92,7 @@ describe('the authorisation matrix', () => {
 
   it('is answered by the implementation as by the model, in at least 20,000 cells', () => {
     expect(all.length).toBeGreaterThanOrEqual(20_000);
-    expect(tally.unexplained.slice(0, mostShown).map(shown).join('\n\n')).toBe('');
+    expect(firstOfEachKind(tally.unexplained).slice(0, mostShown).map(shown).join('\n\n')).toBe('');
     expect(tally.unexplained).toHaveLength(0);
   });
 
