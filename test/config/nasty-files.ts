@@ -88,7 +88,7 @@ export const nastyFiles: readonly NastyFile[] = [
     text: (bytes) => patches(bytes, (at) => `{path: ${'a'.repeat(1_000)}${at}, expression: value}`),
   },
   {
-    name: 'paths of an index that is none',
+    name: 'paths with an invalid index',
     text: (bytes) => patches(bytes, (at) => `{path: 'subsets["${'0'.repeat(900)}x"].k${at}', expression: value}`),
   },
   {
