@@ -33,14 +33,14 @@ export interface ClusterNames {
   warnings: Fault[];
 }
 
-interface WantedName {
+interface NameRow {
   key: 'virtualClusterName' | 'hostNamespace';
   what: string;
   flag: string;
   variable: 'VCLUSTER_NAME' | 'NAMESPACE';
 }
 
-const wantedNames: readonly WantedName[] = [
+const wantedNames: readonly NameRow[] = [
   {
     key: 'virtualClusterName',
     what: 'the name of the virtual cluster',
@@ -49,7 +49,7 @@ const wantedNames: readonly WantedName[] = [
   },
   {
     key: 'hostNamespace',
-    what: 'the namespace of the virtual cluster on the host',
+    what: 'the namespace on the host',
     flag: '--host-namespace',
     variable: 'NAMESPACE',
   },
@@ -77,22 +77,17 @@ export function clusterNames(
   return names;
 }
 
-function missing({ key, what, flag, variable }: WantedName): Fault {
+function missing({ key, what, flag, variable }: NameRow): Fault {
   const fix = `give ${flag}, set ${variable}, or set hostward.${key}`;
   return fault({ code: 'CONFIG_NAME_MISSING', sentence: `${what} is not given`, fix });
 }
 
-function notALabel({ key, flag, variable }: WantedName, name: string, byFlag?: string, byVariable?: string): Fault {
+function notALabel({ key, flag, variable }: NameRow, name: string, byFlag?: string, byVariable?: string): Fault {
   const path = byFlag !== undefined ? flag : byVariable !== undefined ? variable : key;
   return fault({ code: 'CONFIG_NAME_WRONG', path, found: quoted(name), wanted: dnsLabelWords });
 }
 
-function overruled(
-  { key, flag, variable }: WantedName,
-  name: string,
-  isFlag: boolean,
-  own: TreeNode | undefined,
-): Fault {
+function overruled({ key, flag, variable }: NameRow, name: string, isFlag: boolean, own: TreeNode | undefined): Fault {
   const node = find(own, [key]);
   return warning({
     code: 'CONFIG_NAME_OVERRULED',

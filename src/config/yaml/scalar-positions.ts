@@ -8,7 +8,7 @@ import type { ScalarNode } from './tree.ts';
 const maxReadChars = 65_536;
 
 /** The characters of the value, each with its offset in the file. */
-interface ScalarReading {
+interface CharMap {
   text: string;
   offsets: number[];
 }
@@ -24,10 +24,10 @@ export function positionInText(node: ScalarNode, line: number, column: number): 
   return source.positionAt(Math.min(offset, end));
 }
 
-const readingsOf = new WeakMap<ScalarNode, { reading: ScalarReading | undefined }>();
+const readingsOf = new WeakMap<ScalarNode, { reading: CharMap | undefined }>();
 
 /** Cached, because one text may have a fault in every line. */
-function readingOf(node: ScalarNode): ScalarReading | undefined {
+function readingOf(node: ScalarNode): CharMap | undefined {
   const known = readingsOf.get(node);
   if (known !== undefined) return known.reading;
   const { start, end } = node.span;
@@ -52,7 +52,7 @@ function sameText(a: string, b: string): boolean {
   return a.replace(/\n+$/, '') === b.replace(/\n+$/, '');
 }
 
-function readAgain(node: ScalarNode): ScalarReading {
+function readAgain(node: ScalarNode): CharMap {
   const { source, start, end } = node.span;
   const raw = source.text.slice(start, end);
   switch (node.style) {
@@ -88,8 +88,8 @@ const shortEscapes: Record<string, string> = {
 };
 const longEscapes: Record<string, number> = { x: 2, u: 4, U: 8 };
 
-function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undefined): ScalarReading {
-  const reading: ScalarReading = { text: '', offsets: [] };
+function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undefined): CharMap {
+  const reading: CharMap = { text: '', offsets: [] };
   const put = (text: string, offset: number): void => {
     for (let index = 0; index < text.length; index++) reading.offsets.push(base + offset);
     reading.text += text;
@@ -161,12 +161,8 @@ function blockLines(raw: string, base: number, indent: number): BlockLine[] {
   return lines;
 }
 
-function readBlock(
-  raw: string,
-  base: number,
-  { indent, isFolded }: { indent: number; isFolded: boolean },
-): ScalarReading {
-  const reading: ScalarReading = { text: '', offsets: [] };
+function readBlock(raw: string, base: number, { indent, isFolded }: { indent: number; isFolded: boolean }): CharMap {
+  const reading: CharMap = { text: '', offsets: [] };
   const put = (text: string, offset: number, isSpread: boolean): void => {
     for (let index = 0; index < text.length; index++) reading.offsets.push(isSpread ? offset + index : offset);
     reading.text += text;

@@ -49,10 +49,10 @@ export class SourceText {
   }
 }
 
-export type DecodedFile = { kind: 'text'; source: SourceText } | { kind: 'fault'; fault: Fault };
+export type FileText = { kind: 'text'; source: SourceText } | { kind: 'fault'; fault: Fault };
 
-export function decode(file: SourceFile): DecodedFile {
-  const refuse = (code: string, found: string, wanted: string, fix = ''): DecodedFile => ({
+export function decode(file: SourceFile): FileText {
+  const refuse = (code: string, found: string, wanted: string, fix = ''): FileText => ({
     kind: 'fault',
     fault: fault({ code, at: { file: file.name }, found, wanted, fix }),
   });
