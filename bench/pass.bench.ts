@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
 import { openWindow } from '../src/cluster/window/open-window.ts';
-import type { Connection, Request, Stream, StreamRequest, StreamSink } from '../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection, Stream, StreamRequest, StreamSink } from '../src/cluster/wire/connection.ts';
 import { endpointsResource, servicesResource } from '../src/cluster/wire/scope.ts';
 import { toAnswer } from '../src/cluster/wire/status-answer.ts';
 import { openWriter } from '../src/cluster/write/open-writer.ts';
@@ -85,7 +85,7 @@ class TextServer {
     for (const watcher of this.#watchers) if (watcher.resource === resource) watcher.sink.data(line);
   }
 
-  #answer({ method, path, body }: Request): { status: number; body: Buffer } {
+  #answer({ method, path, body }: ApiRequest): { status: number; body: Buffer } {
     const parts = (path.split('?', 1)[0] as string).split('/').slice(3);
     const [namespace = '', resource = '', name = ''] = parts[0] === 'namespaces' ? parts.slice(1) : ['', parts[0]];
     const text =

@@ -153,7 +153,7 @@ describe('hostward check on patches', () => {
   it('reports a duplicate path once', async () => {
     const twice = '- path: metadata.labels.a\n  expression: value';
     const { out } = await checkText(patches(twice, twice));
-    expect(out).toContain('sync.toHost.endpoints.patches[0] patches "metadata.labels.a" already');
+    expect(out).toContain('sync.toHost.endpoints.patches[0] already patches "metadata.labels.a"');
     expect(out).toContain('1 fault, no warnings');
   });
 
@@ -181,7 +181,7 @@ describe('hostward check on patches', () => {
     const { code, out } = await checkText(text);
     expect(code).toBe(1);
     expect(out).toContain(
-      'v.yaml:3:5: sync.toHost.patches: patches stands right under toHost, where nothing reads it; move it below sync, toHost and endpoints',
+      'v.yaml:3:5: sync.toHost.patches: "patches" is directly under toHost, where Hostward does not read it; move it below sync, toHost and endpoints',
     );
   });
 

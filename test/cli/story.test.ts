@@ -5,12 +5,12 @@ import { playStep, type Stage } from '../../src/cli/demo/story-runner.ts';
 import { ClusterClient } from '../../src/cli/line/cluster-client.ts';
 import { differences } from '../../src/cli/offline/difference.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { Connection, Request } from '../../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../src/cluster/wire/connection.ts';
 import { endpointsResource } from '../../src/cluster/wire/scope.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** A fake cluster with an answer for each path; the test changes the answers between requests. */
-function cluster(answers: Map<string, () => Answer>, asked: Request[] = []): ClusterClient {
+function cluster(answers: Map<string, () => Answer>, asked: ApiRequest[] = []): ClusterClient {
   const connection: Connection = {
     name: 'host',
     server: 'https://there',
@@ -112,7 +112,7 @@ describe('playStep()', () => {
 
 describe('ClusterClient', () => {
   it('lists page by page', async () => {
-    const asked: Request[] = [];
+    const asked: ApiRequest[] = [];
     const pages = [
       ok({ continue: 'more' }, { items: [{ metadata: { name: 'a' } }] }),
       ok({}, { items: [{ metadata: { name: 'b' } }] }),

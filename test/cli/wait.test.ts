@@ -243,7 +243,7 @@ describe('hostward run --wait', () => {
   it.each([
     { status: 401, says: 'the credentials are wrong or have expired' },
     { status: 403, says: 'let the user read /version' },
-    { status: 200, says: 'wanted an answer of a Kubernetes API server' },
+    { status: 200, says: 'the answer is not from a Kubernetes API server' },
   ])('does not wait for a server that answers with $status', async ({ status, says }) => {
     await host.close();
     virtual.onVersion = (response) => {

@@ -1,7 +1,7 @@
 // Plain calls to one API server, for commands that read or change a cluster themselves: the demo and `release`. In: a
 // connection. Out: answers as values; expectOk() turns a failed answer into a fault of the environment.
 import type { Answer } from '../../cluster/answer.ts';
-import type { Connection, Request } from '../../cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../cluster/wire/connection.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -86,7 +86,7 @@ export class ClusterClient {
     return this.#connection.close();
   }
 
-  #request(request: Request): Promise<Answer> {
+  #request(request: ApiRequest): Promise<Answer> {
     return this.#connection.request(request);
   }
 }
