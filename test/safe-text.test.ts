@@ -12,7 +12,7 @@ import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
 import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
 import type { SyncedKind } from '../src/sync/plan/kind.ts';
 import { scene } from './cli/scene.ts';
-import { PaperWorld } from './sync/paper-sync.ts';
+import { FakeWorld } from './sync/fake-sync.ts';
 
 const hostile = 'a\u001b[2J\u009b31m\u202edlrow\u2066\u200b\u{e0041}';
 /** The same characters as the tests mean them, written another way than in the code under test. */
@@ -165,7 +165,7 @@ describe('commands', () => {
   });
 
   it('events on the tenant’s objects hold none', async () => {
-    const world = new PaperWorld();
+    const world = new FakeWorld();
     const events = createEventRecorder({
       writer: world.virtual.writer(),
       kind: endpointsKind as unknown as SyncedKind,

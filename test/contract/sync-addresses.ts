@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { baseKey } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { type SyncGround, until } from './sync-ground.ts';
+import { type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface AddressCase {
@@ -17,10 +17,10 @@ const read = (file: string): AddressCase[] =>
   JSON.parse(readFileSync(new URL(`../../fixtures/object/${file}`, import.meta.url), 'utf8')).cases;
 const corpus = [...read('addresses.json'), ...read('addresses-refused.json')];
 
-export function addressesSuite(ground: () => SyncGround): void {
+export function addressesSuite(backend: () => SyncBackend): void {
   describe('rule 14: addresses', () => {
     let stage: SyncStage;
-    stageForEach(ground, (made) => {
+    stageForEach(backend, (made) => {
       stage = made;
     });
 
@@ -30,7 +30,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       for (const [at, { text }] of corpus.entries()) {
         const name = `spelt-${at}`;
         await stage.service({ name, onHost: false });
-        await ground().virtual.smuggle({ metadata: { namespace: stage.tenant, name }, subsets: subsetsOf(text) });
+        await backend().virtual.smuggle({ metadata: { namespace: stage.tenant, name }, subsets: subsetsOf(text) });
       }
       const daemon = await stage.daemon();
       for (const [at, { text, special, problem }] of corpus.entries()) {
@@ -66,7 +66,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       ]) {
         const body = { metadata: { name: 'refused' }, subsets: subsetsOf(text) };
         const path = `/api/v1/namespaces/default/endpoints`;
-        expect([text, (await ground().virtual.admin.request('POST', path, { body })).status]).toEqual([text, 422]);
+        expect([text, (await backend().virtual.admin.request('POST', path, { body })).status]).toEqual([text, 422]);
       }
     });
 
@@ -112,7 +112,7 @@ export function addressesSuite(ground: () => SyncGround): void {
 
   describe('objects at the limits', () => {
     let stage: SyncStage;
-    stageForEach(ground, async (made) => {
+    stageForEach(backend, async (made) => {
       stage = made;
       await stage.pair({ name: 'small' });
     });
@@ -180,7 +180,7 @@ export function addressesSuite(ground: () => SyncGround): void {
 /** The virtual server just takes it; on the host every Pod has a longer name. */
 async function tooLarge(stage: SyncStage): Promise<KubeObject> {
   // An embedded server counts the JSON that it stores, a real one the body that it reads.
-  const most = stage.ground.hasControllers ? 46_000 : 16_000;
+  const most = stage.backend.hasControllers ? 46_000 : 16_000;
   for (let count = most; ; count = Math.floor(count * 0.96)) {
     const addresses = Array.from({ length: count }, (_, at) => ({
       ip: `10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`,

@@ -1,7 +1,7 @@
 // Rule 10, counted at the servers: one write per effective change, two where an edit flows back, none for anything else.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SyncBackend } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import type { SyncGround } from './sync-ground.ts';
 import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface Case {
@@ -115,7 +115,7 @@ const cases: Case[] = [
   },
 ];
 
-export function countingSuite(ground: () => SyncGround): void {
+export function countingSuite(backend: () => SyncBackend): void {
   describe('rule 10: writes counted at the server', () => {
     let stage: SyncStage;
     const pair = (name: string) => stage.pair({ name, metadata: { labels: { app: 'x' }, annotations: { a: '1' } } });
@@ -127,7 +127,7 @@ export function countingSuite(ground: () => SyncGround): void {
     describe('as it happens', () => {
       let daemon: LiveDaemon;
       beforeAll(async () => {
-        stage = new SyncStage(ground());
+        stage = new SyncStage(backend());
         await stage.set();
         daemon = await stage.daemon();
       });
@@ -151,7 +151,7 @@ export function countingSuite(ground: () => SyncGround): void {
 
     describe('across restarts', () => {
       beforeEach(async () => {
-        stage = new SyncStage(ground());
+        stage = new SyncStage(backend());
         await stage.set();
       });
       afterEach(async () => {

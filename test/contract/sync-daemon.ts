@@ -11,7 +11,7 @@ import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { ObjectStatus, SyncStatus } from '../../src/sync/report/status.ts';
 import { JumpClock } from '../jump-clock.ts';
-import { hostNamespace, type Side, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type Side, until, virtualCluster } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
 
 export interface LiveOptions {
@@ -56,9 +56,9 @@ export class LiveDaemon {
 
   #settings(config: Record<string, unknown> = {}): Settings {
     const { via = {}, kubeconfig = {} } = this.#options;
-    const { ground } = this.#stage;
+    const { backend } = this.#stage;
     const path = (side: Side): string =>
-      this.#stage.file(kubeconfig[side] ?? ground[side].kubeconfig(via[side]), 'kubeconfig');
+      this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
     const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
     const loaded = loadConfiguration({
       files: [base, { name: 'test', text: JSON.stringify(config) }],

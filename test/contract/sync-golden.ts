@@ -1,13 +1,13 @@
 // The recording of a running vCluster against a live sync: every recorded object and every recorded sequence, played on the
-// servers of the ground.
+// servers of the backend.
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { expectedHost, type Golden, type GoldenSide } from '../sync/golden.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
 import { copyPlace, ipsOf, type Place, SyncStage, subsetsOf, tidy } from './sync-stage.ts';
 
 const fixtures = new URL('../../fixtures/sync/', import.meta.url);
@@ -34,11 +34,11 @@ interface PlayedStep {
   writes?: number;
 }
 
-export function goldenSuite(ground: () => SyncGround): void {
+export function goldenSuite(backend: () => SyncBackend): void {
   describe('golden', () => {
     let stage: SyncStage;
     const set = async (): Promise<SyncStage> => {
-      stage = new SyncStage(ground());
+      stage = new SyncStage(backend());
       await stage.set();
       return stage;
     };
@@ -171,7 +171,7 @@ class Play {
     const virtual = await this.#stage.tenants(name, namespace);
     if (script.virtual === null) expect(virtual, claim).toBeUndefined();
     else if (script.virtual?.onlyWithControllers !== undefined) {
-      const { hasControllers } = this.#stage.ground;
+      const { hasControllers } = this.#stage.backend;
       await until(
         claim,
         async () => ((await this.#stage.tenants(name, namespace)) === undefined) === hasControllers || undefined,
@@ -230,7 +230,7 @@ async function expectCopy(
   const { namespace = 'default', name = '' } = recorded.metadata;
   const virtual = await stage.tenants(name, namespace);
   const copy = await stage.copy(name, namespace);
-  if (wanted.host === null && stage.ground.hasControllers) {
+  if (wanted.host === null && stage.backend.hasControllers) {
     // A host Service with a selector has Endpoints of its own there, as in the recording.
     expect(Object.keys(copy?.metadata.annotations ?? {}).filter((key) => theSix.includes(key))).toEqual([]);
     return;
@@ -240,7 +240,7 @@ async function expectCopy(
   );
 }
 
-/** The recorded host object with the uids of this ground. */
+/** The recorded host object with the uids of this backend. */
 async function localized(stage: SyncStage, host: KubeObject | null, uid: string): Promise<KubeObject | null> {
   if (host === null) return null;
   const copy = structuredClone(tidy(host) as KubeObject);

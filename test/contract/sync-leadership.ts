@@ -1,32 +1,32 @@
-// Rule 16: of two daemons one writes. Each talks to the host through a meddler of its own, which counts what it sends and
+// Rule 16: of two daemons one writes. Each talks to the host through an interferer of its own, which counts what it sends and
 // can cut it off; each has a clock of its own that can be told that time has passed.
 import { describe, expect, it } from 'vitest';
-import type { Meddler } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
+import type { Interferer } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { hostNamespace, type SyncBackend, until } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface Candidate {
   daemon: LiveDaemon;
-  host: Meddler;
-  virtual: Meddler;
+  host: Interferer;
+  virtual: Interferer;
 }
 
 const config = { hostward: { leaderElection: 'always' } };
 /** What a lease lasts for those who watch it. */
 const leaseMs = 15_000;
 
-export function leadershipSuite(ground: () => SyncGround): void {
+export function leadershipSuite(backend: () => SyncBackend): void {
   describe('rule 16: leadership', () => {
     let stage: SyncStage;
-    const meddlers = meddledStageForEach(ground, (made) => {
+    const interferers = interferedStageForEach(backend, (made) => {
       stage = made;
     });
 
     const candidate = async (name: string, options = {}): Promise<Candidate> => {
-      const host = await meddlers.before(ground().host);
-      const virtual = await meddlers.before(ground().virtual);
+      const host = await interferers.before(backend().host);
+      const virtual = await interferers.before(backend().virtual);
       const via = { host: host.at, virtual: virtual.at };
       const daemon = await stage.daemon({ config, via, environment: { POD_NAME: name }, ...options });
       return { daemon, host, virtual };
@@ -148,7 +148,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await serves('web', '10.0.0.3');
       first.host.seen.length = 0;
       first.virtual.seen.length = 0;
-      for (const meddler of [first.host, first.virtual]) meddler.rule = () => 'pass';
+      for (const interferer of [first.host, first.virtual]) interferer.rule = () => 'pass';
       await Promise.all([first.daemon.clock.jump(30_000), second.daemon.clock.jump(30_000)]);
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.4') });
       await serves('web', '10.0.0.4');
@@ -248,8 +248,8 @@ export function leadershipSuite(ground: () => SyncGround): void {
 }
 
 function cutOff({ host, virtual }: Candidate): void {
-  for (const meddler of [host, virtual]) {
-    meddler.rule = () => 'drop';
-    meddler.cut();
+  for (const interferer of [host, virtual]) {
+    interferer.rule = () => 'drop';
+    interferer.cut();
   }
 }

@@ -3,20 +3,20 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { hostNamespace, type Right, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 const pattern = { 'p-*': `\${name}-p-*` };
 
-export function mappingSuite(ground: () => SyncGround): void {
+export function mappingSuite(backend: () => SyncBackend): void {
   describe('rule 17: mapped namespaces', () => {
     let stage: SyncStage;
     const furnish = async (made: SyncStage): Promise<void> => {
       stage = made;
-      await ground().host.grant(clusterRoleRights());
+      await backend().host.grant(clusterRoleRights());
       for (const name of ['h-a', 'vc-p-one', 'vc-p-two', 'h-b']) await stage.namespace('host', name);
     };
-    stageForEach(ground, furnish, { hasOwner: false });
+    stageForEach(backend, furnish, { hasOwner: false });
 
     const mapped = (byName: Record<string, string>, mappingsOnly = false) => ({
       sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } },
@@ -151,7 +151,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       const watchless = clusterRoleRights().map((right) =>
         right.resources.includes('services') ? { ...right, verbs: ['get', 'list'] } : right,
       );
-      await ground().host.grant(watchless);
+      await backend().host.grant(watchless);
       const started = await stage.assemble({ config: mapped({ 'team-a': 'h-a' }) }).startOnce();
       expect(started).toMatchObject({
         kind: 'faults',
@@ -269,7 +269,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await daemon.settled();
       expect(await onHost('h-going', 'web')).toBeDefined();
-      await ground().host.admin.request('DELETE', '/api/v1/namespaces/h-going');
+      await backend().host.admin.request('DELETE', '/api/v1/namespaces/h-going');
       await until('the end of the copy', async () =>
         (await onHost('h-going', 'web')) === undefined ? true : undefined,
       );
@@ -283,7 +283,7 @@ export function mappingSuite(ground: () => SyncGround): void {
         mergePatch: { metadata: { finalizers: null } },
       });
       await until('the end of the namespace', async () => {
-        const answer = await ground().host.admin.request('GET', '/api/v1/namespaces/h-going');
+        const answer = await backend().host.admin.request('GET', '/api/v1/namespaces/h-going');
         return answer.status === 404 || undefined;
       });
       stage.forgetNamespace('host', 'h-going');

@@ -1,8 +1,8 @@
-// Rule 15: a list that lacks many objects is not believed at once. A meddler before the virtual API server tells lies.
+// Rule 15: a list that lacks many objects is not believed at once. An interferer before the virtual API server tells lies.
 import { describe, expect, it } from 'vitest';
-import type { Asking, Meddler } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
-import { type SyncGround, until } from './sync-ground.ts';
+import type { Asking, Interferer } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { type SyncBackend, until } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
 
 const count = 30;
@@ -11,17 +11,17 @@ const names = Array.from({ length: count }, (_, at) => `web-${at}`);
 /** After a cut the window asks for a single object, to see that the server has not gone back in time. */
 const isVersionCheck = ({ url }: Asking): boolean => /[?&]limit=1(&|$)/.test(url);
 
-export function massDeleteSuite(ground: () => SyncGround): void {
+export function massDeleteSuite(backend: () => SyncBackend): void {
   describe('rule 15: mass deletes', () => {
     let stage: SyncStage;
-    let meddler: Meddler;
-    meddledStageForEach(ground, async (made, meddlers) => {
+    let interferer: Interferer;
+    interferedStageForEach(backend, async (made, interferers) => {
       stage = made;
-      meddler = await meddlers.before(ground().virtual);
+      interferer = await interferers.before(backend().virtual);
       await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
     });
 
-    const start = () => stage.daemon({ via: { virtual: meddler.at } });
+    const start = () => stage.daemon({ via: { virtual: interferer.at } });
     const copies = async (): Promise<number> =>
       (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.name?.startsWith('web-')).length;
     const deletes = async (): Promise<number> =>
@@ -32,7 +32,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
       let left = lists;
       let isGone = false;
       let version = '';
-      meddler.rule = async (asking: Asking) => {
+      interferer.rule = async (asking: Asking) => {
         if (asking.resource !== resource) return 'pass';
         if (asking.isWatch) {
           if (isGone || asking.url.includes('sendInitialEvents')) return 'pass';
@@ -41,7 +41,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
         }
         if (asking.method !== 'GET' || asking.name !== '' || isVersionCheck(asking) || left === 0) return 'pass';
         left--;
-        const answer = await ground().virtual.admin.request('GET', `/api/v1/${resource}`);
+        const answer = await backend().virtual.admin.request('GET', `/api/v1/${resource}`);
         const list = answer.json as { metadata: { resourceVersion: string }; items: { metadata: { name: string } }[] };
         version = list.metadata.resourceVersion;
         return {
@@ -53,7 +53,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
           },
         };
       };
-      meddler.cut();
+      interferer.cut();
       return { told: () => lists - left };
     };
 
@@ -126,12 +126,12 @@ export function massDeleteSuite(ground: () => SyncGround): void {
 
     it('a real mass delete before our eyes is carried out at once', async () => {
       const daemon = await start();
-      meddler.seen.length = 0;
+      interferer.seen.length = 0;
       for (const name of names) await stage.removeTenants(name);
       await until('an empty host', async () => ((await copies()) === 0 ? true : undefined));
       await daemon.settled();
       expect(
-        meddler.seen.filter(
+        interferer.seen.filter(
           ({ resource, method, isWatch }) => resource === 'endpoints' && method === 'GET' && !isWatch,
         ),
       ).toEqual([]);
@@ -140,15 +140,15 @@ export function massDeleteSuite(ground: () => SyncGround): void {
     it('a list that cannot be read deletes nothing', async () => {
       const daemon = await start();
       await stage.forgetWrites();
-      meddler.rule = ({ resource }) =>
+      interferer.rule = ({ resource }) =>
         resource === 'endpoints'
           ? { status: 500, body: { kind: 'Status', status: 'Failure', code: 500, message: 'no' } }
           : 'pass';
-      meddler.cut();
+      interferer.cut();
       await daemon.clock.jump(60_000);
       expect(await copies()).toBe(count);
       expect(await deletes()).toBe(0);
-      meddler.rule = () => 'pass';
+      interferer.rule = () => 'pass';
       await daemon.clock.jump(60_000);
       await daemon.settled();
       expect(await stage.writes()).toEqual([]);

@@ -1,18 +1,18 @@
 // Rule 3: the owner of all copies comes first. Without it an uninstall would leave stale addresses behind for good.
 import { describe, expect, it } from 'vitest';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 const owner = { namespace: hostNamespace, name: virtualCluster };
 
-export function ownerSuite(ground: () => SyncGround): void {
+export function ownerSuite(backend: () => SyncBackend): void {
   describe('rule 3: the owner of the copies', () => {
     let stage: SyncStage;
     const take = (made: SyncStage): void => {
       stage = made;
     };
-    stageForEach(ground, take, { hasOwner: false });
+    stageForEach(backend, take, { hasOwner: false });
 
     it('missing: nothing is created, it is said, and all is made up for when it comes', async () => {
       await stage.pair({ name: 'web' });

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import { ipsOf, roleRights, SyncStage, subsetsOf } from './sync-stage.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -14,12 +14,12 @@ interface Running {
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-export function processSuite(ground: () => SyncGround): void {
+export function processSuite(backend: () => SyncBackend): void {
   describe('as a process', () => {
     let stage: SyncStage;
     let running: Running[] = [];
     beforeEach(async () => {
-      stage = new SyncStage(ground());
+      stage = new SyncStage(backend());
       await stage.set();
     });
     afterEach(async () => {
@@ -37,7 +37,7 @@ export function processSuite(ground: () => SyncGround): void {
       const configuration = stage.file(`hostward: { leaderElection: ${leaderElection}, listen: "127.0.0.1:0" }\n`);
       const kubeconfigs = (['virtual', 'host'] as const).flatMap((side) => [
         `--${side}-kubeconfig`,
-        stage.file(ground()[side].kubeconfig(), 'kubeconfig'),
+        stage.file(backend()[side].kubeconfig(), 'kubeconfig'),
       ]);
       const names = ['--vcluster-name', virtualCluster, '--host-namespace', hostNamespace];
       const child = spawn(process.execPath, [main, 'run', '-c', configuration, ...names, ...kubeconfigs], {
@@ -62,7 +62,7 @@ export function processSuite(ground: () => SyncGround): void {
         ...right,
         verbs: right.verbs.filter((verb) => verb !== 'delete'),
       }));
-      await ground().host.grant(rights);
+      await backend().host.grant(rights);
       await until('rights that have arrived', async () =>
         (await stage.mayDaemon('host', 'delete', 'endpoints')) ? undefined : true,
       );

@@ -2,27 +2,27 @@
 // without a daemon too, because everything here hangs on it.
 import { describe, expect, it } from 'vitest';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
-import type { Meddler, Meddling } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
-import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
+import type { Interference, Interferer } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { hostNamespace, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
-export function racesSuite(ground: () => SyncGround): void {
+export function racesSuite(backend: () => SyncBackend): void {
   describe('rule 11 and 12: others write too', () => {
     let stage: SyncStage;
-    const meddlers = meddledStageForEach(ground, (made) => {
+    const interferers = interferedStageForEach(backend, (made) => {
       stage = made;
     });
 
-    const between = (side: 'virtual' | 'host'): Promise<Meddler> => meddlers.before(ground()[side]);
+    const between = (side: 'virtual' | 'host'): Promise<Interferer> => interferers.before(backend()[side]);
 
     lateWrites(() => stage);
 
     it('a patch that comes after the copy and its object are gone changes nothing', async () => {
-      const meddler = await between('host');
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'PATCH');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'PATCH');
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held.reached;
       await stage.removeCopy('web');
@@ -30,14 +30,14 @@ export function racesSuite(ground: () => SyncGround): void {
       held.release('pass');
       await daemon.settled();
       expect(await stage.copy('web')).toBeUndefined();
-      expect(meddler.writes().filter((one) => one.startsWith('POST'))).toEqual(['POST ']);
+      expect(interferer.writes().filter((one) => one.startsWith('POST'))).toEqual(['POST ']);
     });
 
     it('a patch that comes after somebody else made a new object of that name does not touch it', async () => {
-      const meddler = await between('host');
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'PATCH');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'PATCH');
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held.reached;
       await stage.removeCopy('web');
@@ -54,10 +54,10 @@ export function racesSuite(ground: () => SyncGround): void {
     });
 
     it('a delete that comes late spares a copy that has changed hands', async () => {
-      const meddler = await between('host');
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'DELETE');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'DELETE');
       await stage.removeTenants('web');
       await held.reached;
       await stage.removeCopy('web');
@@ -71,12 +71,12 @@ export function racesSuite(ground: () => SyncGround): void {
     });
 
     it.each(['POST', 'PATCH', 'DELETE'])('the lost answer of a %s costs one look, no second write', async (method) => {
-      const meddler = await between('host');
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
+      const interferer = await between('host');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
       if (method !== 'POST') await stage.pair({ name: 'web' });
       await daemon.settled();
-      meddler.seen.length = 0;
-      const held = holdNext(meddler, method);
+      interferer.seen.length = 0;
+      const held = holdNext(interferer, method);
       if (method === 'POST') await stage.pair({ name: 'web' });
       else if (method === 'PATCH') await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       else await stage.removeTenants('web');
@@ -178,14 +178,14 @@ export function racesSuite(ground: () => SyncGround): void {
     });
 
     it('what the host’s own controller drops does not reach the tenant, though we hear late of the selector', async () => {
-      const meddler = await between('virtual');
+      const interferer = await between('virtual');
       await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
-      const daemon = await stage.daemon({ via: { virtual: meddler.at } });
+      const daemon = await stage.daemon({ via: { virtual: interferer.at } });
       const before = await stage.tenants('web');
-      const unmute = meddler.mute('services');
+      const unmute = interferer.mute('services');
       const selector = { mergePatch: { spec: { selector: { app: 'x' } } } };
       await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...selector });
-      if (ground().hasControllers) {
+      if (backend().hasControllers) {
         await stage.patch('host', 'services', { ...stage.at('web'), ...selector });
         // The controller of the virtual cluster takes the tenant's own as well; ours must not have a part in it.
       } else {
@@ -197,7 +197,7 @@ export function racesSuite(ground: () => SyncGround): void {
         daemon.status.queue.waiting + daemon.status.queue.running === 0 ? true : undefined,
       );
       expect((await stage.writes()).filter((one) => one.startsWith('virtual'))).toEqual([]);
-      if (!ground().hasControllers) expect(await stage.tenants('web')).toEqual(before);
+      if (!backend().hasControllers) expect(await stage.tenants('web')).toEqual(before);
       unmute();
       await until('the end of our copy', async () => {
         const annotations = (await stage.copy('web'))?.metadata.annotations ?? {};
@@ -205,7 +205,7 @@ export function racesSuite(ground: () => SyncGround): void {
       });
 
       const none = { mergePatch: { spec: { selector: null } } };
-      if (ground().hasControllers) await stage.patch('host', 'services', { ...stage.at('web'), ...none });
+      if (backend().hasControllers) await stage.patch('host', 'services', { ...stage.at('web'), ...none });
       await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...none });
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.9') });
       await daemon.settled();
@@ -241,7 +241,7 @@ function lateWrites(stage: () => SyncStage): void {
       subsets: subsetsOf('10.0.0.1'),
     } as never);
   const send = (metadata: object) =>
-    stage().ground.host.admin.request('PATCH', path, {
+    stage().backend.host.admin.request('PATCH', path, {
       body: { metadata, subsets: subsetsOf('10.6.6.6') },
       headers: { 'content-type': 'application/merge-patch+json' },
     });
@@ -250,7 +250,7 @@ function lateWrites(stage: () => SyncStage): void {
     const { uid, resourceVersion } = (await create()).metadata;
     await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
     expect((await send({ uid, resourceVersion })).status).toBe(404);
-    expect((await stage().ground.host.admin.request('GET', path)).status).toBe(404);
+    expect((await stage().backend.host.admin.request('GET', path)).status).toBe(404);
   });
 
   it('the server refuses a late patch of a namesake', async () => {
@@ -269,16 +269,19 @@ function lateWrites(stage: () => SyncStage): void {
   });
 }
 
-/** The next write of that kind waits at the meddler until the test has done something meanwhile. */
-function holdNext(meddler: Meddler, method: string): { reached: Promise<void>; release: (how: Meddling) => void } {
-  let release: (how: Meddling) => void = () => {};
-  const released = new Promise<Meddling>((resolve) => {
+/** The next write of that kind waits at the interferer until the test has done something meanwhile. */
+function holdNext(
+  interferer: Interferer,
+  method: string,
+): { reached: Promise<void>; release: (how: Interference) => void } {
+  let release: (how: Interference) => void = () => {};
+  const released = new Promise<Interference>((resolve) => {
     release = resolve;
   });
   const reached = new Promise<void>((resolve) => {
-    meddler.rule = (asking) => {
+    interferer.rule = (asking) => {
       if (asking.method !== method || asking.resource !== 'endpoints') return 'pass';
-      meddler.rule = () => 'pass';
+      interferer.rule = () => 'pass';
       resolve();
       return released;
     };

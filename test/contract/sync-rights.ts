@@ -1,14 +1,14 @@
 // The rights that config/role.yaml gives are enough, and none is too many: without any one of them the daemon says which.
 import { afterEach, describe, expect, it } from 'vitest';
-import { Meddler } from './meddler.ts';
+import { Interferer } from './interferer.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { hostNamespace, type Right, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, roleRights, type SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
 
-export function rightsSuite(ground: () => SyncGround): void {
+export function rightsSuite(backend: () => SyncBackend): void {
   describe('rights', () => {
     let stage: SyncStage;
-    stageForEach(ground, (made) => {
+    stageForEach(backend, (made) => {
       stage = made;
     });
     afterEach(() => stage.grantAll());
@@ -36,7 +36,7 @@ export function rightsSuite(ground: () => SyncGround): void {
       await daemon.stop();
       expect(await stage.forbidden()).toEqual([]);
       const used = new Set(
-        (await ground().host.asked())
+        (await backend().host.asked())
           .filter(({ resource }) => resource !== 'namespaces')
           .map(({ verb, resource }) => `${verb} ${resource}`),
       );
@@ -72,7 +72,7 @@ export function rightsSuite(ground: () => SyncGround): void {
 
     it('without any one of them the start fails, naming cluster, verb, resource and namespace', async () => {
       for (const [side, resource, verb] of needed) {
-        await ground()[side as 'virtual' | 'host'].grant(
+        await backend()[side as 'virtual' | 'host'].grant(
           without(side === 'host' ? roleRights() : virtualRights, resource, verb),
         );
         // Rights are spread by a watch in a real API server.
@@ -90,8 +90,8 @@ export function rightsSuite(ground: () => SyncGround): void {
     });
 
     it('with all of them missing every one is named at once', async () => {
-      await ground().host.grant([]);
-      await ground().virtual.grant([]);
+      await backend().host.grant([]);
+      await backend().virtual.grant([]);
       const faults = await until('all faults', async () => {
         const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
         return started.kind === 'faults' && started.faults.length >= needed.length ? started.faults : undefined;
@@ -100,15 +100,15 @@ export function rightsSuite(ground: () => SyncGround): void {
     });
 
     it('taken away in mid-run: nothing is deleted, it is said, and all goes on when they are back', async () => {
-      const meddler = await new Meddler(ground().host).start();
+      const interferer = await new Interferer(backend().host).start();
       for (const name of ['web', 'api']) await stage.pair({ name });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      await ground().host.grant([]);
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      await backend().host.grant([]);
       await until('no rights any more', async () => {
         const answer = await stage.probe('host', 'endpoints');
         return answer === 403 || undefined;
       });
-      meddler.cut();
+      interferer.cut();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.2.1') });
       await until('an object that is refused', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
       await daemon.clock.jump(30_000);
@@ -117,7 +117,7 @@ export function rightsSuite(ground: () => SyncGround): void {
       );
       expect(await stage.copy('api')).toBeDefined();
       expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
-      await ground().host.grant(roleRights());
+      await backend().host.grant(roleRights());
       await until('rights are back', async () => {
         await daemon.clock.jump(61_000);
         return ipsOf(await stage.copy('web'))[0] === '10.0.2.1' || undefined;
@@ -125,7 +125,7 @@ export function rightsSuite(ground: () => SyncGround): void {
       await daemon.settled();
       expect(await stage.tenants('web')).toBeDefined();
       await daemon.stop();
-      await meddler.stop();
+      await interferer.stop();
     });
   });
 }

@@ -1,4 +1,4 @@
-// The stage of the live sync suites: whole daemons between the two API servers of a ground, and the hands of a tenant, of
+// The stage of the live sync suites: whole daemons between the two API servers of a backend, and the hands of a tenant, of
 // people on the host, and of the vCluster that syncs the Services.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,18 +8,18 @@ import { hostName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { Answer } from './client.ts';
-import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 import {
   type Asked,
   hostNamespace,
   type Right,
   type Side,
-  type SyncGround,
+  type SyncBackend,
   sides,
   until,
   virtualCluster,
   writeVerbs,
-} from './sync-ground.ts';
+} from './sync-backend.ts';
+import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 
 /** Namespaces that every cluster has and no test writes to. */
 const systemNamespaces = ['kube-system', 'kube-public', 'kube-node-lease'];
@@ -37,7 +37,7 @@ export interface Pair {
 let stages = 0;
 
 export class SyncStage {
-  readonly ground: SyncGround;
+  readonly backend: SyncBackend;
   /**
    * The namespace of the virtual cluster that is meant when none is named. Each stage has its own: Kubernetes' controllers
    * may still be at work for names of an earlier test.
@@ -48,8 +48,8 @@ export class SyncStage {
   readonly #namespaces = new Map(sides.map((side) => [side, new Map<string, Promise<void>>()]));
   #files = 0;
 
-  constructor(ground: SyncGround) {
-    this.ground = ground;
+  constructor(backend: SyncBackend) {
+    this.backend = backend;
   }
 
   /** An empty pair of clusters, but for the owner of all copies. */
@@ -57,13 +57,13 @@ export class SyncStage {
     await this.grantAll();
     await this.namespace('host', hostNamespace);
     if (hasOwner) await this.createOwner();
-    for (const side of sides) await this.ground[side].forget();
+    for (const side of sides) await this.backend[side].forget();
   }
 
   /** What the daemon's user needs, and nothing more. */
   async grantAll(): Promise<void> {
-    await this.ground.virtual.grant(virtualRights);
-    await this.ground.host.grant(roleRights());
+    await this.backend.virtual.grant(virtualRights);
+    await this.backend.host.grant(roleRights());
   }
 
   async createOwner(): Promise<KubeObject> {
@@ -83,13 +83,13 @@ export class SyncStage {
       }
     }
     // A Service that goes takes its Endpoints along, late, and whatever bears the name by then.
-    await this.ground.controllersAtRest();
+    await this.backend.controllersAtRest();
   }
 
   async #empty(side: Side, namespace: string, resource: string): Promise<void> {
     const path = pathOf(resource, namespace);
     const left = async (): Promise<KubeObject[]> => {
-      const answer = await this.ground[side].admin.request('GET', path);
+      const answer = await this.backend[side].admin.request('GET', path);
       const items = (answer.json as { items?: KubeObject[] }).items ?? [];
       return items.filter(({ metadata }) => metadata.name !== 'kubernetes');
     };
@@ -99,7 +99,7 @@ export class SyncStage {
       for (const { metadata } of items) {
         if (metadata.finalizers?.length)
           await this.patch(side, resource, { ...place(metadata), mergePatch: { metadata: { finalizers: null } } });
-        await this.ground[side].admin.request('DELETE', `${path}/${metadata.name}`);
+        await this.backend[side].admin.request('DELETE', `${path}/${metadata.name}`);
       }
       return undefined;
     });
@@ -137,7 +137,7 @@ export class SyncStage {
   }
 
   async #createNamespace(side: Side, name: string): Promise<void> {
-    const answer = await this.ground[side].admin.request('POST', '/api/v1/namespaces', {
+    const answer = await this.backend[side].admin.request('POST', '/api/v1/namespaces', {
       body: { metadata: { name } },
     });
     if (answer.status !== 409) expectDone(answer, `create namespace ${name}`);
@@ -151,7 +151,7 @@ export class SyncStage {
   async create(side: Side, resource: string, object: Partial<KubeObject>): Promise<KubeObject> {
     const namespace = object.metadata?.namespace ?? this.tenant;
     await this.namespace(side, namespace);
-    const { admin } = this.ground[side];
+    const { admin } = this.backend[side];
     const answer = await admin.request('POST', `${pathOf(resource, namespace)}?fieldManager=tester`, { body: object });
     if (answer.status !== 409 || resource !== 'endpoints') return expectDone(answer, `create ${resource}`);
     // Kubernetes' own controller was quicker.
@@ -179,7 +179,7 @@ export class SyncStage {
     spec?: object;
     onHost?: boolean;
   }): Promise<void> {
-    const { namespace = this.tenant, name, onHost = this.ground.hasControllers } = given;
+    const { namespace = this.tenant, name, onHost = this.backend.hasControllers } = given;
     const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }], ...given.spec };
     await this.create('virtual', 'services', { metadata: { ...given.metadata, namespace, name }, spec } as KubeObject);
     if (onHost) await this.hostService({ namespace, name, spec });
@@ -208,7 +208,7 @@ export class SyncStage {
   }
 
   async get(side: Side, resource: string, at: Place): Promise<KubeObject | undefined> {
-    const answer = await this.ground[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
+    const answer = await this.backend[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
     if (answer.status === 404) return undefined;
     return expectDone(answer, `get ${resource} ${at.name}`);
   }
@@ -223,7 +223,7 @@ export class SyncStage {
 
   /** Status of a list in HNS when the daemon's user asks. */
   async probe(side: Side, resource: string): Promise<number> {
-    return (await this.ground[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
+    return (await this.backend[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
   }
 
   /** What the server answers the daemon's user who asks about its own rights in HNS. */
@@ -235,12 +235,12 @@ export class SyncStage {
       kind: 'SelfSubjectAccessReview',
       spec: { resourceAttributes },
     };
-    const answer = await this.ground[side].asDaemon.request('POST', path, { body });
+    const answer = await this.backend[side].asDaemon.request('POST', path, { body });
     return (answer.json as { status: { allowed: boolean } }).status.allowed;
   }
 
   async list(side: Side, resource: string): Promise<KubeObject[]> {
-    const answer = await this.ground[side].admin.request('GET', `/api/v1/${resource}`);
+    const answer = await this.backend[side].admin.request('GET', `/api/v1/${resource}`);
     expectDone(answer, `list ${resource}`);
     const { items } = answer.json as { items: KubeObject[] };
     return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
@@ -252,7 +252,7 @@ export class SyncStage {
     change: Place & { mergePatch: object; manager?: string },
   ): Promise<KubeObject> {
     const { namespace, name, mergePatch, manager = 'tester' } = change;
-    const answer = await this.ground[side].admin.request(
+    const answer = await this.backend[side].admin.request(
       'PATCH',
       `${pathOf(resource, namespace)}/${name}?fieldManager=${manager}`,
       {
@@ -279,7 +279,7 @@ export class SyncStage {
   }
 
   async remove(side: Side, resource: string, at: Place): Promise<void> {
-    const answer = await this.ground[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
+    const answer = await this.backend[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
     expectDone(answer, `delete ${resource} ${at.name}`);
   }
 
@@ -294,14 +294,14 @@ export class SyncStage {
   /** The virtual Service; its host copy goes with it, as with vCluster. */
   async removeService(name: string, namespace = this.tenant): Promise<void> {
     await this.remove('virtual', 'services', { namespace, name });
-    if (this.ground.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
+    if (this.backend.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
   }
 
   /** Writes of the daemon's user as `side verb name`, events and leases aside. */
   async writes(): Promise<string[]> {
     const written: string[] = [];
     for (const side of sides) {
-      for (const { verb, resource, name, code } of await this.ground[side].asked()) {
+      for (const { verb, resource, name, code } of await this.backend[side].asked()) {
         if (resource === 'endpoints' && writeVerbs.includes(verb))
           written.push(`${side} ${verb} ${name}${code < 300 ? '' : ` ${code}`}`);
       }
@@ -310,13 +310,13 @@ export class SyncStage {
   }
 
   async forgetWrites(): Promise<void> {
-    for (const side of sides) await this.ground[side].forget();
+    for (const side of sides) await this.backend[side].forget();
   }
 
   /** What the daemon's user was not allowed to do; it may ask about namespaces and take no for an answer. */
   async forbidden(): Promise<Asked[]> {
     const all: Asked[] = [];
-    for (const side of sides) all.push(...(await this.ground[side].asked()));
+    for (const side of sides) all.push(...(await this.backend[side].asked()));
     return all.filter(({ code, resource }) => code === 403 && resource !== 'namespaces');
   }
 
@@ -325,7 +325,7 @@ export class SyncStage {
     namespace = this.tenant,
   ): Promise<{ reason: string; message: string; type: string; count: number }[]> {
     const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name%3D${name}`;
-    const answer = await this.ground.virtual.admin.request('GET', path);
+    const answer = await this.backend.virtual.admin.request('GET', path);
     return (answer.json as { items: { reason: string; message: string; type: string; count: number }[] }).items;
   }
 }

@@ -97,14 +97,14 @@ async function startOnce(assets: KubeAssets, options: KubeOptions): Promise<Kube
   }
 }
 
-interface Ground {
+interface Surroundings {
   folder: string;
   processes: GuardedProcess[];
   stopAll: () => Promise<void>;
 }
 
-async function assemble(assets: KubeAssets, options: KubeOptions, ground: Ground): Promise<KubeCluster> {
-  const { folder, processes } = ground;
+async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: Surroundings): Promise<KubeCluster> {
+  const { folder, processes } = surroundings;
   const [clientPort, peerPort, securePort] = (await freePorts(3)) as [number, number, number];
   const ca = await createCa(folder);
   const users = [...builtInUsers, ...(options.users ?? [])];
@@ -166,7 +166,7 @@ async function assemble(assets: KubeAssets, options: KubeOptions, ground: Ground
       await restartApiserver();
     },
     restartApiserver,
-    stop: ground.stopAll,
+    stop: surroundings.stopAll,
   };
 }
 

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
+import { edit, endpoints, FakeWorld, ipOf, service } from './fake-sync.ts';
 import { bury, Fuse, live } from './fuse.ts';
-import { edit, endpoints, ipOf, PaperWorld, service } from './paper-sync.ts';
 
 /** The last two meet on one host name. */
 const keys = [
@@ -104,13 +104,13 @@ const hostAct: fc.Arbitrary<Act> = fc.oneof(
 );
 
 class Game {
-  readonly world: PaperWorld;
+  readonly world: FakeWorld;
   /** Places whose copy was damaged while the daemon could not see it, or had just put it right too often. */
   readonly damagedUnseen = new Set<string>();
   #fuse = new Fuse(() => undefined);
 
   constructor({ isHostRecent }: { isHostRecent: boolean }) {
-    this.world = new PaperWorld({ isHostRecent });
+    this.world = new FakeWorld({ isHostRecent });
   }
 
   async begin(): Promise<void> {

@@ -3,20 +3,20 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { baseKey, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, putPair, service } from './fake-sync.ts';
 import { bury, Fuse, live, type Moment } from './fuse.ts';
-import { edit, endpoints, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 
-type Step = [says: string, act: (world: PaperWorld) => void];
+type Step = [says: string, act: (world: FakeWorld) => void];
 
 const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
 const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
 
-function editTenants(world: PaperWorld, name: string, change: (draft: KubeObject) => void): void {
+function editTenants(world: FakeWorld, name: string, change: (draft: KubeObject) => void): void {
   edit(world.virtual, world.virtual.get('endpoints', 'default', name), change);
 }
 
 /** Waits for nothing: what is not on the host now cannot be edited there. */
-function editCopy(world: PaperWorld, name: string, change: (draft: KubeObject) => void): void {
+function editCopy(world: FakeWorld, name: string, change: (draft: KubeObject) => void): void {
   const copy = world.copy(name);
   if (copy !== undefined) edit(world.host, copy, change);
 }
@@ -79,17 +79,17 @@ const moved: Step[] = [
   ],
 ];
 
-function mappingTo(hostNamespace: string): NonNullable<PaperOptions['mapping']> {
+function mappingTo(hostNamespace: string): NonNullable<FakeOptions['mapping']> {
   return { mappingsOnly: true, hostNamespaceOf: (namespace) => (namespace === 'default' ? hostNamespace : undefined) };
 }
 
-const scenes: { name: string; steps: Step[]; options: PaperOptions }[] = [
+const scenes: { name: string; steps: Step[]; options: FakeOptions }[] = [
   { name: 'a mixed workload', steps: workload, options: {} },
   { name: 'a mapping that changes', steps: moved, options: { mapping: mappingTo('h-old') } },
 ];
 
 /** Everything that matters at the end, uids by whom they mean. */
-function ending(world: PaperWorld): unknown {
+function ending(world: FakeWorld): unknown {
   const strip = ({ metadata, ...rest }: KubeObject) => {
     const { uid: _uid, resourceVersion: _rv, annotations = {}, ...kept } = metadata;
     const { [baseKey]: base, [objectKeys.uid]: uid, ...others } = annotations;
@@ -110,8 +110,8 @@ function ending(world: PaperWorld): unknown {
 async function play(
   scene: (typeof scenes)[number],
   blows: (nth: number) => Moment | undefined,
-): Promise<{ world: PaperWorld; fuse: Fuse; lives: number }> {
-  const world = new PaperWorld(scene.options);
+): Promise<{ world: FakeWorld; fuse: Fuse; lives: number }> {
+  const world = new FakeWorld(scene.options);
   const fuse = new Fuse(blows);
   let lives = 1;
   const untilWell = async (): Promise<void> => {

@@ -7,7 +7,7 @@ import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
 import { ownerReference } from '../../src/sync/plan/owner.ts';
 import type { Place } from '../../src/sync/plan/placement.ts';
 import type { Facts, Outcome, Step } from '../../src/sync/plan/step.ts';
-import { defaultSettings, endpoints } from './paper-sync.ts';
+import { defaultSettings, endpoints } from './fake-sync.ts';
 
 export const key = 'default/web';
 export const rules = createRules(defaultSettings, undefined);

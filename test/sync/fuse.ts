@@ -1,7 +1,7 @@
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
-import type { PaperWorld } from './paper-sync.ts';
+import type { FakeWorld } from './fake-sync.ts';
 
 /** Where in a write the process dies: nothing was sent yet, or the server has done it and the answer is lost. */
 export type Moment = 'before' | 'after';
@@ -52,7 +52,7 @@ function never(): Promise<never> {
 }
 
 /** The next life of the daemon, with the fuse in its writers. */
-export async function live(world: PaperWorld, fuse: Fuse): Promise<void> {
+export async function live(world: FakeWorld, fuse: Fuse): Promise<void> {
   fuse.isBlown = false;
   await world.run({
     virtualWriter: fuse.wrap('virtual', world.virtual.writer()),
@@ -61,7 +61,7 @@ export async function live(world: PaperWorld, fuse: Fuse): Promise<void> {
 }
 
 /** Nobody drains a process that was killed; only its listeners must be gone before the next one comes. */
-export async function bury(world: PaperWorld): Promise<void> {
+export async function bury(world: FakeWorld): Promise<void> {
   void world.sync.stop(0);
   await world.clock.advance(1);
 }

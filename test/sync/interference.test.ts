@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
 
 type Acts = (() => void)[];
 
@@ -26,8 +26,8 @@ function interrupted(writer: Writer, before: Acts, beforeRead: Acts = []): Write
 }
 
 /** `beforeRead` is of the virtual side. */
-async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
-  const world = new PaperWorld();
+async function begin(): Promise<{ world: FakeWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
+  const world = new FakeWorld();
   putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
   const acts: Record<'beforeHost' | 'beforeVirtual' | 'beforeRead', Acts> = {
     beforeHost: [],
@@ -41,26 +41,26 @@ async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVir
   return { world, ...acts };
 }
 
-const label = (world: PaperWorld, side: 'virtual' | 'host', key: string, value: string): void => {
+const label = (world: FakeWorld, side: 'virtual' | 'host', key: string, value: string): void => {
   const object = side === 'host' ? world.copy('web') : world.virtual.get('endpoints', 'default', 'web');
   edit(world[side], object, (draft) => {
     draft.metadata.labels = { ...draft.metadata.labels, [key]: value };
   });
 };
 
-const labels = (world: PaperWorld, key: string): (string | undefined)[] => [
+const labels = (world: FakeWorld, key: string): (string | undefined)[] => [
   world.virtual.get('endpoints', 'default', 'web')?.metadata.labels?.[key],
   world.copy('web')?.metadata.labels?.[key],
 ];
 
 describe('what an edit of the host has to wait for', () => {
-  const removeLabel = (world: PaperWorld): void =>
+  const removeLabel = (world: FakeWorld): void =>
     edit(world.host, world.copy('web'), (draft) => {
       delete draft.metadata.labels?.['app'];
     });
 
   it('does not keep the tenant waiting: a removed label on an old host', async () => {
-    const world = new PaperWorld({ isHostRecent: false });
+    const world = new FakeWorld({ isHostRecent: false });
     putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
     await world.run();
     await world.change(() => removeLabel(world));
@@ -212,12 +212,12 @@ describe('an edit in between', () => {
 describe('an edit after our write and before its answer', () => {
   /** Runs `act` when the host has stored the next write and has not answered it yet. */
   async function change(
-    act: (world: PaperWorld) => void,
-    write = (world: PaperWorld) => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }),
-  ): Promise<PaperWorld> {
-    const world = new PaperWorld();
+    act: (world: FakeWorld) => void,
+    write = (world: FakeWorld) => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }),
+  ): Promise<FakeWorld> {
+    const world = new FakeWorld();
     putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
-    const waiting: ((world: PaperWorld) => void)[] = [];
+    const waiting: ((world: FakeWorld) => void)[] = [];
     const writer = world.host.writer();
     const late = async <T>(sent: Promise<T>): Promise<T> => {
       const answer = await sent;
@@ -253,7 +253,7 @@ describe('an edit after our write and before its answer', () => {
 
   it('that puts addresses in another order is not taken for the way of this host, and is put right', async () => {
     const addresses = [{ ip: '10.0.0.2' }, { ip: '10.0.0.3' }];
-    const swapped = (at: PaperWorld): void =>
+    const swapped = (at: FakeWorld): void =>
       edit(at.host, at.copy('web'), (draft) => {
         draft['subsets'] = [{ addresses: addresses.toReversed() }];
       });
@@ -288,8 +288,8 @@ describe('an edit after our write and before its answer', () => {
 });
 
 describe('a host that forbids a write', () => {
-  async function forbidden(): Promise<{ world: PaperWorld; tries: number[]; allow(): void }> {
-    const world = new PaperWorld();
+  async function forbidden(): Promise<{ world: FakeWorld; tries: number[]; allow(): void }> {
+    const world = new FakeWorld();
     putPair(world, 'web');
     let isForbidden = true;
     const tries: number[] = [];

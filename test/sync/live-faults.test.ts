@@ -6,18 +6,18 @@ import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers, disturbed', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
 
-  racesSuite(() => ground);
-  rightsSuite(() => ground);
-  leadershipSuite(() => ground);
-  massDeleteSuite(() => ground);
-  processSuite(() => ground);
+  racesSuite(() => backend);
+  rightsSuite(() => backend);
+  leadershipSuite(() => backend);
+  massDeleteSuite(() => backend);
+  processSuite(() => backend);
 });

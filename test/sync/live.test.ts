@@ -6,18 +6,18 @@ import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
 
-  goldenSuite(() => ground);
-  countingSuite(() => ground);
-  mappingSuite(() => ground);
-  ownerSuite(() => ground);
-  addressesSuite(() => ground);
+  goldenSuite(() => backend);
+  countingSuite(() => backend);
+  mappingSuite(() => backend);
+  ownerSuite(() => backend);
+  addressesSuite(() => backend);
 });

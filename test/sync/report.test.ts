@@ -1,4 +1,4 @@
-// What the daemon says of itself as a whole, over paper clusters: verdict, readiness, outages.
+// What the daemon says of itself as a whole, over fake clusters: verdict, readiness, outages.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import { Outages } from '../../src/daemon/outages.ts';
@@ -8,14 +8,14 @@ import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { listObjects } from '../../src/sync/report/object-list.ts';
 import type { Verdict } from '../../src/sync/report/verdict.ts';
-import { type PaperOptions, PaperWorld, putPair } from './paper-sync.ts';
+import { type FakeOptions, FakeWorld, putPair } from './fake-sync.ts';
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
 /** The view of a daemon whose host answers writes with `answer` while there is one. */
-async function stage(options: PaperOptions = {}) {
-  world = new PaperWorld(options);
+async function stage(options: FakeOptions = {}) {
+  world = new FakeWorld(options);
   const metrics = createMetrics();
   const logged: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });

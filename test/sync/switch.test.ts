@@ -1,19 +1,19 @@
 // The operator's own switch, turned while the daemon runs: off touches nothing, on catches up.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stageForEach } from '../contract/stage-for-each.ts';
-import { until } from '../contract/sync-ground.ts';
+import { until } from '../contract/sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from '../contract/sync-stage.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('hostward.endpoints.enabled, changed while running', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   let stage: SyncStage;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
   stageForEach(
-    () => ground,
+    () => backend,
     (made) => {
       stage = made;
     },

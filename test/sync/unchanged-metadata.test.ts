@@ -4,18 +4,18 @@ import { createRules } from '../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
 import { patchedObjectStatus } from '../../src/sync/report/status.ts';
-import { defaultSettings, edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
-import { entry } from './patch/paper-patch.ts';
+import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
+import { entry } from './patch/fake-patch.ts';
 
 const create = { onMissing: 'create' as const };
 
 describe('a pass in which only the addresses have changed', () => {
-  let world: PaperWorld;
+  let world: FakeWorld;
   afterEach(() => world.stop());
 
   const ip = entry({ path: 'subsets[*].addresses[*].ip', expression: 'value.replace("10.0.", "10.9.")' });
   const open = async (...patches: PatchEntry[]) => {
-    world = new PaperWorld({ patches: [ip, ...patches] });
+    world = new FakeWorld({ patches: [ip, ...patches] });
     putPair(world, 'web', '10.0.0.1', { labels: { one: 'a' } });
     await world.run();
   };

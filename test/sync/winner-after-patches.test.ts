@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
 import type { PatchEntry } from '../../src/config/settings/settings.ts';
-import { PaperWorld, putPair } from './paper-sync.ts';
-import { entry } from './patch/paper-patch.ts';
+import { FakeWorld, putPair } from './fake-sync.ts';
+import { entry } from './patch/fake-patch.ts';
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
 const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -11,7 +11,7 @@ const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02
 
 /** Two objects with one name on the host, of which the older would win; and who holds it. */
 async function collide(patch: PatchEntry, ipOfOlder: string): Promise<void> {
-  world = new PaperWorld({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } }, patches: [patch] });
+  world = new FakeWorld({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } }, patches: [patch] });
   putPair(world, 'col-x-default', ipOfOlder, older);
   putPair(world, 'col', '10.0.0.2', younger);
   await world.run();

@@ -9,12 +9,12 @@ import {
   theSix,
 } from '../../../src/sync/plan/reserved-keys.ts';
 import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
-import { recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from '../paper-sync.ts';
+import { recreateBeforeAnswers } from '../fake-cluster.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair, service } from '../fake-sync.ts';
 
-let world: PaperWorld;
-async function start(options: PaperOptions = {}, prepare?: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld;
+async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare?.(world);
   return world.run();
 }
@@ -34,15 +34,15 @@ describe('rule 1 and 2: what stands on the host', () => {
   });
 
   it.each([
-    ['the Endpoints is deleted', (w: PaperWorld) => w.virtual.remove('endpoints', 'default', 'web')],
-    ['the Service is deleted', (w: PaperWorld) => w.virtual.remove('services', 'default', 'web')],
+    ['the Endpoints is deleted', (w: FakeWorld) => w.virtual.remove('endpoints', 'default', 'web')],
+    ['the Service is deleted', (w: FakeWorld) => w.virtual.remove('services', 'default', 'web')],
     [
       'the Service gains a selector',
-      (w: PaperWorld) => w.virtual.put('services', service('web', 'default', { selector: { a: 'b' } })),
+      (w: FakeWorld) => w.virtual.put('services', service('web', 'default', { selector: { a: 'b' } })),
     ],
     [
       'somebody else takes control',
-      (w: PaperWorld) =>
+      (w: FakeWorld) =>
         edit(w.virtual, w.virtual.get('endpoints', 'default', 'web'), (d) => {
           d.metadata.labels = { 'vcluster.loft.sh/controlled-by': 'vcluster' };
         }),
@@ -544,7 +544,7 @@ describe('rule 10: one write per effective change', () => {
   });
 
   it('a host that repacks is written once and believed afterwards', async () => {
-    world = new PaperWorld();
+    world = new FakeWorld();
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);
@@ -591,7 +591,7 @@ describe('rule 12: contested objects', () => {
 
 describe('rule 12: a webhook that changes what we write', () => {
   it('is written once a second, not as fast as the wire allows', async () => {
-    world = new PaperWorld();
+    world = new FakeWorld();
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);
@@ -611,7 +611,7 @@ describe('rule 12: a webhook that changes what we write', () => {
 describe('rule 13: name collisions', () => {
   const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
   const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
-  const meet = (w: PaperWorld) => {
+  const meet = (w: FakeWorld) => {
     putPair(w, 'api', '10.2.2.2', younger);
     putPair(w, 'api-x-default', '10.1.1.1', older);
   };
@@ -689,7 +689,7 @@ describe('rule 14: address policy', () => {
 });
 
 describe('rule 15: mass deletes', () => {
-  const many = (w: PaperWorld) => {
+  const many = (w: FakeWorld) => {
     for (let i = 0; i < 30; i++) putPair(w, `web-${i}`);
   };
 
@@ -735,7 +735,7 @@ describe('rule 15: mass deletes', () => {
 
 describe('rule 16: leadership', () => {
   it('a standby writes nothing and serves everything when it takes over', async () => {
-    world = new PaperWorld();
+    world = new FakeWorld();
     world.isLeader = false;
     putPair(world, 'web');
     await world.run();
@@ -814,7 +814,7 @@ describe('rule 17: namespace mapping', () => {
     await start({ mapping }, (w) => putPair(w, 'web'));
     await world.stop();
     world.host.writes.length = 0;
-    const moved = new PaperWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
+    const moved = new FakeWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
     Object.assign(moved, { virtual: world.virtual, host: world.host });
     world = moved;
     await world.run();

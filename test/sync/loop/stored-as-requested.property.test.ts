@@ -7,8 +7,8 @@ import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
 import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
-import { defaultSettings, edit, endpoints, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
+import { defaultSettings, edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
 const create = { onMissing: 'create' as const };
 /**
@@ -143,7 +143,7 @@ const lastly: readonly Act[] = [6, 7].map((last) => ({ do: 'address', side: 'vir
 
 /** Two worlds to which the same happens; the second always looks again. */
 class Twins {
-  readonly worlds: [PaperWorld, PaperWorld];
+  readonly worlds: [FakeWorld, FakeWorld];
   readonly requests: [unknown[], unknown[]] = [[], []];
   readonly looks: [number, number] = [0, 0];
   readonly #isLate: boolean;
@@ -154,7 +154,7 @@ class Twins {
   /** isLate: the answer comes before the watch event. */
   constructor(patches: readonly PatchEntry[], isLate: boolean) {
     this.#isLate = isLate;
-    this.worlds = [new PaperWorld({ patches }), new PaperWorld({ patches })];
+    this.worlds = [new FakeWorld({ patches }), new FakeWorld({ patches })];
     for (const world of this.worlds) {
       putPair(world, 'web', '10.0.0.1', { labels: { one: 'a', two: 'b' }, annotations: { one: 'a', two: 'b' } });
     }
@@ -168,11 +168,11 @@ class Twins {
     for (const world of this.worlds) await world.stop();
   }
 
-  #at(world: PaperWorld): 0 | 1 {
+  #at(world: FakeWorld): 0 | 1 {
     return world === this.worlds[0] ? 0 : 1;
   }
 
-  async #begin(world: PaperWorld): Promise<void> {
+  async #begin(world: FakeWorld): Promise<void> {
     const virtual = world.virtual.writer();
     const host = world.host.writer();
     const stored = (body: object): KubeObject => webhooks[this.#webhook](body as KubeObject);
@@ -195,7 +195,7 @@ class Twins {
     this.#watch(world);
   }
 
-  #told(world: PaperWorld, writer: Writer): Writer {
+  #told(world: FakeWorld, writer: Writer): Writer {
     const note = (...request: unknown[]): unknown => this.requests[this.#at(world)].push(structuredClone(request));
     return {
       ...writer,
@@ -215,7 +215,7 @@ class Twins {
   }
 
   /** Counts looks, and makes the second world believe that something has come in since each of them. */
-  #watch(world: PaperWorld): void {
+  #watch(world: FakeWorld): void {
     const { world: inner, queue } = world.sync;
     const look = inner.look.bind(inner);
     inner.look = (key, circumstances) => {
@@ -226,7 +226,7 @@ class Twins {
     world.windows.host.isHeld = this.#isLate;
   }
 
-  #interfere(world: PaperWorld): void {
+  #interfere(world: FakeWorld): void {
     const interference = this.#interference[this.#at(world)];
     this.#interference[this.#at(world)] = undefined;
     const copy = world.copy('web');
@@ -260,11 +260,11 @@ class Twins {
     expect(told[0]).toEqual(told[1]);
   }
 
-  #reload(world: PaperWorld, settings: Partial<RuleSettings>): void {
+  #reload(world: FakeWorld, settings: Partial<RuleSettings>): void {
     world.sync.setRules(createRules({ ...defaultSettings, ...settings }, undefined, world.patches?.patcher));
   }
 
-  async #playIn(world: PaperWorld, one: Act): Promise<void> {
+  async #playIn(world: FakeWorld, one: Act): Promise<void> {
     const tenants = world.virtual.get('endpoints', 'default', 'web');
     switch (one.do) {
       case 'restart':

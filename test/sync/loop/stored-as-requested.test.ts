@@ -16,7 +16,7 @@ import {
   rules,
   virtualWith,
 } from '../facts.ts';
-import { defaultSettings } from '../paper-sync.ts';
+import { defaultSettings } from '../fake-sync.ts';
 
 const moved: Change = asAddress('10.0.0.2');
 const creates = factsWith({ host: undefined });

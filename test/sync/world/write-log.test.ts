@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createLog, type LogLevel } from '../../../src/log.ts';
 import { WriteLog } from '../../../src/sync/world/write-log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { edit, PaperWorld, putPair } from '../paper-sync.ts';
+import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 
 function logAt(level: LogLevel) {
   const lines: { msg: string; level: string; requests?: object }[] = [];
@@ -61,12 +61,12 @@ describe('WriteLog', () => {
 });
 
 describe('a sync that writes many objects', () => {
-  let world: PaperWorld | undefined;
+  let world: FakeWorld | undefined;
   afterEach(() => world?.stop());
 
   it('keeps its log short and its numbers right', async () => {
     const { log, lines, of } = logAt('info');
-    world = new PaperWorld();
+    world = new FakeWorld();
     for (let n = 0; n < 300; n++) putPair(world, `web${n}`);
     await world.run({ log });
     expect(of('object written')).toHaveLength(10);

@@ -3,7 +3,7 @@ import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import { compatNotes } from '../../../../src/sync/patch/lint/compat.ts';
 import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 function notesOf(...entries: (Partial<PatchEntry> & { path: string })[]) {
   const compiled = compilePatchSet(

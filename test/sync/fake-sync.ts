@@ -9,8 +9,8 @@ import type { OpenedPatcher, OpenPatcherOptions } from '../../src/sync/patch/run
 import { projectService } from '../../src/sync/plan/kind.ts';
 import type { NamespaceMapping } from '../../src/sync/plan/placement.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
-import { PaperServer, PaperWindow } from './paper-cluster.ts';
-import { openTestPatcher } from './patch/paper-patch.ts';
+import { FakeServer, FakeWindow } from './fake-cluster.ts';
+import { openTestPatcher } from './patch/fake-patch.ts';
 
 export const defaultSettings: RuleSettings = {
   virtualClusterName: 'vc',
@@ -20,7 +20,7 @@ export const defaultSettings: RuleSettings = {
   addressPolicy: { allow: [], deny: [] },
 };
 
-export interface PaperOptions {
+export interface FakeOptions {
   settings?: Partial<RuleSettings>;
   mapping?: NamespaceMapping;
   isHostRecent?: boolean;
@@ -33,23 +33,23 @@ export interface PaperOptions {
   vcluster?: Record<string, unknown>;
 }
 
-/** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
-export class PaperWorld {
-  readonly virtual = new PaperServer();
-  readonly host = new PaperServer();
+/** A sync between two fake clusters that outlive it: stop() and run() again is a restart. */
+export class FakeWorld {
+  readonly virtual = new FakeServer();
+  readonly host = new FakeServer();
   readonly clock = new VirtualClock();
-  options: PaperOptions;
+  options: FakeOptions;
   isLeader = true;
   sync!: Sync;
   patches: OpenedPatcher | undefined;
   windows!: {
-    virtual: PaperWindow<never>;
-    services: PaperWindow<never>;
-    host: PaperWindow<never>;
-    owner: PaperWindow<never> | undefined;
+    virtual: FakeWindow<never>;
+    services: FakeWindow<never>;
+    host: FakeWindow<never>;
+    owner: FakeWindow<never> | undefined;
   };
 
-  constructor(options: PaperOptions = {}) {
+  constructor(options: FakeOptions = {}) {
     this.options = options;
     if (options.hasOwner !== false && options.mapping === undefined) {
       this.host.put('services', service('vc', 'vcluster-vc', {}));
@@ -58,8 +58,8 @@ export class PaperWorld {
 
   async run(over: Partial<SyncOptions> = {}): Promise<this> {
     const { options } = this;
-    const open = <T>(server: PaperServer, resource: string, project: (object: KubeObject) => T) =>
-      new PaperWindow<never>(server, resource, project as never);
+    const open = <T>(server: FakeServer, resource: string, project: (object: KubeObject) => T) =>
+      new FakeWindow<never>(server, resource, project as never);
     this.windows = {
       virtual: open(this.virtual, 'endpoints', projectVirtualEndpoints),
       services: open(this.virtual, 'services', projectService),
@@ -145,7 +145,7 @@ export function endpoints(name: string, ip = '10.0.0.1', metadata: Partial<KubeO
 
 /** Service and Endpoints of one name on the virtual side. */
 export function putPair(
-  world: PaperWorld,
+  world: FakeWorld,
   name: string,
   ip?: string,
   metadata: Partial<KubeObject['metadata']> = {},
@@ -155,7 +155,7 @@ export function putPair(
 }
 
 /** Changes the stored host object as somebody on the host would. */
-export function edit(server: PaperServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
+export function edit(server: FakeServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
   const draft = structuredClone(object as KubeObject);
   change(draft);
   server.put('endpoints', draft);

@@ -5,14 +5,14 @@ import type { Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 
 /**
- * An API server on paper: the write semantics that sync relies on (uid and resourceVersion checks, merge patch, no-op
+ * A fake API server: the write semantics that sync relies on (uid and resourceVersion checks, merge patch, no-op
  * writes), without a socket, so that thousands of schedules run in a second. The contract suite holds the real servers
  * to the same semantics.
  */
-export class PaperServer {
+export class FakeServer {
   readonly objects = new Map<string, KubeObject>();
   readonly writes: string[] = [];
-  readonly windows = new Set<PaperWindow<Item>>();
+  readonly windows = new Set<FakeWindow<Item>>();
   #revision = 100;
   #uid = 0;
 
@@ -108,7 +108,7 @@ export class PaperServer {
  * they are answered.
  */
 export function recreateBeforeAnswers(
-  server: PaperServer,
+  server: FakeServer,
   comesBack: (resource: string, found: KubeObject) => KubeObject | undefined,
 ): void {
   const writer = server.writer();
@@ -126,9 +126,9 @@ export function recreateBeforeAnswers(
 }
 
 /** A view that is as fresh as the test lets it be: events wait until deliver(). */
-export class PaperWindow<T extends Item> implements Window<T> {
+export class FakeWindow<T extends Item> implements Window<T> {
   readonly resource: string;
-  readonly #server: PaperServer;
+  readonly #server: FakeServer;
   /** Undefined hides the object, as a label selector does. */
   readonly #project: (object: KubeObject) => T | undefined;
   readonly #seen = new Map<Key, KubeObject>();
@@ -145,11 +145,11 @@ export class PaperWindow<T extends Item> implements Window<T> {
   /** What the next list shows instead of the truth. */
   nextList: KubeObject[] | undefined;
 
-  constructor(server: PaperServer, resource: string, project: (object: KubeObject) => T | undefined) {
+  constructor(server: FakeServer, resource: string, project: (object: KubeObject) => T | undefined) {
     this.resource = resource;
     this.#server = server;
     this.#project = project;
-    server.windows.add(this as unknown as PaperWindow<Item>);
+    server.windows.add(this as unknown as FakeWindow<Item>);
   }
 
   start(): void {
@@ -160,7 +160,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
 
   async stop(): Promise<void> {
     this.state = 'stopped';
-    this.#server.windows.delete(this as unknown as PaperWindow<Item>);
+    this.#server.windows.delete(this as unknown as FakeWindow<Item>);
   }
 
   async whenSynced(): Promise<void> {}

@@ -1,4 +1,4 @@
-// Two embedded API servers as ground for the live sync suites.
+// Two embedded API servers as backend for the live sync suites.
 import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
 import type { Target } from '../../src/apiserver/request/target.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
@@ -6,7 +6,7 @@ import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
 import { ApiClient } from '../contract/client.ts';
-import { type Right, type Side, type SyncGround, type SyncServer, storedForm } from '../contract/sync-ground.ts';
+import { type Right, type Side, type SyncBackend, type SyncServer, storedForm } from '../contract/sync-backend.ts';
 
 const user = 'hostward';
 const token = 'token-of-the-daemon';
@@ -19,12 +19,12 @@ export interface EmbeddedServer extends SyncServer {
   fault: Fault | undefined;
 }
 
-export interface EmbeddedGround extends SyncGround {
+export interface EmbeddedBackend extends SyncBackend {
   readonly virtual: EmbeddedServer;
   readonly host: EmbeddedServer;
 }
 
-export async function startEmbeddedGround(): Promise<EmbeddedGround> {
+export async function startEmbeddedBackend(): Promise<EmbeddedBackend> {
   const [virtual, host] = await Promise.all([startServer('virtual'), startServer('host')]);
   return {
     virtual,

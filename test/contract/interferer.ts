@@ -16,7 +16,7 @@ export interface Asking {
   isWrite: boolean;
 }
 
-export type Meddling =
+export type Interference =
   | 'pass'
   /** The connection ends before the server hears of it. */
   | 'drop'
@@ -30,13 +30,13 @@ interface Stream {
   response: ServerResponse;
 }
 
-export class Meddler {
+export class Interferer {
   readonly #upstream: { url: string; caPem: string };
   readonly #agent: Agent;
   #server: Server | undefined;
   #caPem = '';
   /** Asked before each request; a promise holds it up. */
-  rule: (asking: Asking) => Meddling | Promise<Meddling> = () => 'pass';
+  rule: (asking: Asking) => Interference | Promise<Interference> = () => 'pass';
   readonly #streams = new Set<Stream>();
   /** Of everything that was let through or answered. */
   readonly seen: Asking[] = [];
@@ -47,7 +47,7 @@ export class Meddler {
   }
 
   async start(): Promise<this> {
-    const certificate = await makeServingCertificate('meddler', ['127.0.0.1'], new Date());
+    const certificate = await makeServingCertificate('interferer', ['127.0.0.1'], new Date());
     this.#caPem = certificate.caPem;
     this.#server = createServer({ cert: certificate.certPem, key: certificate.keyPem }, (request, response) => {
       this.#handle(request, response).catch(() => response.destroy());
@@ -94,14 +94,14 @@ export class Meddler {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const asking = askingOf(request);
-    const meddling = await this.rule(asking);
-    if (meddling === 'drop') return void response.destroy();
+    const interference = await this.rule(asking);
+    if (interference === 'drop') return void response.destroy();
     this.seen.push(asking);
-    if (typeof meddling === 'object') {
-      response.writeHead(meddling.status, { 'content-type': 'application/json', ...meddling.headers });
-      return void response.end(JSON.stringify(meddling.body));
+    if (typeof interference === 'object') {
+      response.writeHead(interference.status, { 'content-type': 'application/json', ...interference.headers });
+      return void response.end(JSON.stringify(interference.body));
     }
-    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: meddling === 'lose', asking });
+    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: interference === 'lose', asking });
   }
 
   #forward(
@@ -139,32 +139,32 @@ export class Meddler {
   }
 }
 
-/** A certificate takes longer to make than most tests run, so meddlers are used again. */
-export class Meddlers {
-  readonly #idle: { upstream: string; meddler: Meddler }[] = [];
-  readonly #busy: { upstream: string; meddler: Meddler }[] = [];
+/** A certificate takes longer to make than most tests run, so interferers are used again. */
+export class Interferers {
+  readonly #idle: { upstream: string; interferer: Interferer }[] = [];
+  readonly #busy: { upstream: string; interferer: Interferer }[] = [];
 
-  async before(upstream: { url: string; caPem: string }): Promise<Meddler> {
+  async before(upstream: { url: string; caPem: string }): Promise<Interferer> {
     const at = this.#idle.findIndex((one) => one.upstream === upstream.url);
     const known = at < 0 ? undefined : this.#idle.splice(at, 1)[0];
-    const taken = known ?? { upstream: upstream.url, meddler: await new Meddler(upstream).start() };
+    const taken = known ?? { upstream: upstream.url, interferer: await new Interferer(upstream).start() };
     this.#busy.push(taken);
-    return taken.meddler;
+    return taken.interferer;
   }
 
   /** All of them honest and silent again. */
   release(): void {
     for (const one of this.#busy.splice(0)) {
-      one.meddler.rule = () => 'pass';
-      one.meddler.cut();
-      one.meddler.seen.length = 0;
+      one.interferer.rule = () => 'pass';
+      one.interferer.cut();
+      one.interferer.seen.length = 0;
       this.#idle.push(one);
     }
   }
 
   async stop(): Promise<void> {
     this.release();
-    for (const { meddler } of this.#idle.splice(0)) await meddler.stop();
+    for (const { interferer } of this.#idle.splice(0)) await interferer.stop();
   }
 }
 

@@ -40,7 +40,7 @@ export interface SyncServer {
   smuggle(object: KubeObject): Promise<void>;
 }
 
-export interface SyncGround {
+export interface SyncBackend {
   readonly virtual: SyncServer;
   readonly host: SyncServer;
   /** kube-controller-manager runs on both sides: Services get their Endpoints, owned objects and namespaces go. */

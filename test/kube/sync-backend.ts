@@ -1,4 +1,4 @@
-// Two real API servers, with their controllers, as ground for the live sync suites. What the daemon asked is read from the
+// Two real API servers, with their controllers, as backend for the live sync suites. What the daemon asked is read from the
 // audit logs that kube-apiserver keeps.
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,11 @@ import {
   type Asked,
   type Right,
   type Side,
-  type SyncGround,
+  type SyncBackend,
   type SyncServer,
   storedForm,
   until,
-} from '../contract/sync-ground.ts';
+} from '../contract/sync-backend.ts';
 import { type KubeCluster, startKube } from './start.ts';
 
 const user = 'hostward';
@@ -23,12 +23,12 @@ export interface RealServer extends SyncServer {
   readonly cluster: KubeCluster;
 }
 
-export interface RealGround extends SyncGround {
+export interface RealBackend extends SyncBackend {
   readonly virtual: RealServer;
   readonly host: RealServer;
 }
 
-export async function startRealGround(): Promise<RealGround> {
+export async function startRealBackend(): Promise<RealBackend> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
   const [virtual, host] = await Promise.all([startServer('virtual', folder), startServer('host', folder)]);
   return {
