@@ -6,7 +6,7 @@ import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.t
 import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
 import { ownerReference } from '../../src/sync/plan/owner.ts';
 import type { Place } from '../../src/sync/plan/placement.ts';
-import type { Facts, Outcome, Step } from '../../src/sync/plan/step.ts';
+import type { Facts, Outcome, PlanStep } from '../../src/sync/plan/step.ts';
 import { defaultSettings, endpoints } from './fake-sync.ts';
 
 export const key = 'default/web';
@@ -88,7 +88,7 @@ export function factsWith(over: Partial<Facts> = {}): Facts {
 }
 
 /** A step in a few words, for tables. */
-export function told(step: Step): string {
+export function told(step: PlanStep): string {
   return step.kind === 'done' ? toldOutcome(step.outcome) : `${step.request.side} ${step.request.verb}`;
 }
 

@@ -10,7 +10,7 @@ import { draftHost, type Translation } from '../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../plan/kind.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
-import type { Facts, HeldWrite, Outcome, Request } from '../plan/step.ts';
+import type { Facts, HeldWrite, Outcome, PlannedRequest } from '../plan/step.ts';
 import type { Difference } from '../world/ledger.ts';
 import type { Patching } from './reconcile.ts';
 
@@ -24,8 +24,8 @@ async function writesFrom(
   held: HeldWrite,
   seen: Facts,
   { translation, patching }: { translation: Translation; patching: Patching | undefined },
-): Promise<Request[]> {
-  const writes: Request[] = [];
+): Promise<PlannedRequest[]> {
+  const writes: PlannedRequest[] = [];
   let { memory, request } = held;
   let facts = seen;
   while (request.verb !== 'get') {
@@ -43,7 +43,7 @@ async function writesFrom(
 }
 
 /** The facts as they would be after the write; undefined where no other write can follow. */
-function afterWrite(facts: Facts, request: Request, translation: Translation): Facts | undefined {
+function afterWrite(facts: Facts, request: PlannedRequest, translation: Translation): Facts | undefined {
   const fresh = { ...facts, metadata: undefined, isMetadataSettled: false, reversed: undefined };
   if (request.verb === 'get') return undefined;
   if (request.verb === 'remove') {
@@ -65,7 +65,7 @@ function afterWrite(facts: Facts, request: Request, translation: Translation): F
 
 function hostAfter(
   host: HostItem | undefined,
-  request: Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>,
+  request: Extract<PlannedRequest, { side: 'host'; verb: 'create' | 'patch' }>,
   { kind }: Translation,
 ): HostItem {
   if (request.verb === 'create') return kind.projectHost(request.object);
@@ -97,12 +97,12 @@ export async function listWrites<T extends { outcome: Outcome; facts: Facts; hel
   return { ...ended, outcome: dryRunOutcome(differences) };
 }
 
-export function differenceOf(request: Request, { kind }: Translation): Difference {
+export function differenceOf(request: PlannedRequest, { kind }: Translation): Difference {
   const reason = request.verb === 'get' ? '' : request.reason;
   return { request: `${request.side} ${request.verb}`, reason, touches: touchesOf(request, kind) };
 }
 
-function touchesOf(request: Request, kind: Translation['kind']): string[] {
+function touchesOf(request: PlannedRequest, kind: Translation['kind']): string[] {
   if (request.verb === 'get' || request.verb === 'remove') return [];
   if (request.side === 'virtual') {
     const { labels, annotations } = request.back;

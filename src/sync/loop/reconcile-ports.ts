@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
-import { type Facts, isHostWrite, type Outcome, type Request } from '../plan/step.ts';
+import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
@@ -78,7 +78,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
   };
 
   /** The virtual side and the rules are what they were when the host last agreed: so it is the host that changed. */
-  const undoesHostChange = (facts: Facts, request: Request): boolean =>
+  const undoesHostChange = (facts: Facts, request: PlannedRequest): boolean =>
     isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, options.generation());
 
   const noteRepair = (facts: Facts): void => {
@@ -189,7 +189,7 @@ function ownerOf(owner: OwnerState): string {
   return owner.kind === 'present' ? owner.uid : owner.kind;
 }
 
-function isHostCreate(request: Request): boolean {
+function isHostCreate(request: PlannedRequest): boolean {
   return request.side === 'host' && request.verb === 'create';
 }
 
@@ -209,6 +209,6 @@ function shownTouches(touches: readonly string[]): string {
 /** A line of the log is read by people. */
 const namedTouches = 5;
 
-function reasonOf(request: Request): string {
+function reasonOf(request: PlannedRequest): string {
   return request.verb === 'get' ? '' : request.reason;
 }

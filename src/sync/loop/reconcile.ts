@@ -14,8 +14,8 @@ import {
   type HeldWrite,
   type Memory,
   type Outcome,
-  type Request,
-  type Step,
+  type PlannedRequest,
+  type PlanStep,
 } from '../plan/step.ts';
 import type { Circumstances, World } from '../world/world.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
@@ -43,9 +43,9 @@ export interface ReconcilePorts {
   /** Has another key looked at. */
   wake(key: Key): void;
   /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
-  mayWrite(facts: Facts, request: Request): Outcome | undefined;
+  mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
   /** Told after every write that was answered. */
-  written(facts: Facts, request: Request, end: { answer: Answer; isAsRequested: boolean }): void;
+  written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 
 export interface Ended {
@@ -87,7 +87,11 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
 }
 
 /** Patches run between the look and the decision, because only they need another process. */
-async function lookAndDecide(key: Key, memory: Memory, ports: ReconcilePorts): Promise<{ facts: Facts; step: Step }> {
+async function lookAndDecide(
+  key: Key,
+  memory: Memory,
+  ports: ReconcilePorts,
+): Promise<{ facts: Facts; step: PlanStep }> {
   const { world, patching } = ports;
   const { translation } = world.rules;
   const seen = world.look(key, ports.circumstances(key));
@@ -101,7 +105,7 @@ async function lookAndDecide(key: Key, memory: Memory, ports: ReconcilePorts): P
   return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 
-function send(request: Request, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
+function send(request: PlannedRequest, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
   const { resource } = world.rules.translation.kind;
   const writer = request.side === 'host' ? hostWriter : virtualWriter;
   switch (request.verb) {

@@ -6,11 +6,11 @@ import type { Item, Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import type { Facts, Request } from '../plan/step.ts';
+import type { Facts, PlannedRequest } from '../plan/step.ts';
 import type { World } from '../world/world.ts';
 
 export function tellWindows(
-  request: Request,
+  request: PlannedRequest,
   answer: Answer,
   { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
 ): void {
@@ -32,7 +32,7 @@ export function tellWindows(
 
 function tellWindow(
   window: Window<Item>,
-  { request, answer, place, seen }: { request: Request; answer: Answer; place: Place; seen: Item | undefined },
+  { request, answer, place, seen }: { request: PlannedRequest; answer: Answer; place: Place; seen: Item | undefined },
 ): void {
   const key = keyOf(place.namespace, place.name);
   if (answer.kind === 'notFound') {

@@ -3,12 +3,12 @@
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
 import { projectHostService } from './kind.ts';
-import type { Memory, Outcome, Request } from './step.ts';
+import type { Memory, Outcome, PlannedRequest } from './step.ts';
 
 /** More conflicts than this in one pass is a fight that back-off settles better than speed. */
 const conflictLimit = 8;
 
-export function afterAnswer(memory: Memory, request: Request, answer: Answer): Memory {
+export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer): Memory {
   const after = goOnAfter(memory, request, answer);
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
   if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
@@ -16,7 +16,7 @@ export function afterAnswer(memory: Memory, request: Request, answer: Answer): M
   return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
 }
 
-function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
+function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
@@ -78,7 +78,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
 
 const namespaceRetryMs = 5000;
 
-function forbiddenMessage(request: Request): string {
+function forbiddenMessage(request: PlannedRequest): string {
   const what =
     request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
   const verb = request.verb === 'remove' ? 'delete' : request.verb;

@@ -18,11 +18,11 @@ import {
   type Memory,
   type Outcome,
   type PatchFailure,
-  type Step,
+  type PlanStep,
 } from './step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
 
-export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
+export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   if (memory.end !== undefined) return done(memory.end);
   const here = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
   if (here !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(here) });
@@ -46,7 +46,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
 }
 
 /** Eligible and ours to place: make the host copy what it should be. */
-function decidePresence(facts: Facts, memory: Memory, translation: Translation): Step {
+function decidePresence(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   const virtual = facts.virtual as VirtualItem;
   const draft = facts.draft as Draft;
   const { host } = facts;
@@ -90,7 +90,7 @@ function decideCreate(
   facts: Facts,
   memory: Memory,
   { virtual, draft, translation }: { virtual: VirtualItem; draft: Draft; translation: Translation },
-): Step {
+): PlanStep {
   if (facts.owner.kind === 'missing') {
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
   }
@@ -110,7 +110,7 @@ function decideCreate(
 }
 
 /** A patch that fails keeps its object as it is on the host: no unpatched value gets out, and nothing is taken away. */
-function decideStale(facts: Facts, failure: PatchFailure): Step {
+function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
   const age = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
   return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${age}`, failure });
 }
@@ -139,7 +139,7 @@ function isBesideTheirs({ key, host, hostService }: Facts, { placement }: Transl
 }
 
 /** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
-function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
+function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanStep {
   const place = placeOf(presence.host);
   if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
   const { service } = memory.hostService;
@@ -160,7 +160,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
   });
 }
 
-function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): PlanStep {
   const { virtual, host, draft, translation, isTakeOver } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({

@@ -2,7 +2,7 @@
 // cursor of a terminal. Pure.
 
 /** Where in an object, key by key. */
-export type Place = readonly (string | number)[];
+export type ObjectPath = readonly (string | number)[];
 
 /** Longer keys are no names that anybody chose. */
 const keyLength = 40;

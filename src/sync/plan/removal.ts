@@ -5,10 +5,10 @@ import type { Translation } from './draft.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { isControlledByOther, judgeOwnership } from './ownership.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
-import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
+import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from './step.ts';
 
 /** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
-export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {
+export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
   const { host, key } = facts;
   if (host === undefined) return decideStrays(facts, outcome);
   const ownership = judgeOwnership(host, key, translation.placement);
@@ -35,13 +35,13 @@ const withheld: Outcome = {
 };
 
 /** A mapping moved the key: once the new place is settled the old copies go. */
-export function decideStrays(facts: Facts, outcome: Outcome): Step {
+export function decideStrays(facts: Facts, outcome: Outcome): PlanStep {
   const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual) === undefined);
   if (stray === undefined) return done(outcome);
   return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
 }
 
-function removal(host: HostItem, reason: string): Request {
+function removal(host: HostItem, reason: string): PlannedRequest {
   const preconditions = { uid: host.uid, resourceVersion: host.resourceVersion };
   return { side: 'host', verb: 'remove', place: { namespace: host.namespace, name: host.name }, preconditions, reason };
 }

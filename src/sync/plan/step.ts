@@ -78,7 +78,7 @@ export interface HostMergePatch {
   [member: string]: unknown;
 }
 
-export type Request =
+export type PlannedRequest =
   | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
   | {
       side: 'host';
@@ -132,12 +132,12 @@ export type Outcome =
 
 export interface RequestStep {
   kind: 'request';
-  request: Request;
+  request: PlannedRequest;
   /** Once the host holds exactly what is requested, the key is in sync. */
   isLast: boolean;
 }
 
-export type Step = RequestStep | { kind: 'done'; outcome: Outcome };
+export type PlanStep = RequestStep | { kind: 'done'; outcome: Outcome };
 
 /** What one pass over a key remembers between its requests. */
 export interface Memory {
@@ -156,21 +156,21 @@ export function freshMemory(): Memory {
 
 /** A write that the pass wanted when it ended, and what the pass remembered by then. */
 export interface HeldWrite {
-  request: Request;
+  request: PlannedRequest;
   memory: Memory;
 }
 
 /** A write that makes or changes the host copy. */
-export type HostWrite = Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>;
+export type HostWrite = Extract<PlannedRequest, { side: 'host'; verb: 'create' | 'patch' }>;
 
-export function isHostWrite(request: Request): request is HostWrite {
+export function isHostWrite(request: PlannedRequest): request is HostWrite {
   return request.side === 'host' && (request.verb === 'create' || request.verb === 'patch');
 }
 
-export function ask(request: Request, { isLast = false } = {}): Step {
+export function ask(request: PlannedRequest, { isLast = false } = {}): PlanStep {
   return { kind: 'request', request, isLast };
 }
 
-export function done(outcome: Outcome): Step {
+export function done(outcome: Outcome): PlanStep {
   return { kind: 'done', outcome };
 }

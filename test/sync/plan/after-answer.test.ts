@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { afterAnswer } from '../../../src/sync/plan/after-answer.ts';
 import type { Agreement } from '../../../src/sync/plan/base.ts';
-import { freshMemory, type Memory, type Request } from '../../../src/sync/plan/step.ts';
+import { freshMemory, type Memory, type PlannedRequest } from '../../../src/sync/plan/step.ts';
 import { place, toldOutcome } from '../facts.ts';
 
 const object = { kind: 'Endpoints', metadata: { ...place, uid: 'h-1', resourceVersion: '21' } };
 const agreed: Agreement = { over: undefined, labels: new Map(), annotations: new Map() };
-const create: Request = { side: 'host', verb: 'create', object, reason: '' };
-const remove: Request = { side: 'host', verb: 'remove', place, preconditions: { uid: 'h-1' }, reason: '' };
-const read: Request = { side: 'host', verb: 'get', what: 'object', place };
-const readService: Request = { side: 'host', verb: 'get', what: 'service', place };
+const create: PlannedRequest = { side: 'host', verb: 'create', object, reason: '' };
+const remove: PlannedRequest = { side: 'host', verb: 'remove', place, preconditions: { uid: 'h-1' }, reason: '' };
+const read: PlannedRequest = { side: 'host', verb: 'get', what: 'object', place };
+const readService: PlannedRequest = { side: 'host', verb: 'get', what: 'service', place };
 const metadata = { uid: 'h-1', resourceVersion: '20' };
-const patch: Request = {
+const patch: PlannedRequest = {
   side: 'host',
   verb: 'patch',
   place,
@@ -22,7 +22,7 @@ const patch: Request = {
   conflicts: 0,
 };
 const back = { labels: new Map(), annotations: new Map() };
-const backFlow: Request = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
+const backFlow: PlannedRequest = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
 
 const ok: Answer = { kind: 'ok', status: 200, object };
 const message = 'said by the server';
@@ -36,7 +36,7 @@ function goesOn({ end, mustRead }: Memory): string {
 }
 
 describe('after an answer the pass', () => {
-  it.each<[goesOn: string, name: string, request: Request, answer: Answer]>([
+  it.each<[goesOn: string, name: string, request: PlannedRequest, answer: Answer]>([
     ['decides', 'a write is done', patch, ok],
     ['decides', 'what was to be changed is gone', patch, { kind: 'notFound', message }],
     ['decides', 'what was to be deleted is gone', remove, { kind: 'notFound', message }],
@@ -82,7 +82,7 @@ describe('after an answer the pass', () => {
     );
   });
 
-  it.each<[name: string, request: Request, answer: Answer, known: object]>([
+  it.each<[name: string, request: PlannedRequest, answer: Answer, known: object]>([
     ['is known once it was read', readService, ok, { known: true, service: { uid: 'h-1' } }],
     ['is known to be missing', readService, { kind: 'notFound', message }, { known: true, service: undefined }],
     ['stays unknown when the read fails', readService, conflict, { known: false }],

@@ -11,13 +11,13 @@ import {
 import { parseAddress, plainV4Of } from '../../../object/text/ip.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { type Place, shownKey } from '../../plan/excerpt.ts';
+import { type ObjectPath, shownKey } from '../../plan/excerpt.ts';
 import type { Part } from '../set/changed-parts.ts';
 import { shapeOf } from '../set/view.ts';
 
 /** What is wrong and where; the message names the place too. */
 export interface ResultProblem {
-  place: Place;
+  place: ObjectPath;
   message: string;
 }
 
@@ -105,7 +105,7 @@ function problemOfSize(map: string, texts: Texts, maxBytes: number): ResultProbl
 
 /** A problem somewhere below what was looked at; the way to it is put together on the way back, when there is one. */
 interface Below {
-  place: Place;
+  place: ObjectPath;
   said: string;
 }
 
