@@ -1,11 +1,11 @@
-// Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
-// step machine in decide.ts.
+// Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
+// answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
 import { projectHostService } from './kind.ts';
 import type { Memory, Outcome, PlannedRequest } from './step.ts';
 
-/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+/** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
 
 export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer): Memory {
@@ -28,7 +28,7 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Mem
     }
     case 'notFound':
       if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
-      // The namespace is the only thing that a create can fail to find.
+      // A create answers 404 only when its namespace is missing.
       return ended(memory, {
         kind: 'waiting',
         reason: 'HostNamespaceMissing',
@@ -60,7 +60,7 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Mem
       return ended(memory, {
         kind: 'refused',
         reason: 'HostRefused',
-        message: `the ${request.side} API server does not accept it`,
+        message: `the ${request.side} API server rejected the write`,
         detail: answer.message,
       });
     case 'throttled':

@@ -1,5 +1,5 @@
-// The seam between what sync does for any kind and what is special to one: Endpoints stand behind it, EndpointSlices will.
-// A kind is pure: it judges, translates and compares; it never acts.
+// The interface between the generic sync and one kind of object, such as Endpoints. A kind is pure: it judges, translates and
+// compares objects, and never acts.
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
@@ -10,17 +10,17 @@ export interface VirtualItem extends Item {
   creationTimestamp: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** The tenant's object has a controller of its own; our owner reference on the host says so too. */
+  /** The tenant's object has a controller; our owner reference on the host copies this flag. */
   hasController?: true;
 }
 
-/** Its mark is the virtual key that it says it is a copy of. */
+/** `mark` is the virtual key in the annotations of the copy. */
 export interface HostItem extends Item {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
   isDeleting?: true;
-  /** Whoever wrote last, unless it was us; named when an object is contested. */
+  /** The field manager of the last write by another client; named when an object is contested. */
   lastManager?: string;
 }
 
@@ -29,18 +29,17 @@ export interface ServiceItem extends Item {
   isDeleting?: true;
 }
 
-/** A Service of the host: what counts is whose copy it is. */
 export interface HostServiceItem extends ServiceItem {
-  /** The virtual Service that it says it is a copy of; undefined for one of the host's own people. */
+  /** The virtual Service in the annotations of the copy; undefined for a Service of the host itself. */
   isCopyOf?: Key;
 }
 
 export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
 
-/** What a kind carries besides metadata, e.g. `{ subsets }`. */
+/** The fields of an object besides metadata, such as `{ subsets }`. */
 export type Payload = Record<string, unknown>;
 
-/** An object that a payload refers to, on both sides. */
+/** The places of an object that a payload refers to, on both sides. */
 export interface Renamed {
   kind: string;
   virtual: Place;
@@ -50,7 +49,7 @@ export interface Renamed {
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Value of the object-kind annotation, as vCluster spells it. */
+  /** Value of the object-kind annotation, in vCluster's spelling. */
   readonly kindAnnotation: string;
   readonly resource: ResourceRef;
   /** Fields of an item that payloadOf() and translate() read; the others are metadata. */
@@ -58,19 +57,17 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
-  /** The host payload by the virtual side alone, before patches. */
   translate(virtual: V, placement: Placement): Payload;
-  /** What translate() has renamed in the payload, so that a patch can know it by the tenant's name. */
+  /** Objects that translate() renamed in the payload, so that a patch can find them by the tenant's names. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
-  /** A valid payload that a patch made, as the API server will store it. */
+  /** The form in which the API server will store a valid payload that a patch made. */
   asStored(payload: Payload): Payload;
-  /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
+  /** Members of a merge patch that turn the host's payload into the desired one; undefined when they are equal. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
-  /** The same endpoints in another order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;
   addressesOf(payload: Payload): Iterable<string>;
-  /** The host's own controller has taken this object over: our view of the virtual side is behind. */
+  /** The host's own controller has taken over this object, so our view of the virtual Service is outdated. */
   isTakenByController(host: H): boolean;
 }
 
