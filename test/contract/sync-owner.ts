@@ -26,7 +26,7 @@ export function ownerSuite(backend: () => SyncBackend): void {
       await until('the copy', async () => await stage.copy('web'));
       expect((await stage.copy('web'))?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
       expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(false);
-      expect(said()).toEqual(['no host copy is created without an owner', 'owner of the host copies is there']);
+      expect(said()).toEqual(['no host copy is created without an owner', 'found the owner of the host copies']);
     });
 
     it('gone and back with another uid: references are repaired or copies made anew, foreign owners kept', async () => {

@@ -1,4 +1,4 @@
-// From settings to the rules that sync works by: built once per configuration, shared by the live sync and by render.
+// Builds the rules of sync from the settings, once per configuration; the live sync and render share them.
 import type { Settings } from '../../config/settings/settings.ts';
 import { endpointsKind } from '../endpoints/endpoints-kind.ts';
 import type { Patcher } from '../patch/run/patcher.ts';
@@ -13,7 +13,7 @@ export type RuleSettings = Pick<
   'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
 >;
 
-/** What the world knows of the rules, and what only the loop needs. */
+/** The rules of the world, and the patcher, which only the loop needs. */
 export interface SyncRules extends Rules {
   /** Undefined without patches. */
   patcher: Patcher | undefined;
@@ -39,7 +39,7 @@ export function createRules(
   };
   return {
     translation: {
-      // The generic code hands a kind only what that kind projected itself.
+      // The generic code passes to a kind only items that this kind has projected.
       kind: endpointsKind as unknown as SyncedKind,
       placement,
       labels: labelRules(keys),
