@@ -1,4 +1,4 @@
-// Mappings have changed, and copies stand where others belong. Who waits for a place gets it, and nobody keeps the others busy.
+// After a change of mappings, old copies occupy the places of other keys. Each waiting key gets its place, without busy loops.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
@@ -20,7 +20,7 @@ function restore(world: FakeWorld, copies: readonly KubeObject[]): void {
 const hostCopies = (world: FakeWorld) =>
   world.host.list('endpoints').map((copy) => `${copy.metadata.namespace} ${ipOf(copy)}`);
 
-/** How often a key is looked at from here on. */
+/** Counts the passes from now on. */
 function countPasses(world: FakeWorld): { count: number } {
   const passes = { count: 0 };
   const { queue } = world.sync;
@@ -32,11 +32,11 @@ function countPasses(world: FakeWorld): { count: number } {
   return passes;
 }
 
-describe('a copy at a place that is another one’s now', () => {
+describe('a copy at a place that now belongs to another key', () => {
   it.each([
     ['the watch', false],
     ['an answer', true],
-  ])('goes when %s tells of it first', async (_, isHeld) => {
+  ])('is removed when %s reveals it first', async (_, isHeld) => {
     const world = new FakeWorld({ mapping: mapping({ a: 'h-b', b: 'h-c' }) });
     putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
     await world.run();
@@ -56,7 +56,7 @@ describe('a copy at a place that is another one’s now', () => {
     await world.stop();
   });
 
-  it('goes where two stand at each other’s, both told of by answers', async () => {
+  it('is removed when two keys occupy the places of each other and answers reveal both copies', async () => {
     const world = new FakeWorld({ mapping: mapping({ a: 'h-b', b: 'h-a' }) });
     const putBoth = (ip: string): void => {
       for (const namespace of ['a', 'b']) putPair(world, 'web', ip, { namespace });
@@ -82,7 +82,7 @@ describe('a copy at a place that is another one’s now', () => {
     await world.stop();
   });
 
-  it('stays where it has lost its marker, and whoever waits for the place waits quietly', async () => {
+  it('stays when it has lost its marker, and the waiting key causes no busy loop', async () => {
     const world = new FakeWorld({ mapping: mapping({ a: 'h-a', b: 'h-b' }) });
     putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
     putPair(world, 'web', '10.0.0.2', { namespace: 'b' });

@@ -1,4 +1,4 @@
-// Two embedded API servers as backend for the live sync suites.
+// A backend of two embedded API servers for the live sync suites.
 import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
 import type { Target } from '../../src/apiserver/request/target.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
@@ -11,7 +11,7 @@ import { type Right, type Side, type SyncBackend, type SyncServer, storedForm } 
 const user = 'hostward';
 const token = 'token-of-the-daemon';
 
-/** Asked before each request of anybody; the one who sets it says whom it is meant for. */
+/** Called before each request of every client; `isDaemon` tells the daemon's requests from the others. */
 export type Fault = (target: Target, isDaemon: boolean) => Interception;
 
 export interface EmbeddedServer extends SyncServer {

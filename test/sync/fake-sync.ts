@@ -27,13 +27,13 @@ export interface FakeOptions {
   hasOwner?: boolean;
   isDryRun?: boolean;
   patches?: readonly PatchEntry[];
-  /** Where their expressions run. */
+  /** Opens the sandbox for the expressions of the patches. */
   openSandbox?: OpenPatcherOptions['openSandbox'];
-  /** What they see as context.vcluster.config. */
+  /** The value of context.vcluster.config in expressions. */
   vcluster?: Record<string, unknown>;
 }
 
-/** A sync between two fake clusters that outlive it: stop() and run() again is a restart. */
+/** A sync between two fake clusters. The clusters outlive the sync, so stop() and run() restart it. */
 export class FakeWorld {
   readonly virtual = new FakeServer();
   readonly host = new FakeServer();
@@ -108,7 +108,7 @@ export class FakeWorld {
     await this.run();
   }
 
-  /** Until nothing waits; delayed work needs clock.advance(). */
+  /** Waits until the queue is empty. Delayed work also needs clock.advance(). */
   async quiet(): Promise<void> {
     for (let turn = 0; turn < 100; turn++) {
       await settle(2);
@@ -143,7 +143,7 @@ export function endpoints(name: string, ip = '10.0.0.1', metadata: Partial<KubeO
   };
 }
 
-/** Service and Endpoints of one name on the virtual side. */
+/** Stores a Service and an Endpoints of one name on the virtual side. */
 export function putPair(
   world: FakeWorld,
   name: string,
@@ -154,7 +154,7 @@ export function putPair(
   world.virtual.put('endpoints', endpoints(name, ip, metadata));
 }
 
-/** Changes the stored host object as somebody on the host would. */
+/** Changes a stored object as another client would. */
 export function edit(server: FakeServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
   const draft = structuredClone(object as KubeObject);
   change(draft);

@@ -1,5 +1,5 @@
-// The live suites of sync in which others write too, servers lie, rights are missing and daemons take turns, between two
-// embedded API servers; test/kube/sync.test.ts plays the same between real ones.
+// The live suites of sync with disturbances, between two embedded API servers: other clients write, servers give wrong answers,
+// rights are missing, and daemons take turns. test/kube/sync.test.ts runs the same suites between real servers.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';

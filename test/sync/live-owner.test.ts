@@ -1,5 +1,5 @@
-// The owner of the copies is replaced while the daemon cannot watch it: between two embedded API servers, which refuse the
-// watch of host Services on demand.
+// The owner of the copies is replaced while the daemon cannot watch host Services: the embedded API servers refuse that watch
+// on demand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serviceUnavailable } from '../../src/object/meta/status.ts';
 import { stageForEach } from '../contract/stage-for-each.ts';
@@ -9,7 +9,7 @@ import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.t
 
 const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);
 
-describe('rule 3: an owner that is replaced while its watch is away', () => {
+describe('rule 3: an owner that is replaced while its watch is broken', () => {
   let backend: EmbeddedBackend;
   let stage: SyncStage;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('rule 3: an owner that is replaced while its watch is away', () => {
     { hasOwner: false },
   );
 
-  it('no copy is made with the uid of the old one', async () => {
+  it('creates no copy with the uid of the old owner', async () => {
     await stage.createOwner();
     for (const name of names) await stage.pair({ name });
     const daemon = await stage.daemon();

@@ -1,5 +1,5 @@
-// The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones. Those
-// in which somebody interferes are in live-faults.test.ts.
+// The live suites of sync between two embedded API servers; test/kube/sync.test.ts runs the same suites between real servers.
+// The suites with disturbances are in live-faults.test.ts.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';

@@ -9,7 +9,7 @@ import { entry } from './patch/fake-patch.ts';
 
 const create = { onMissing: 'create' as const };
 
-describe('a pass in which only the addresses have changed', () => {
+describe('a pass after a change of addresses only', () => {
   let world: FakeWorld;
   afterEach(() => world.stop());
 
@@ -27,7 +27,7 @@ describe('a pass in which only the addresses have changed', () => {
     });
   const valuesOf = (patch: number) => world.patches?.counts.totals()[patch]?.values;
 
-  it('runs every patch, of labels and of addresses alike', async () => {
+  it('runs the patches of labels as well as the patches of addresses', async () => {
     await open(entry({ path: 'metadata.labels.one', expression: 'value + "-p"' }));
     for (const last of [2, 3, 4]) {
       await move(last);
@@ -39,20 +39,10 @@ describe('a pass in which only the addresses have changed', () => {
 
   it.each([
     ['the payload', 'metadata.labels["ip"]', 'context.virtualObject.subsets', 4],
-    [
-      'the whole of the context',
-      'metadata.labels["ip"]',
-      'JSON.parse(JSON.stringify(context)).virtualObject.subsets',
-      4,
-    ],
-    [
-      'the host copy, as it was before',
-      'metadata.labels["ip"]',
-      '(context.hostObject ?? context.virtualObject).subsets',
-      5,
-    ],
+    ['the whole context', 'metadata.labels["ip"]', 'JSON.parse(JSON.stringify(context)).virtualObject.subsets', 4],
+    ['the previous host copy', 'metadata.labels["ip"]', '(context.hostObject ?? context.virtualObject).subsets', 5],
     ['the whole object', '', 'value.subsets', 4],
-  ])('runs all of them where a label is made of %s', async (_, path, subsets, seenAt) => {
+  ])('runs all patches when a label depends on %s', async (_, path, subsets, seenAt) => {
     const made = `(${subsets}[0].addresses[0].ip.endsWith("4") ? "four" : "few")`;
     const whole = `({ ...value, metadata: { ...value.metadata, labels: { ip: ${made} } } })`;
     await open(entry({ path, expression: path === '' ? whole : made, ...create }));
@@ -64,7 +54,7 @@ describe('a pass in which only the addresses have changed', () => {
     expect(label()).toBe('four');
   });
 
-  it('reports a patch each time it fails, where its onError lets the object pass', async () => {
+  it('reports every failure of a patch whose onError lets the object pass', async () => {
     await open(entry({ path: 'metadata.labels.one', expression: 'value.no.no', onError: 'skip' }));
     for (const last of [2, 3, 4]) await move(last);
     expect(world.sync.ledger.entry('default/web')).toBeUndefined();
@@ -91,7 +81,7 @@ describe('a pass in which only the addresses have changed', () => {
     expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'refused', reason: 'PatchFailed' });
   });
 
-  it('looks again when new rules came while its patches ran', async () => {
+  it('looks again when new rules arrive while its patches run', async () => {
     await open(entry({ path: 'metadata.labels.one', expression: 'value + "-p"' }));
     const { patcher } = world.patches as OpenedPatcher;
     const forward = patcher.forward.bind(patcher);

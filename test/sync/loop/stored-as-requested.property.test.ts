@@ -1,5 +1,5 @@
-// Holds the fast end of a pass to the slow one: a pass that ends because the host stored what was requested writes the same
-// as a pass that always looks a second time, whatever the host stores instead and whoever interferes.
+// Compares the fast end of a pass with the slow one. A pass that ends because the host has stored the request must write the
+// same as a pass that always looks a second time, for any change by the host and any interference.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Writer } from '../../../src/cluster/write/writer.ts';
@@ -58,7 +58,7 @@ type Act =
   | { do: 'interfere'; with: Interference }
   | { do: 'loseCopy' | 'recreate' | 'newOwner' | 'reload' | 'repatch' | 'restart' | 'relist' | 'audit' };
 
-/** What the host makes of a write before it stores it. */
+/** Changes that the host makes to a write before it stores the object. */
 const webhooks = {
   none: (body) => body,
   addsLabel: (body) => ({ ...body, metadata: { ...body.metadata, labels: { ...body.metadata.labels, hook: 'h' } } }),
@@ -69,7 +69,7 @@ const webhooks = {
 } satisfies Record<string, (body: KubeObject) => KubeObject>;
 type Webhook = keyof typeof webhooks;
 
-/** Happens once, after the host has stored the next write and before the daemon has the answer. */
+/** Acts once, after the host has stored the next write and before the daemon has the answer. */
 type Interference = 'hostLabel' | 'hostAddress' | 'virtualLabel' | 'virtualAddress' | 'hostDelete' | 'rules';
 
 function subsetsOf(last: number): unknown {
@@ -138,10 +138,10 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** What a fast end missed shows in the next write. */
+/** A difference that a fast end missed appears in the next write. */
 const lastly: readonly Act[] = [6, 7].map((last) => ({ do: 'address', side: 'virtual', last }));
 
-/** Two worlds to which the same happens; the second always looks again. */
+/** Two worlds with the same acts; the second always looks again. */
 class Twins {
   readonly worlds: [FakeWorld, FakeWorld];
   readonly requests: [unknown[], unknown[]] = [[], []];
@@ -214,7 +214,7 @@ class Twins {
     };
   }
 
-  /** Counts looks, and makes the second world believe that something has come in since each of them. */
+  /** Counts looks, and makes the second world look again by reporting an event after each look. */
   #watch(world: FakeWorld): void {
     const { world: inner, queue } = world.sync;
     const look = inner.look.bind(inner);
@@ -317,7 +317,7 @@ class Twins {
       case 'disown':
       case 'damage': {
         const copy = world.copy('web');
-        // Without its marker and one of the six it would be foreign, and stay so.
+        // A copy without its marker and one of the six would count as foreign from now on.
         if (copy?.metadata.labels?.[markerLabel] !== 'vc') break;
         edit(world.host, copy, (draft) => {
           if (one.do === 'disown') delete draft.metadata.ownerReferences;
@@ -348,7 +348,7 @@ function change(draft: KubeObject, one: Extract<Act, { do: 'address' | 'text' }>
   draft.metadata[one.map] = map;
 }
 
-describe('a pass that ends because the host stored what was requested', () => {
+describe('a pass that ends because the host has stored the request', () => {
   it('writes and reports the same as a pass that looks again', async () => {
     let looksSaved = 0;
     await fc.assert(
