@@ -1,10 +1,10 @@
-// A fresh stage before each test of a suite, cleared after it; with interferers before both servers where a suite wants them.
+// Sets up a fresh stage before each test of a suite and clears it afterwards, with interferers for the suites that need them.
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { Interferers } from './interferer.ts';
 import type { SyncBackend } from './sync-backend.ts';
 import { SyncStage } from './sync-stage.ts';
 
-/** `use` is handed each stage, and may furnish it. */
+/** `use` receives each stage, and may prepare it. */
 export function stageForEach(
   backend: () => SyncBackend,
   use: (stage: SyncStage) => void | Promise<void>,
@@ -22,14 +22,14 @@ export function stageForEach(
   });
 }
 
-/** What an interferer still holds when a test ends is let go once its daemons have stopped. */
+/** Releases delayed requests after the daemons of the test have stopped. */
 export function interferedStageForEach(
   backend: () => SyncBackend,
   use: (stage: SyncStage, interferers: Interferers) => void | Promise<void>,
 ): Interferers {
   const interferers = new Interferers();
   afterAll(() => interferers.stop());
-  // Hooks run last in, first out: this one after the stage is clear.
+  // Hooks run in reverse order, so this one runs after the stage is clear.
   afterEach(() => interferers.release());
   stageForEach(backend, (stage) => use(stage, interferers));
   return interferers;

@@ -1,4 +1,4 @@
-// The rights that config/role.yaml gives are enough, and none is too many: without any one of them the daemon says which.
+// The rights of config/role.yaml are sufficient and all necessary: when one is missing, the daemon names it.
 import { afterEach, describe, expect, it } from 'vitest';
 import { Interferer } from './interferer.ts';
 import { stageForEach } from './stage-for-each.ts';
@@ -13,7 +13,7 @@ export function rightsSuite(backend: () => SyncBackend): void {
     });
     afterEach(() => stage.grantAll());
 
-    it('with exactly those of role.yaml nothing is forbidden, whatever happens', async () => {
+    it('with exactly the rights of role.yaml no request is forbidden', async () => {
       await stage.create('host', 'endpoints', {
         metadata: stage.at('native'),
         subsets: subsetsOf('192.168.0.1'),
@@ -36,7 +36,7 @@ export function rightsSuite(backend: () => SyncBackend): void {
       await daemon.stop();
       expect(await stage.forbidden()).toEqual([]);
       const used = new Set(
-        (await backend().host.asked())
+        (await backend().host.requests())
           .filter(({ resource }) => resource !== 'namespaces')
           .map(({ verb, resource }) => `${verb} ${resource}`),
       );
@@ -70,12 +70,12 @@ export function rightsSuite(backend: () => SyncBackend): void {
       ...['list', 'watch'].map((verb): [string, string, string] => ['virtual', 'services', verb]),
     ];
 
-    it('without any one of them the start fails, naming cluster, verb, resource and namespace', async () => {
+    it('when one right is missing the start fails and names cluster, verb, resource and namespace', async () => {
       for (const [side, resource, verb] of needed) {
         await backend()[side as 'virtual' | 'host'].grant(
           without(side === 'host' ? roleRights() : virtualRights, resource, verb),
         );
-        // Rights are spread by a watch in a real API server.
+        // A real API server learns of changed rights through a watch, so they take effect late.
         const faults = await until(`a fault for ${verb} ${resource}`, async () => {
           const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
           return started.kind === 'faults' ? started.faults : undefined;
@@ -89,7 +89,7 @@ export function rightsSuite(backend: () => SyncBackend): void {
       }
     });
 
-    it('with all of them missing every one is named at once', async () => {
+    it('when all rights are missing the start names all of them at once', async () => {
       await backend().host.grant([]);
       await backend().virtual.grant([]);
       const faults = await until('all faults', async () => {
@@ -99,18 +99,18 @@ export function rightsSuite(backend: () => SyncBackend): void {
       expect(faults.length).toBeGreaterThanOrEqual(needed.length);
     });
 
-    it('taken away in mid-run: nothing is deleted, it is said, and all goes on when they are back', async () => {
+    it('when rights are revoked at runtime, no copy is deleted, readiness names it, and sync recovers with the rights', async () => {
       const interferer = await new Interferer(backend().host).start();
       for (const name of ['web', 'api']) await stage.pair({ name });
       const daemon = await stage.daemon({ via: { host: interferer.at } });
       await backend().host.grant([]);
-      await until('no rights any more', async () => {
+      await until('the end of the rights', async () => {
         const answer = await stage.probe('host', 'endpoints');
         return answer === 403 || undefined;
       });
       interferer.cut();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.2.1') });
-      await until('an object that is refused', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
+      await until('a refused object', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
       await daemon.clock.jump(30_000);
       await until('a window in trouble', () =>
         daemon.readiness.find((line) => line.includes('host endpoints') && line.includes('(')),

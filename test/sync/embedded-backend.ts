@@ -69,7 +69,7 @@ async function startServer(name: Side): Promise<EmbeddedServer> {
     async grant(rights) {
       cluster.access.setRules(user, rights.map(ruleOf));
     },
-    asked: async () =>
+    requests: async () =>
       records.map(({ verb, resource, namespace, name, code }) => ({ verb, resource, namespace, name, code })),
     async forget() {
       records = [];
