@@ -20,11 +20,11 @@ const many = (count: number, pauseMs: number) => Array.from({ length: count }, (
 
 describe('the delay for contested objects (rule 12)', () => {
   it.each<[name: string, pausesMs: number[], delayMs: number]>([
-    ['an object that nobody edits', [], 0],
+    ['an object without repairs', [], 0],
     ['three quick repairs', many(3, 10), 0],
     ['four quick repairs: the fifth write waits', many(4, 10), 1000],
     ['four repairs, the first more than 10 s ago', [0, 5000, 4000, 1500], 0],
-    ['a contested object whose rival has become slow', [...many(5, 10), 20_000], 1000],
+    ['a contested object with a slower rival', [...many(5, 10), 20_000], 1000],
   ])('%s', async (_, pausesMs, delayMs) => {
     const { contest } = await repaired(pausesMs);
     expect(contest.delayBeforeRepair(key)).toBe(delayMs);
