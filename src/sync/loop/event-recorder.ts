@@ -52,7 +52,7 @@ export function createEventRecorder(options: {
   onOutcome: (outcome: 'written' | 'merged' | 'dropped' | 'failed') => void;
 }): EventRecorder {
   const { writer, kind, clock, log, onOutcome } = options;
-  const told = new Map<string, SentEvent>();
+  const sentEvents = new Map<string, SentEvent>();
   let tokens = burst;
   let refilledMs = clock.now();
 
@@ -116,14 +116,14 @@ export function createEventRecorder(options: {
 
   const remember = (entry: SentEvent, note: EventNote): void => {
     const id = `${note.key} ${note.reason}`;
-    told.delete(id);
-    told.set(id, entry);
-    if (told.size > memoryLimit) told.delete(told.keys().next().value as string);
+    sentEvents.delete(id);
+    sentEvents.set(id, entry);
+    if (sentEvents.size > memoryLimit) sentEvents.delete(sentEvents.keys().next().value as string);
   };
 
   return {
     record(note) {
-      const before = told.get(`${note.key} ${note.reason}`);
+      const before = sentEvents.get(`${note.key} ${note.reason}`);
       if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
       if (!takeToken()) return onOutcome('dropped');
       send(note, before).catch((error: unknown) => {
@@ -133,7 +133,7 @@ export function createEventRecorder(options: {
     },
     forget(key) {
       // Another object may later have this name; its events must have their own count.
-      for (const id of [...told.keys()]) if (id.startsWith(`${key} `)) told.delete(id);
+      for (const id of [...sentEvents.keys()]) if (id.startsWith(`${key} `)) sentEvents.delete(id);
     },
   };
 }

@@ -62,7 +62,7 @@ export function createPatching(
   };
 }
 
-/** Notes all generated names after a start: an object may refer by name to another object whose pass comes later. */
+/** Notes all generated names before a back-flow: the host may have copied a name to an object whose pass comes first. */
 function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
   if (!set.patches.some(({ reference }) => reference !== undefined)) return;
   const { translation } = rules;

@@ -99,12 +99,12 @@ export function formatBase({ patchDigest, labels, annotations }: Base): string {
 
 /** Undefined for a text in another format: an untrustworthy base counts as a missing one. */
 export function parseBase(text: string | undefined): Base | undefined {
-  const parts = text?.split(';') ?? [];
-  if (parts.length !== 4 || parts[0] !== formatVersion) return undefined;
-  const labels = unpackEntries(parts[2] as string);
-  const annotations = unpackEntries(parts[3] as string);
+  const sections = text?.split(';') ?? [];
+  if (sections.length !== 4 || sections[0] !== formatVersion) return undefined;
+  const labels = unpackEntries(sections[2] as string);
+  const annotations = unpackEntries(sections[3] as string);
   if (labels === undefined || annotations === undefined) return undefined;
-  return { patchDigest: unescaped(parts[1] as string), labels, annotations };
+  return { patchDigest: unescaped(sections[1] as string), labels, annotations };
 }
 
 export function readBase(text: string | undefined, agreed: Agreement | undefined): Base | undefined {

@@ -49,8 +49,8 @@ export function annotationRules(options: KeyRuleOptions): KeyRules {
 /** `*` matches any run of characters; a pattern without it matches a whole key. */
 export function patternMatcher(patterns: readonly string[]): (key: string) => boolean {
   if (patterns.length === 0) return () => false;
-  const parts = patterns.map((pattern) => pattern.split('*'));
-  return (key) => parts.some((pieces) => matchesPieces(key, pieces));
+  const split = patterns.map((pattern) => pattern.split('*'));
+  return (key) => split.some((pieces) => matchesPieces(key, pieces));
 }
 
 function matchesPieces(key: string, pieces: readonly string[]): boolean {

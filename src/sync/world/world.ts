@@ -1,6 +1,6 @@
-// Collects the facts about one key from the windows onto both clusters; no other file reads the windows for a decision.
-// In: the windows and the rules in force. Out: facts. It must never write. It caches only values that follow from windows
-// and rules: which keys claim which host name, and the drafts of objects that are looked at again.
+// Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
+// must never write. It caches only values that follow from windows and rules: which keys claim which host name, and the drafts
+// of objects that are looked at again.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
