@@ -4,7 +4,6 @@ import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process
 import {
   closeSync,
   cpSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -35,13 +34,8 @@ export class Harness {
   /** The package as npm would install it, in a folder of its own. */
   build(plant: Plant): void {
     execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs')], { stdio: 'ignore' });
-    mkdirSync(join(this.folder, 'package', 'src'), { recursive: true });
-    for (const path of [
-      'dist',
-      'package.json',
-      join('src', 'launcher', 'hostward.mjs'),
-      join('src', 'launcher', 'launch.mjs'),
-    ])
+    const launchers = ['hostward.mjs', 'launch.mjs'].map((file) => join('src', 'launcher', file));
+    for (const path of ['dist', 'package.json', ...launchers])
       cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
     if (plant === 'get') plantGet(join(this.folder, 'package', 'dist'));
@@ -72,12 +66,12 @@ export class Harness {
     });
     closeSync(log);
     this.#keep(child);
-    return new DaemonProcess(child, { port, startMs });
+    return new DaemonProcess(child, { port, startMs, log: () => this.log() });
   }
 
   /** Node writes a profile only for the process it was started as, so the launcher's flags are given to it directly. */
-  #nodeFlags({ profileTo, plant = 'none' }: DaemonOptions): string[] {
-    const launcher = join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
+  #nodeFlags({ profileTo, plant = 'none', launcher: other }: DaemonOptions): string[] {
+    const launcher = other ?? join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
     if (profileTo === undefined && plant !== 'event') return [launcher];
     const flags = launcherFlags(launcher);
     const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
@@ -112,6 +106,8 @@ export interface DaemonOptions {
   /** Folder for a CPU profile of the daemon. */
   profileTo?: string | undefined;
   plant?: Plant;
+  /** The launcher of another version, built where it lies. */
+  launcher?: string;
   /** As they stand in a configuration. */
   patches?: readonly object[];
 }
@@ -211,10 +207,12 @@ export class DaemonProcess {
   readonly startMs: number;
   readonly #child: ChildProcess;
   readonly #base: string;
+  readonly #log: () => string;
   #stallMs = 0;
 
-  constructor(child: ChildProcess, { port, startMs }: { port: number; startMs: number }) {
+  constructor(child: ChildProcess, { port, startMs, log }: { port: number; startMs: number; log: () => string }) {
     this.#child = child;
+    this.#log = log;
     this.#base = `http://127.0.0.1:${port}`;
     this.startMs = startMs;
   }
@@ -222,7 +220,7 @@ export class DaemonProcess {
   /** Milliseconds from its start to its first "ready". */
   async untilReady(withinMs = 120_000): Promise<number> {
     for (;;) {
-      if (this.#child.exitCode !== null) throw new Error('the daemon has ended; its log says why');
+      if (this.#child.exitCode !== null) throw new Error(`the daemon has ended: ${this.#log().slice(-2000)}`);
       const isReady = await fetch(`${this.#base}/readyz`).then(
         (answer) => answer.ok,
         () => false,
@@ -262,10 +260,8 @@ export class DaemonProcess {
   async untilIdle(pollMs = 20): Promise<void> {
     for (;;) {
       const metrics = await this.metrics();
-      const busy = ['hostward_queue_depth', 'hostward_queue_running'].map((name) =>
-        metrics.get(`${name}{queue="endpoints"}`),
-      );
-      if (busy.every((count) => count === 0)) return;
+      const busy = [...metrics].filter(([name]) => /^hostward_queue_(depth|running)\{/.test(name));
+      if (busy.length > 0 && busy.every(([, count]) => count === 0)) return;
       await wait(pollMs);
     }
   }
@@ -280,6 +276,13 @@ export class DaemonProcess {
 
   get cpuMs(): number {
     return cpuMsOf(this.#child.pid as number);
+  }
+
+  /** The daemon and its sandbox together. */
+  get cpuMsOfAll(): number {
+    const pid = this.#child.pid as number;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+    return this.cpuMs + children.reduce((sum, child) => sum + cpuMsOf(Number(child)), 0);
   }
 
   memory(): { rssMb: number; peakMb: number } {

@@ -16,7 +16,7 @@ import type { KubeObject } from '../src/object/meta/object.ts';
 import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
 import { Sync } from '../src/sync/loop/sync.ts';
-import { type OpenedPatcher, openPatcher, patchableFields } from '../src/sync/patch/run/open-patcher.ts';
+import { type OpenedPatcher, openPatcher } from '../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../src/sync/patch/set/patch-set.ts';
 import { projectService } from '../src/sync/plan/kind.ts';
 import { patchEntries } from './patch-rounds.ts';
@@ -183,7 +183,7 @@ const sync = new Sync({
     host: open(host, endpointsResource, endpointsKind.projectHost, hostNamespace),
     owner: open(host, servicesResource, projectService, hostNamespace),
   },
-  rules: createRules(settings, undefined, opened?.patcher),
+  rules: createRules(endpointsKind, settings, { patcher: opened?.patcher }),
   virtualWriter: openWriter({ ...write, connection: virtual.connection }),
   hostWriter: openWriter({ ...write, connection: host.connection }),
   isLeader: () => true,
@@ -197,7 +197,7 @@ async function openPatches(count: number): Promise<OpenedPatcher | undefined> {
     index,
     entry: { onMissing: 'skip' as const, onError: 'fail' as const, ...entry },
   }));
-  const compiled = compilePatchSet(entries, patchableFields);
+  const compiled = compilePatchSet(entries, endpointsKind.payloadFields);
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const { clock, metrics } = shared;
   const patcher = openPatcher({

@@ -6,8 +6,12 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/** Of an even number of values the mean of the two in the middle: taking the larger one would flatter every ratio. */
 export function median(values: readonly number[]): number {
-  return percentile(values, 0.5);
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  if (!Number.isInteger(middle)) return sorted[Math.floor(middle)] as number;
+  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
 const resamples = 2_000;

@@ -10,7 +10,6 @@ import { createLog, silentLog } from '../src/log.ts';
 import { safeText, safeValue } from '../src/safe-text.ts';
 import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
 import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
-import type { SyncedKind } from '../src/sync/plan/kind.ts';
 import { scene } from './cli/scene.ts';
 import { FakeWorld } from './sync/fake-sync.ts';
 
@@ -168,7 +167,7 @@ describe('commands', () => {
     const world = new FakeWorld();
     const events = createEventRecorder({
       writer: world.virtual.writer(),
-      kind: endpointsKind as unknown as SyncedKind,
+      kind: endpointsKind,
       clock: world.clock,
       log: silentLog,
       onOutcome: () => {},

@@ -11,7 +11,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     // Shared CI machines may stall, so one missed deadline is no bug there; two are.
     retry: process.env['CI'] ? 1 : 0,

@@ -1,9 +1,12 @@
 // From a target that names a resource to the verb that serves it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KubeObject } from '../object/meta/object.ts';
-import { pathNotFound } from '../object/meta/status.ts';
-import type { Kind, Subresource, WriteContext } from './kinds/kind.ts';
+import { invalid, pathNotFound } from '../object/meta/status.ts';
+import type { AuditTrail } from './caller/audit-trail.ts';
+import { visibleRecord } from './caller/visibility.ts';
+import { faultSubject, groupVersionOf, type Kind, type Subresource, type WriteContext } from './kinds/kind.ts';
 import type { Call, Kit, Outcome } from './kinds/kit.ts';
+import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
 import type { User } from './request/identity.ts';
 import { negotiate } from './request/negotiate.ts';
@@ -17,7 +20,7 @@ import { patchObject } from './verbs/patch-object.ts';
 import { getObject, listObjects } from './verbs/read-objects.ts';
 import { updateObject } from './verbs/update-object.ts';
 import { type WatchSettings, WatchStream } from './verbs/watch-stream.ts';
-import { deleteOptions, writeOptions } from './verbs/write-options.ts';
+import { deleteOptions, type WriteOptions, writeOptions } from './verbs/write-options.ts';
 import { stamped } from './wire/representation.ts';
 import { mediaTypeOf, type ParsedBody, parseObjectBody, readBody } from './wire/request-body.ts';
 import { sendOutcome, sendStatus, warningHeaders } from './wire/respond.ts';
@@ -30,12 +33,13 @@ export interface ResourceRequest {
   request: IncomingMessage;
   response: ServerResponse;
   watchSettings: WatchSettings;
+  trail: AuditTrail;
   /** A watch has begun; the server ends it when it stops. */
   watching(stream: WatchStream): void;
 }
 
 export async function serveResource(asked: ResourceRequest): Promise<void> {
-  const { kit, target, user, request, response } = asked;
+  const { kit, target, user, request, response, trail } = asked;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -44,19 +48,21 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   checkScope(kind, target);
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
-  const call: Call = { kit, kind, target, user, negotiated, fieldManager, warnings: [] };
+  const visibility = kind.visibleTo?.(user);
+  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
-    await kit.audit?.begins({ target, user });
+    await trail.begins();
     if (target.verb === 'watch') return await watch(asked, call);
     const outcome = await carryOut(call, request, subresource);
-    await kit.audit?.ends({ target, user }, outcome.code);
+    await trail.ends(outcome.code);
     await sendOutcome(response, call, outcome);
   } catch (error) {
     // A refusal carries the warnings too: they may say what is wrong.
     if (!(error instanceof StatusFault) || response.headersSent) throw error;
-    await kit.audit?.ends({ target, user }, error.code);
-    sendStatus(response, error.status, warningHeaders(call));
+    const status = error.statusIn(kit.dialect);
+    await trail.ends(status.code ?? 500);
+    sendStatus(response, status, warningHeaders(call));
   }
 }
 
@@ -101,9 +107,9 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
     case 'create': {
       const options = writeOptions(target.query, 'CreateOptions');
       const submitted = await objectBody(call, request);
-      if (subresource?.mode === 'action') return act(call, subresource, submitted.value);
+      if (subresource?.mode === 'action') return act(call, subresource, submitted, options);
       const object = incomingObject(call, submitted, options.fieldValidation);
-      if (kind.answer !== undefined) return answer(call, object);
+      if (kind.answer !== undefined) return answer(call, object, options);
       placeInNamespace(call, object);
       return createObject(call, object, options);
     }
@@ -119,9 +125,9 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
         writeOptions(target.query, 'PatchOptions'),
       );
     case 'delete':
-      return deleteObject(call, deleteOptions(await optionsBody(call, request), target.query));
+      return deleteObject(call, deleteOptions(await optionsBody(call, request), target.query, call.kit.dialect));
     case 'deletecollection':
-      return deleteCollection(call, deleteOptions(await optionsBody(call, request), target.query));
+      return deleteCollection(call, deleteOptions(await optionsBody(call, request), target.query, call.kit.dialect));
     default:
       throw methodNotAllowed();
   }
@@ -145,35 +151,62 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
 async function watch(asked: ResourceRequest, call: Call): Promise<void> {
   const stream = new WatchStream(call, asked.response, asked.watchSettings);
   asked.watching(stream);
+  const startedMs = call.kit.clock.now();
   await stream.run({
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
     ...(warningHeaders(call) as Record<string, string[]>),
   });
+  const durationMs = call.kit.clock.now() - startedMs;
+  await asked.trail.ends(asked.response.statusCode, { bytes: stream.sentBytes, durationMs });
 }
 
-async function answer(call: Call, object: KubeObject): Promise<Outcome> {
-  const made = await call.kind.answer?.(object, { ...contextOf(call), object: undefined });
+async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {
+  const { kind } = call;
+  checkSchema(call, object);
+  const made = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
   if (made === undefined) throw methodNotAllowed();
-  return { kind: 'value', code: 201, value: stamped(call.kind, made) };
+  return {
+    kind: 'value',
+    code: 201,
+    value: stamped(kind, made),
+    ...(kind.holdsSecret === true && { holdsSecret: true }),
+  };
 }
+
+type Action = Extract<Subresource, { mode: 'action' }>;
 
 /** A subresource that makes something of the object, e.g. a token for it. */
-async function act(call: Call, subresource: Extract<Subresource, { mode: 'action' }>, body: unknown): Promise<Outcome> {
+async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<Outcome> {
   const { kit, kind, target } = call;
-  const { record } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const found = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, found.record);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
-  if (typeof body !== 'object' || body === null) throw badRequest(`decode the body: want a ${subresource.kind}`);
-  const made = await subresource.act(body as KubeObject, { ...contextOf(call), object });
-  const apiVersion = subresource.group === '' ? subresource.version : `${subresource.group}/${subresource.version}`;
-  return { kind: 'value', code: 201, value: { ...made, kind: subresource.kind, apiVersion } };
+  const asked = { ...call, kind: bodyKind(kind, action) };
+  const body = incomingObject(asked, submitted, options.fieldValidation);
+  checkSchema(asked, body);
+  const made = await action.act(body, { ...contextOf(call, options.dryRun), object });
+  const value = { ...made, kind: action.kind, apiVersion: groupVersionOf(action) };
+  return { kind: 'value', code: 201, value, ...(action.holdsSecret === true && { holdsSecret: true }) };
 }
 
-function contextOf(call: Call): WriteContext & { name: string } {
+/** The body of an action is of a kind that is not stored: it has a name and a schema, and no more. */
+function bodyKind({ verbs, plural, singular, namespaced }: Kind, action: Action): Kind {
+  const { kind, group, version, schema } = action;
+  const names = { kind, group, version, plural, singular };
+  return { ...names, namespaced, verbs, schema, storage: '', strategy: {}, columns: [] };
+}
+
+function checkSchema({ kind, kit }: Call, object: KubeObject): void {
+  const errors = schemaErrors(object, kit.catalog.schemaOf(kind));
+  if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), object.metadata.name ?? '', errors));
+}
+
+function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string } {
   return {
     user: call.user,
     now: timestamp(call.kit.clock.wallTime()),
-    dryRun: false,
+    dryRun,
     namespace: call.target.namespace,
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),

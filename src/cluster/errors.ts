@@ -12,7 +12,9 @@ export interface ClusterFault {
     | 'CLUSTER_NOT_KUBERNETES'
     | 'CLUSTER_UNAUTHORIZED'
     | 'CLUSTER_NAMESPACE_MISSING'
-    | 'CLUSTER_PERMISSION_MISSING';
+    | 'CLUSTER_PERMISSION_MISSING'
+    /** The other part of the daemon, which is told of in the same words. */
+    | 'MANAGEMENT_NOT_STARTED';
   message: string;
   /** What the user can do about it. */
   fix: string;

@@ -10,6 +10,7 @@ import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import { Sync } from '../sync/loop/sync.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
@@ -21,12 +22,13 @@ import { objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
 import { Clusters } from './connections.ts';
 import type { Daemon, DaemonOptions, Rooms, Started } from './daemon-options.ts';
 import { openDaemonLease } from './lease.ts';
+import { RunningManagement } from './management.ts';
 import type { Readiness } from './operations-server.ts';
 import { Outages } from './outages.ts';
 import { RunningPatches } from './patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './permissions.ts';
 import { findCopies, referenceSettings } from './references.ts';
-import { type DaemonView, readinessOf, statusOf, wantsWrites } from './report.ts';
+import { type DaemonView, isManagementAlone, readinessOf, statusOf, syncs, wantsWrites } from './report.ts';
 import { DaemonWindows } from './windows.ts';
 
 /** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
@@ -44,6 +46,7 @@ class AssembledDaemon implements Daemon {
   readonly #clusters: Clusters;
   readonly #windows: DaemonWindows;
   readonly #outages: Outages;
+  readonly #management: RunningManagement;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
   #sync: Sync | undefined;
@@ -66,6 +69,7 @@ class AssembledDaemon implements Daemon {
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
     this.#outages = new Outages(options, () => this.#windows.opened);
+    this.#management = new RunningManagement(options);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
@@ -84,7 +88,7 @@ class AssembledDaemon implements Daemon {
   async start(): Promise<Started> {
     this.#phase = 'starting';
     this.#startedMs = this.#options.clock.now();
-    const setUp = this.#settings.endpointsEnabled ? this.#setUp() : Promise.resolve([]);
+    const setUp = this.#startParts();
     // A new configuration may come while a cluster is waited for.
     this.#takingOver = setUp.then(
       () => {},
@@ -95,6 +99,13 @@ class AssembledDaemon implements Daemon {
     this.#saySwitch();
     if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
+  }
+
+  /** The keys of the management API are good while a cluster is waited for. */
+  async #startParts(): Promise<readonly ClusterFault[]> {
+    const faults = await this.#management.start(this.#settings);
+    if (faults.length > 0) return faults;
+    return syncs(this.#settings) ? this.#setUp() : [];
   }
 
   async #setUp(): Promise<readonly ClusterFault[]> {
@@ -113,7 +124,7 @@ class AssembledDaemon implements Daemon {
   }
 
   #saySwitch(): void {
-    if (this.#settings.endpointsEnabled) return;
+    if (this.#settings.endpointsEnabled || isManagementAlone(this.#settings)) return;
     this.#options.log.warn({ component: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
 
@@ -193,7 +204,7 @@ class AssembledDaemon implements Daemon {
   }
 
   #rulesOf(settings: Settings): SyncRules {
-    return createRules(settings, this.#mappings, this.#patches.current?.patcher);
+    return createRules(endpointsKind, settings, { mapping: this.#mappings, patcher: this.#patches.current?.patcher });
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
@@ -227,6 +238,7 @@ class AssembledDaemon implements Daemon {
       ]);
     }
     await this.#patches.stop();
+    await this.#management.stop();
     // Last of all: another one may write as soon as the lease is free.
     await this.#lease?.stop();
     await this.#clusters.close();
@@ -259,6 +271,8 @@ class AssembledDaemon implements Daemon {
 
   async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#phase === 'stopped') return;
+    await this.#management.take(settings);
+    if (isManagementAlone(settings)) return;
     if (this.#sync === undefined && settings.endpointsEnabled) {
       const faults = await this.#setUp();
       if (faults.length > 0) this.#end(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
@@ -310,6 +324,7 @@ class AssembledDaemon implements Daemon {
       references: this.#references,
       patches: this.#patches,
       outages: this.#outages,
+      management: this.#management,
       notTakenOver: this.#notTakenOver,
     };
   }

@@ -4,9 +4,9 @@ import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
 import type { Loaded } from '../config/load/load.ts';
 import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
 import type { SettingsPath } from '../config/yaml/settings-path.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
 import type { PatcherOptions } from '../sync/patch/entry/pass.ts';
 import { lintPatches, type PatchWarning } from '../sync/patch/lint/lint-patches.ts';
-import { patchableFields } from '../sync/patch/run/open-patcher.ts';
 import { compileSteps, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';
 import { rulesOf } from './rules-of.ts';
 
@@ -16,7 +16,7 @@ export interface LoadedPatches {
   sourceOf: PatcherOptions['sourceOf'];
 }
 
-export const patchListPath: SettingsPath = ['sync', 'toHost', 'endpoints', 'patches'];
+export const patchListPath: SettingsPath = [...endpointsKind.settingsPath.split('.'), 'patches'];
 const referenceFields: readonly string[] = ['namePath', 'namespacePath', 'kindPath', 'apiVersionPath'];
 
 export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches } {
@@ -25,10 +25,10 @@ export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches 
 
 /** The same in parts, for a daemon that has other work meanwhile. */
 export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPatches }> {
-  const result = yield* compileSteps(loaded.patches, patchableFields);
+  const result = yield* compileSteps(loaded.patches, endpointsKind.payloadFields);
   const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
   const warnings = yield* allWarnings(loaded, result.set);
-  const alsoMistaken = yield* compileSteps(loaded.mistaken, patchableFields);
+  const alsoMistaken = yield* compileSteps(loaded.mistaken, endpointsKind.payloadFields);
   const broken = [result, alsoMistaken].filter((one) => one.kind === 'faults');
   if (broken.length === 0) return { ...loaded, warnings, compiled };
   const others = loaded.kind === 'faults' ? loaded.faults : [];
@@ -42,7 +42,7 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
 
 function* allWarnings(loaded: Loaded, set: PatchSet): Steps<readonly Fault[]> {
   const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
-  const found = yield* lintPatches(set.patches, { rules });
+  const found = yield* lintPatches(set.patches, { kind: endpointsKind, rules });
   const all = yield* eachPlaced(found, (one) => placedWarning(one, loaded));
   return listFaults([...loaded.warnings, ...all], [...loaded.texts.keys()]);
 }

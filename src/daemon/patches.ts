@@ -37,6 +37,18 @@ export class RunningPatches {
     return this.#opened;
   }
 
+  /** A line for each trouble with expressions; none of them makes the daemon less ready, since only their own objects wait. */
+  get troubles(): readonly string[] {
+    const { expressions, values } = this.#opened?.quarantined() ?? { expressions: 0, values: 0 };
+    const restarts = this.#expressionMetrics?.restarts ?? 0;
+    return [
+      ...(expressions + values > 0
+        ? [`expressions: set aside for a while: ${expressions} expressions, ${values} values`]
+        : []),
+      ...(restarts > 0 ? [`sandbox: killed or died ${restarts} times since the start`] : []),
+    ];
+  }
+
   /** Resolves with the sandbox up, or rejects: nothing may be written unpatched. */
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#isStopped) return;
@@ -74,8 +86,9 @@ export class RunningPatches {
 
   #open(settings: Settings, { set, sourceOf }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
     const { clock, log, nodePath = '', metrics } = this.#options;
-    this.#expressionMetrics ??= createExpressionMetrics(metrics);
-    const expressionMetrics = this.#expressionMetrics;
+    const expressionMetrics = this.#expressionMetrics ?? createExpressionMetrics(metrics);
+    this.#expressionMetrics = expressionMetrics;
+    expressionMetrics.quarantined(() => this.#opened?.quarantined() ?? { expressions: 0, values: 0 });
     const onStart = expressionMetrics.started;
     return openPatcher({
       settings,

@@ -7,6 +7,7 @@ import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sy
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
 import type { Clusters } from './connections.ts';
 import type { DaemonOptions } from './daemon-options.ts';
+import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations-server.ts';
 import type { Outages } from './outages.ts';
 import type { RunningPatches } from './patches.ts';
@@ -25,19 +26,33 @@ export interface DaemonView {
   references: References;
   patches: RunningPatches;
   outages: Outages;
+  management: RunningManagement;
   /** Why a valid new configuration is not in force. */
   notTakenOver?: string | undefined;
 }
 
-/** The whole is ready when every part is; the management API becomes the second one. */
+/** Nothing in the configuration asks for a sync. */
+export function isManagementAlone({ virtualClusterName, management }: Settings): boolean {
+  return virtualClusterName === '' && management !== undefined;
+}
+
+export function syncs(settings: Settings): boolean {
+  return settings.endpointsEnabled && !isManagementAlone(settings);
+}
+
+/** The whole is ready when every part is. */
 export function readinessOf(view: DaemonView): Readiness {
-  const parts = [syncReadiness(view)];
+  const management = view.management.readiness(view.settings);
+  const parts = [
+    ...(isManagementAlone(view.settings) ? [] : [syncReadiness(view)]),
+    ...(management === undefined ? [] : [management]),
+  ];
   return { isReady: parts.every(({ isReady }) => isReady), lines: parts.flatMap(({ lines }) => lines), parts };
 }
 
 function syncReadiness(view: DaemonView): ReadinessPart {
   const name = 'sync';
-  const { settings, phase, sync, clusters, windows, outages } = view;
+  const { settings, phase, sync, clusters, windows, outages, patches } = view;
   if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
   const hasBegun = sync?.isReady ?? false;
   const unwritable = outages.unwritable();
@@ -53,6 +68,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...unwritable.map(outageSentence),
       `leadership: ${leadershipOf(view)}`,
       ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
+      ...patches.troubles,
     ],
   };
 }
@@ -81,6 +97,8 @@ export function statusOf(view: DaemonView): unknown {
   const { virtualClusterName, hostNamespace, namespaces } = view.settings;
   const references = view.references.status();
   const outages = view.outages.current();
+  const management = view.management.status();
+  if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
     verdict: verdict(view),
     ...(view.notTakenOver !== undefined && { newConfigurationNotTakenOver: view.notTakenOver }),
@@ -98,6 +116,7 @@ export function statusOf(view: DaemonView): unknown {
     ...(sync && syncStatus(sync)),
     ...(references && { references }),
     ...(patches.current && { patches: patches.current.counts.totals() }),
+    ...(management && { management }),
     windows: view.windows.map(({ name, window }) => ({
       window: name,
       state: window.state,
@@ -105,6 +124,24 @@ export function statusOf(view: DaemonView): unknown {
       heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
+  };
+}
+
+/** Without a sync there are no clusters, names and windows to tell of. */
+function aloneStatus(view: DaemonView, management: object | undefined): object {
+  const { clock, version, isDryRun } = view.options;
+  const { isReady, lines } = readinessOf(view);
+  const sentence = isReady ? 'the management API is serving' : lines.join('; ');
+  const late = view.notTakenOver;
+  const told = late === undefined ? sentence : `${sentence}; the new configuration could not be taken over: ${late}`;
+  return {
+    verdict: { isWell: isReady && late === undefined, sentence: told },
+    ...(late !== undefined && { newConfigurationNotTakenOver: late }),
+    version,
+    isDryRun,
+    isReady,
+    uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
+    ...(management && { management }),
   };
 }
 

@@ -2,22 +2,25 @@
 // without which namespaces and owned objects would never go. In: a clock, a log, a place to keep things. Out: a URL, a CA,
 // kubeconfigs, and a journal of everything it was asked.
 import { randomBytes } from 'node:crypto';
-import { type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
+import { type Kit, type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
+import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
+import { mastersGroup } from '../apiserver/request/access-rules.ts';
 import type { RequestJournal } from '../apiserver/request/request-journal.ts';
 import { ApiServer, type Intercept, type ApiServer as Server } from '../apiserver/server.ts';
+import { authorityIn } from '../apiserver/tls/authority-folder.ts';
+import { makeServingCertificate } from '../apiserver/tls/certificates.ts';
+import { kubeconfigText } from '../apiserver/tls/kubeconfig.ts';
 import type { WatchSettings } from '../apiserver/verbs/watch-stream.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Log, silentLog } from '../log.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { SqliteStore } from '../store/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
-import { Caretaker } from './caretaker.ts';
-import { makeServingCertificate } from './certificates.ts';
+import { ClaimChore, NamespaceChore } from './chores.ts';
 import { writeFirstObjects } from './first-objects.ts';
-import { Access, type AccessUser, mastersGroup } from './kinds/access.ts';
+import { Access, type AccessUser } from './kinds/access.ts';
 import { ClusterAddresses } from './kinds/cluster-addresses.ts';
 import { kindsOf, protobuf, schemas } from './kinds/kinds.ts';
-import { kubeconfigText } from './kubeconfig.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 
 export interface DevclusterOptions {
@@ -25,6 +28,8 @@ export interface DevclusterOptions {
   name?: string;
   /** Kept in memory, in a SQLite file, or in a store that the caller starts and stops. */
   store?: { kind: 'memory' } | { kind: 'sqlite'; path: string } | { kind: 'given'; store: Store };
+  /** Where the certificate authority is kept, so that clients go on trusting the cluster after a restart; absent = in memory. */
+  authorityFolder?: string;
   /** 0 = any free one. */
   port?: number;
   host?: string;
@@ -67,11 +72,11 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   access.add({ name: 'admin', groups: [mastersGroup], token: adminToken });
   for (const user of options.users ?? []) access.add(user);
   const addresses = new ClusterAddresses();
-  const certificate = await makeServingCertificate(
-    name,
-    [...new Set([host, '127.0.0.1', 'localhost'])],
-    clock.wallTime(),
-  );
+  const names = [...new Set([host, '127.0.0.1', 'localhost'])];
+  const now = clock.wallTime();
+  const { authorityFolder } = options;
+  const authority = authorityFolder === undefined ? undefined : await authorityIn(authorityFolder, name, now);
+  const certificate = await makeServingCertificate(name, names, now, authority);
   const server = new ApiServer({
     kinds: kindsOf({ access, addresses, newToken }),
     schemas,
@@ -92,7 +97,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   });
   await server.start();
   await writeFirstObjects(server, addresses, host);
-  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit);
+  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit, choresOf(server.kit));
   await caretaker?.start();
   const kubeconfigFor = (user: string, token: string) =>
     kubeconfigText({ name, url: server.url, caPem: certificate.caPem, token, user });
@@ -114,6 +119,10 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
       if (owned) await store.stop();
     },
   };
+}
+
+function choresOf(kit: Kit): Chore[] {
+  return [new NamespaceChore(kit), new ClaimChore(kit)];
 }
 
 function openStore(options: DevclusterOptions, clock: Clock): { store: Store; owned: boolean } {

@@ -1,16 +1,16 @@
 // What is there from the start: four namespaces, and the API server as a service of its own cluster.
 
 import { isIP } from 'node:net';
+import { text } from '../apiserver/kinds/fields.ts';
 import type { Call } from '../apiserver/kinds/kit.ts';
+import { mastersGroup } from '../apiserver/request/access-rules.ts';
 import { negotiate } from '../apiserver/request/negotiate.ts';
 import { parseTarget } from '../apiserver/request/target.ts';
 import type { ApiServer } from '../apiserver/server.ts';
 import { createObject } from '../apiserver/verbs/create-object.ts';
 import { storageKey } from '../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../object/meta/object.ts';
-import { mastersGroup } from './kinds/access.ts';
 import { apiServiceAddress, type ClusterAddresses } from './kinds/cluster-addresses.ts';
-import { text } from './kinds/fields.ts';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -66,6 +66,7 @@ async function ensure(server: ApiServer, collection: string, object: KubeObject)
     kind,
     target,
     user,
+    visibility: undefined,
     negotiated: negotiate(undefined),
     fieldManager: 'devcluster',
     warnings: [],

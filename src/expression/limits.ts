@@ -27,6 +27,8 @@ export const realmLimits = {
   matched: 262_144,
   /** Of a regular expression: people write a line of it, and V8 compiles it without a look at the clock. */
   pattern: 1_024,
+  /** Of what patternWeight() counts: each unit can double the time to compile, and twenty take about 20 ms. */
+  patternWeight: 20,
   /** Normalisation grows text up to 18 times, and sorts marks on one letter in the square of their number: 120 ms of these. */
   normalized: 8_192,
   /** Kubernetes takes 256 KiB of annotations for a whole object. */
@@ -55,8 +57,12 @@ export const sandboxLimits = {
   youngHeapMb: 2,
   /** Time for one object. Below 250 ms a throttled container makes slow machines look like slow expressions. */
   softMs: 500,
-  /** No answer for this long means that the child hangs where V8 cannot interrupt it. */
-  hardMs: 1_500,
+  /** No answer for this long means that the child hangs where V8 cannot interrupt it: twice the time of one expression. */
+  hardMs: 1_000,
+  /** The same beyond the first slice of requests. It ends the process, but no request is refused for it. */
+  hangMs: 400,
+  /** The same for one request of a batch that ended the process: most of them answer in a millisecond. */
+  soloHangMs: 60,
   /** Starting takes 60 ms on a quiet machine; on a busy one a start that is given up is only made again. */
   startMs: 30_000,
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
@@ -65,6 +71,8 @@ export const sandboxLimits = {
   inFlight: 16,
   /** Requests that wait for their turn; beyond it the caller is told to come back. */
   waiting: 10_000,
+  /** Characters of the requests that wait: as many of the largest objects as are worked on at once. */
+  waitingChars: 67_108_864,
   /** isolated-vm keeps a little for every call, so the isolate is renewed now and then. */
   callsPerIsolate: 500_000,
   /** How often a request may be in flight, alone, when the child dies; the evaluator gives it one more chance. */
@@ -73,7 +81,11 @@ export const sandboxLimits = {
   killedDeaths: 5,
   /** Resident megabytes above which a process that something ran out in is replaced; it starts with about 55. */
   retireMb: 100,
-  /** Pauses before the next start of a child that died, by how often in a row. */
+  /** Resident megabytes at which a process is killed while it runs: the most that good requests were seen to need, and a little. */
+  processMb: 160,
+  /** Between two looks at the memory of a process that runs something; in that time an expression can take some 50 MB. */
+  memoryLookMs: 25,
+  /** Pauses before the next start of a child that did not come up, or died with nothing in hand, by how often in a row. */
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;
 
@@ -91,8 +103,8 @@ export const quarantineLimits = {
   lastOfValueMs: 600_000,
   /** It may get a good value any moment. */
   lastOfObjectMs: 60_000,
-  /** Nobody's objects get through it meanwhile. */
-  lastOfExpressionMs: 60_000,
+  /** Harmless values wait for it too; the values that failed have longer pauses of their own. */
+  lastOfExpressionMs: 1_000,
   /** Distinct values of one object within the window that make the object the suspect. */
   valuesOfObject: 2,
   /** Distinct objects within the window, with no success in between, that make the expression itself the suspect. */

@@ -1,7 +1,7 @@
 // The queue of keys that need a look. Keys come in, in any number and order; each goes out to one worker at a time, once
 // for all additions that came meanwhile, and again if one came while it was out. Failures wait longer each time. Knows
 // nothing of what a key means: not even that it names an object.
-import { type Clock, pause } from '../clock.ts';
+import { type Clock, pause, type Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { Delays } from './delays.ts';
@@ -43,6 +43,11 @@ const sliceKeys = 500;
 /** A source is asked for more when fewer keys wait: enough for every worker, and nothing piles up. */
 const fedKeys = 64;
 
+/** A wait elsewhere holds a worker for so long; most are over by then. */
+const asideAfterMs = 20;
+/** Each of those that wait elsewhere holds what it was working on. Beyond it they hold workers again. */
+const mostAside = 2_000;
+
 export class WorkQueue {
   #clock: Clock;
   #random: () => number;
@@ -54,6 +59,11 @@ export class WorkQueue {
   /** Added again while a worker has them. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
+  /** Running keys that wait for something that needs no worker, by the time since when. */
+  #waitingElsewhere = new Map<string, number>();
+  /** Those of them that have given their worker back. */
+  #aside = new Set<string>();
+  #asideTimer: Timer | undefined;
   #feedings = new Map<string, Feeding>();
   #handle: Handle | undefined;
   #concurrency = 0;
@@ -143,6 +153,33 @@ export class WorkQueue {
     return this.#dirty.has(key);
   }
 
+  /**
+   * For the worker of the key, around a wait for something that needs no worker: when it takes long, another key begins
+   * meanwhile, so that however many keys wait there, those that do not wait go on.
+   */
+  async aside<T>(key: string, wait: Promise<T>): Promise<T> {
+    this.#waitingElsewhere.set(key, this.#clock.now());
+    this.#asideTimer ??= this.#clock.after(asideAfterMs, () => this.#putAside());
+    try {
+      return await wait;
+    } finally {
+      this.#waitingElsewhere.delete(key);
+      this.#aside.delete(key);
+    }
+  }
+
+  #putAside(): void {
+    this.#asideTimer = undefined;
+    const before = this.#clock.now() - asideAfterMs;
+    for (const [key, sinceMs] of this.#waitingElsewhere) {
+      if (sinceMs <= before && this.#aside.size < mostAside) this.#aside.add(key);
+    }
+    if (this.#waitingElsewhere.size > this.#aside.size) {
+      this.#asideTimer = this.#clock.after(asideAfterMs, () => this.#putAside());
+    }
+    this.#pump();
+  }
+
   /** After a failure: each time the delay doubles, until `forget`. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;
@@ -200,8 +237,12 @@ export class WorkQueue {
     return this.#lanes.size === 0 && this.#feedings.size === 0;
   }
 
+  get #hasFreeWorker(): boolean {
+    return this.#running.size - this.#aside.size < this.#concurrency;
+  }
+
   #pump(): void {
-    while (this.#handle !== undefined && this.#state === 'open' && this.#running.size < this.#concurrency) {
+    while (this.#handle !== undefined && this.#state === 'open' && this.#hasFreeWorker) {
       if (this.#isEmpty || this.#isSliceOver()) return;
       if (this.#lanes.size < fedKeys) this.#pull();
       const taken = this.#lanes.take();

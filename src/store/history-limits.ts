@@ -31,7 +31,7 @@ export function dueBySize(timeline: Timeline, limits: HistoryLimits): number | u
   const { count, chars } = timeline.window;
   if (count <= limits.maxRevisions && chars <= limits.maxChars) return undefined;
   const tenth = Math.max(1, Math.floor(count / 10));
-  return timeline.compactedRevision + Math.max(tenth, count - limits.maxRevisions);
+  return timeline.revisionAfterOldest(Math.max(tenth, count - limits.maxRevisions));
 }
 
 /** The newest revision that is too old to keep, or undefined. */

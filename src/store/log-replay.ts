@@ -1,6 +1,6 @@
 // Builds the timeline again from the rows of the log. Up to the compacted revision only the newest row of a key counts; what
 // a crash left behind there is named, so that it can be deleted after all.
-import type { LogRow } from './sqlite-messages.ts';
+import type { LogRow, SideValue } from './sqlite-messages.ts';
 import type { LogReader } from './sqlite-thread.ts';
 import { Timeline, type Version } from './timeline.ts';
 
@@ -8,6 +8,7 @@ export class LogReplay implements LogReader {
   readonly timeline = new Timeline();
   /** Revisions of rows that nothing needs. */
   readonly leftovers: number[] = [];
+  readonly side: SideValue[] = [];
   #base = new Map<string, Version>();
   #compactedRevision = 0;
   #isBaseRestored = false;
@@ -28,6 +29,10 @@ export class LogReplay implements LogReader {
       if (row[0] <= this.#compactedRevision) this.#takeBase(row);
       else this.#takeHistory(row);
     }
+  }
+
+  sideValues(values: SideValue[]): void {
+    for (const value of values) this.side.push(value);
   }
 
   finish(): void {
@@ -51,6 +56,9 @@ export class LogReplay implements LogReader {
 
   #takeHistory(row: LogRow): void {
     this.finish();
+    // This store numbers its own log without gaps: a hole is damage.
+    const expected = this.timeline.revision + 1;
+    if (row[0] !== expected) throw new Error(`Cannot replay revision ${row[0]}: expected ${expected}`);
     this.timeline.apply(this.#versionOf(row, this.timeline.newest(row[1])));
   }
 

@@ -31,6 +31,11 @@ export class MemoryStore extends TimelineStore {
     this.timeline.compact(upToRevision);
   }
 
+  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    this.mustBeOpen('write');
+    this.setSideValues(changes);
+  }
+
   protected trim(): void {
     const due = dueByAge(this.timeline, this.limits, this.clock.now());
     if (due !== undefined) this.timeline.compact(due);

@@ -73,6 +73,7 @@ export class SqliteStore extends TimelineStore {
       throw error;
     }
     this.timeline = replay.timeline;
+    this.setSideValues(replay.side.map(([key, value]) => [key, value ?? undefined] as const));
     this.#lastAssigned = replay.timeline.revision;
     this.open();
     if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
@@ -110,6 +111,12 @@ export class SqliteStore extends TimelineStore {
     this.#unsaved.set(key, verdict.version);
     const createRevision = createRevisionOf(verdict.version);
     return this.#enqueue(verdict.version, { ok: true, revision: stamp.revision, createRevision });
+  }
+
+  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    this.mustBeOpen('write');
+    await this.#thread.writeSide([...changes].map(([key, value]) => [key, value ?? null]));
+    this.setSideValues(changes);
   }
 
   async compact(upToRevision: number): Promise<void> {

@@ -2,7 +2,7 @@
 // every later question fails, once and for all.
 import { Worker } from 'node:worker_threads';
 import { StoreFault } from './errors.ts';
-import type { FromWorker, LogRow, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
 interface Question {
   resolve: () => void;
@@ -13,6 +13,7 @@ export interface LogReader {
   opened(compactedRevision: number): void;
   /** In revision order. */
   rows(rows: LogRow[]): void;
+  sideValues(values: SideValue[]): void;
 }
 
 export class SqliteThread {
@@ -56,6 +57,10 @@ export class SqliteThread {
     return this.#ask((id) => ({ kind: 'forget', id, revisions, compactedRevision }));
   }
 
+  writeSide(values: SideValue[]): Promise<void> {
+    return this.#ask((id) => ({ kind: 'side', id, values }));
+  }
+
   /** Closes the database after everything that was asked before. */
   async stop(): Promise<void> {
     this.#worker?.postMessage({ kind: 'close' } satisfies ToWorker);
@@ -78,6 +83,9 @@ export class SqliteThread {
         return;
       case 'rows':
         this.#load((reader) => reader.rows(message.rows));
+        return;
+      case 'sideValues':
+        this.#load((reader) => reader.sideValues(message.values));
         return;
       case 'ready':
         this.#loading?.resolve();

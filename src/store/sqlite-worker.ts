@@ -5,7 +5,7 @@ import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { FromWorker, LogRow, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
 const formatVersion = 1;
 /** "Host" in ASCII: lets `file` and people tell what the file is. */
@@ -14,6 +14,9 @@ const applicationId = 0x486f7374;
 const rowsPerMessage = 500;
 /** The WAL is cut back to this after a checkpoint, so that one burst does not keep the disk for ever. */
 const walSizeLimitBytes = 64 * 1024 * 1024;
+
+/** Made also in files of earlier versions, which know nothing of it and lose nothing by it. */
+const sideSchema = 'CREATE TABLE IF NOT EXISTS side (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID';
 
 const schema = `
   CREATE TABLE log (
@@ -33,6 +36,8 @@ interface Statements {
   append: StatementSync;
   remove: StatementSync;
   setCompacted: StatementSync;
+  setSide: StatementSync;
+  removeSide: StatementSync;
 }
 
 function serve(port: MessagePort, data: SqliteWorkerData): void {
@@ -50,6 +55,8 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
     append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)'),
     remove: database.prepare('DELETE FROM log WHERE revision = ?'),
     setCompacted: database.prepare("UPDATE meta SET number = ? WHERE name = 'compacted_revision'"),
+    setSide: database.prepare('INSERT OR REPLACE INTO side VALUES (?, ?)'),
+    removeSide: database.prepare('DELETE FROM side WHERE key = ?'),
   };
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'close') {
@@ -74,6 +81,12 @@ function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'cl
     case 'forget':
       statements.setCompacted.run(message.compactedRevision);
       for (const revision of message.revisions) statements.remove.run(revision);
+      return;
+    case 'side':
+      for (const [key, value] of message.values) {
+        if (value === null) statements.removeSide.run(key);
+        else statements.setSide.run(key, value);
+      }
       return;
     default:
       message satisfies never;
@@ -101,9 +114,11 @@ function open(data: SqliteWorkerData): DatabaseSync {
   database.exec(`PRAGMA journal_size_limit = ${walSizeLimitBytes}`);
   inTransaction(database, () => {
     const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-    if (version === formatVersion) return;
-    if (version !== 0) throw new Error(`expected format ${formatVersion}, found format ${version}`);
-    database.exec(schema);
+    if (version !== 0 && version !== formatVersion) {
+      throw new Error(`expected format ${formatVersion}, found format ${version}`);
+    }
+    if (version === 0) database.exec(schema);
+    database.exec(sideSchema);
   });
   return database;
 }
@@ -142,6 +157,16 @@ function sendLog(database: DatabaseSync, answer: (message: FromWorker) => void):
     }
   }
   answer({ kind: 'rows', rows });
+  const side = database.prepare('SELECT key, value FROM side');
+  let values: SideValue[] = [];
+  for (const row of side.iterate()) {
+    values.push([String(row['key']), String(row['value'])]);
+    if (values.length === rowsPerMessage) {
+      answer({ kind: 'sideValues', values });
+      values = [];
+    }
+  }
+  answer({ kind: 'sideValues', values });
   answer({ kind: 'ready' });
 }
 

@@ -12,7 +12,7 @@ export interface StoredRecord {
 export interface StoreEvent {
   type: 'put' | 'delete';
   key: string;
-  /** Revision of this change; one write is one revision. */
+  /** Revision of this change; one write is one revision. Revisions are unique and rise; there may be gaps between them. */
   revision: number;
   /** The new value; for a delete the last one. */
   value: string;
@@ -32,17 +32,21 @@ export type ListResult =
   | { kind: 'futureRevision'; currentRevision: number };
 
 export interface StoreWatch {
-  /** In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. */
+  /**
+   * In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. A store whose log is not its own
+   * may have missed changes: `lost`. After either the reader lists again.
+   */
   events(): AsyncIterable<StoreEvent[]>;
   close(): void;
-  readonly ended: 'open' | 'closed' | 'overflow';
+  readonly ended: 'open' | 'closed' | 'overflow' | 'lost';
 }
 
 export interface Store {
   start(): Promise<void>;
   stop(): Promise<void>;
-  currentRevision(): Promise<number>;
-  get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }>;
+  /** `fresh`: as the log has it now, also where the log is not this store's own and the view of it may lag. */
+  currentRevision(options?: { fresh?: boolean }): Promise<number>;
+  get(key: string, options?: { fresh?: boolean }): Promise<{ record: StoredRecord | undefined; revision: number }>;
   /**
    * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand and
    * an estimate beyond. Records are shared: nobody may change one.
@@ -57,4 +61,11 @@ export interface Store {
   watch(prefix: string, afterRevision: number): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }>;
   /** Forgets what is older; the revision itself can still be read. Stores also do so by themselves: history-limits.ts. */
   compact(upToRevision: number): Promise<void>;
+  /**
+   * Values beside the log, for what changes often and must move no version: no revision, no history, no watch, the last write
+   * wins. The copy is the caller's own.
+   */
+  sideValues(prefix: string): Promise<Map<string, string>>;
+  /** Undefined removes. All of them or, when this rejects, none. */
+  writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }

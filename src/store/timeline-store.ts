@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { StoreFault } from './errors.ts';
 import { ageCheckIntervalMs, defaultHistoryLimits, type HistoryLimits } from './history-limits.ts';
 import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
-import { Timeline } from './timeline.ts';
+import { Timeline, type Version } from './timeline.ts';
 import { WatchHub } from './watch-hub.ts';
 
 export interface TimelineStoreOptions {
@@ -21,6 +21,7 @@ export abstract class TimelineStore implements Store {
   protected timeline = new Timeline();
   protected state: 'new' | 'opening' | 'open' | 'stopping' | 'stopped' = 'new';
   #ageTimer: Timer | undefined;
+  #side = new Map<string, string>();
 
   constructor(options: TimelineStoreOptions) {
     this.clock = options.clock;
@@ -32,6 +33,7 @@ export abstract class TimelineStore implements Store {
   abstract stop(): Promise<void>;
   abstract write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
   abstract compact(upToRevision: number): Promise<void>;
+  abstract writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
   /** Forgets what the limits of the history no longer allow. */
   protected abstract trim(): void;
 
@@ -40,11 +42,26 @@ export abstract class TimelineStore implements Store {
     return this.hub.watchCount;
   }
 
-  async currentRevision(): Promise<number> {
+  async sideValues(prefix: string): Promise<Map<string, string>> {
+    this.mustBeOpen('read');
+    return new Map([...this.#side].filter(([key]) => key.startsWith(prefix)));
+  }
+
+  protected setSideValues(changes: Iterable<readonly [string, string | undefined]>): void {
+    for (const [key, value] of changes) {
+      if (value === undefined) this.#side.delete(key);
+      else this.#side.set(key, value);
+    }
+  }
+
+  async currentRevision(_options?: { fresh?: boolean }): Promise<number> {
     return this.timeline.revision;
   }
 
-  async get(key: string): Promise<{ record: StoredRecord | undefined; revision: number }> {
+  async get(
+    key: string,
+    _options?: { fresh?: boolean },
+  ): Promise<{ record: StoredRecord | undefined; revision: number }> {
     this.mustBeOpen('read');
     return { record: this.timeline.newest(key)?.record, revision: this.timeline.revision };
   }
@@ -67,6 +84,13 @@ export abstract class TimelineStore implements Store {
     const watch = this.hub.subscribe(prefix, afterRevision);
     watch.replay(this.timeline.eventsAfter(afterRevision, prefix));
     return watch;
+  }
+
+  /** For a store whose log is not its own: changes were missed, and this is the world now. Older revisions are gone. */
+  protected restart(world: { versions: Iterable<Version>; revision: number }): void {
+    this.timeline = new Timeline();
+    this.timeline.restore({ versions: world.versions, compactedRevision: world.revision });
+    this.hub.loseAll();
   }
 
   protected open(): void {

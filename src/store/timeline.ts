@@ -74,7 +74,7 @@ export function eventOf(version: Version): StoreEvent {
 export class Timeline {
   #entries = new Map<string, Entry>();
   #sorted = new SortedEntries<Entry>();
-  /** Versions of revisions compacted+1 … current, without a gap, from `#logStart` on. */
+  /** Versions after the compacted revision, in revision order, from `#logStart` on. */
   #log: Version[] = [];
   #logStart = 0;
   #compacted = 0;
@@ -101,8 +101,8 @@ export class Timeline {
   }
 
   apply(version: Version): void {
-    if (version.revision !== this.#revision + 1) {
-      throw new Error(`Cannot apply revision ${version.revision}: expected ${this.#revision + 1}`);
+    if (version.revision <= this.#revision) {
+      throw new Error(`Cannot apply revision ${version.revision}: expected more than ${this.#revision}`);
     }
     this.#revision = version.revision;
     this.#put(version);
@@ -143,8 +143,7 @@ export class Timeline {
   /** The caller has made sure that `revision` is not compacted. */
   eventsAfter(revision: number, prefix: string): StoreEvent[] {
     const events: StoreEvent[] = [];
-    const from = this.#logStart + Math.max(0, revision - this.#compacted);
-    for (let at = from; at < this.#log.length; at++) {
+    for (let at = this.#firstAfter((version) => version.revision > revision); at < this.#log.length; at++) {
       const version = this.#log[at] as Version;
       if (version.key.startsWith(prefix)) events.push(eventOf(version));
     }
@@ -153,22 +152,36 @@ export class Timeline {
 
   /** The newest revision of the window that was written before `atMs`; times never decrease along the log. */
   newestRevisionBefore(atMs: number): number | undefined {
+    const first = this.#firstAfter((version) => version.atMs >= atMs);
+    return first === this.#logStart ? undefined : (this.#log[first - 1] as Version).revision;
+  }
+
+  /** The revision to compact to so that the `count` oldest changes of the window go. */
+  revisionAfterOldest(count: number): number {
+    return (
+      this.#log[this.#logStart + Math.max(0, count) - 1]?.revision ?? (count > 0 ? this.#revision : this.#compacted)
+    );
+  }
+
+  /** Place in the log of the first version for which this holds; it holds for all after that one. */
+  #firstAfter(holds: (version: Version) => boolean): number {
     let low = this.#logStart;
     let high = this.#log.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#log[middle] as Version).atMs < atMs) low = middle + 1;
-      else high = middle;
+      if (holds(this.#log[middle] as Version)) high = middle;
+      else low = middle + 1;
     }
-    return low === this.#logStart ? undefined : (this.#log[low - 1] as Version).revision;
+    return low;
   }
 
   /** Forgets what only readers below `upToRevision` could see; returns the revisions of the versions that are gone. */
   compact(upToRevision: number): number[] {
     const target = Math.min(upToRevision, this.#revision);
     const gone: number[] = [];
-    for (; this.#compacted < target; this.#compacted++) {
-      const version = this.#log[this.#logStart] as Version;
+    for (;;) {
+      const version = this.#log[this.#logStart];
+      if (version === undefined || version.revision > target) break;
       this.#logStart++;
       this.#logChars -= version.record?.value.length ?? 0;
       if (version.before !== undefined) gone.push(version.before.revision);
@@ -179,6 +192,7 @@ export class Timeline {
         gone.push(version.revision);
       }
     }
+    this.#compacted = Math.max(this.#compacted, target);
     if (this.#logStart > logTrimLength && this.#logStart * 2 > this.#log.length) {
       this.#log = this.#log.slice(this.#logStart);
       this.#logStart = 0;

@@ -46,6 +46,11 @@ export class WatchHub {
     }
   }
 
+  /** Changes were missed: no watch can go on from where it is. */
+  loseAll(): void {
+    for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.lose();
+  }
+
   closeAll(): void {
     for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.close();
   }
@@ -93,6 +98,10 @@ export class HubWatch implements StoreWatch {
     if (this.#ended === 'open') this.#end('closed');
   }
 
+  lose(): void {
+    if (this.#ended === 'open') this.#end('lost');
+  }
+
   async *events(): AsyncGenerator<StoreEvent[], void, undefined> {
     try {
       for (;;) {
@@ -116,7 +125,7 @@ export class HubWatch implements StoreWatch {
     }
   }
 
-  #end(how: 'closed' | 'overflow'): void {
+  #end(how: 'closed' | 'overflow' | 'lost'): void {
     this.#ended = how;
     this.#backlog = [];
     this.#historyLength = 0;

@@ -1,10 +1,8 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/apiserver/kinds/kit.ts';
 import { RequestJournal } from '../../src/apiserver/request/request-journal.ts';
-import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
-import { serviceUnavailable, tooManyRequests } from '../../src/object/meta/status.ts';
+import { tooManyRequests } from '../../src/object/meta/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';
 
@@ -173,35 +171,6 @@ describe('a server of one made-up kind', () => {
       names.push((json['metadata'] as { name: string }).name);
     }
     expect(names).toEqual(['w-aaaaa', 'w-bbbbb']);
-  });
-});
-
-describe('an audit', () => {
-  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
-    const heard: string[] = [];
-    let isBlocked = false;
-    const audit = {
-      begins: ({ target, user }: AuditEntry) => {
-        heard.push(`${user.name} begins ${target.verb}`);
-        if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
-      },
-      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
-    };
-    const shop = await start({ audit });
-    await shop.call('POST', collection, widget('a'));
-    await shop.call('POST', collection, widget('a'));
-    isBlocked = true;
-    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(503);
-    isBlocked = false;
-    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
-    expect(heard.slice(0, 6)).toEqual([
-      'owner begins create',
-      'create ends 201',
-      'owner begins create',
-      'create ends 409',
-      'owner begins delete',
-      'delete ends 503',
-    ]);
   });
 });
 

@@ -39,7 +39,12 @@ export const widgetKind: Kind = {
       group: 'shop.example',
       version: 'v1',
       schema: 'Paint',
-      act: (body, ctx) => ({ metadata: {}, spec: body['spec'], status: { of: ctx.object?.metadata.name ?? null } }),
+      holdsSecret: true,
+      act: (body, ctx) => ({
+        metadata: {},
+        spec: body['spec'],
+        status: { of: ctx.object?.metadata.name ?? null, dryRun: ctx.dryRun },
+      }),
     },
   },
   selectableFields: { 'spec.size': (object) => String((object['spec'] as { size?: string } | undefined)?.size ?? '') },
@@ -62,7 +67,18 @@ export const widgetSchemas: Schemas = {
       status: { type: 'object', properties: { phase: text } },
     },
   },
-  Paint: { type: 'object', properties: { spec: texts } },
+  Paint: {
+    type: 'object',
+    properties: {
+      kind: text,
+      apiVersion: text,
+      metadata: { $ref: '#/components/schemas/Meta' },
+      spec: {
+        type: 'object',
+        properties: { colour: { type: 'string', enum: ['red', 'blue'] }, coats: { type: 'integer' } },
+      },
+    },
+  },
   Meta: {
     type: 'object',
     properties: {

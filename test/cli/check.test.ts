@@ -281,7 +281,7 @@ describe('hostward check, of patches', () => {
     ]);
     const shown = await checkText(text, '--compat');
     expect(shown.out).toContain(
-      'v.yaml:5:17: differs: sync.toHost.endpoints.patches[0].path: Hostward does not run where the key is missing',
+      'v.yaml:5:17: differs: sync.toHost.endpoints.patches[0].path: Hostward does not run when the key is missing, unless onMissing is create',
     );
     expect(shown.out).toContain('          - path: metadata.annotations["example.com/k"]\n                  ^\n');
     expect(shown.out).toMatch(/14 differences\n$/);
@@ -300,7 +300,7 @@ describe('hostward check --compat, of references', () => {
   it('tells the name that will be written, and why', async () => {
     expect(await noteOf('{apiVersion: v1, kind: Pod}')).toMatchObject({
       hostward: expect.stringMatching(
-        /^writes "v[0-9a-z]{13}" for the Pod default\/my-name, behind which nothing stands, because hostward\.references\.naming is generated$/,
+        /^writes "v[0-9a-z]{13}" for the Pod default\/my-name, a name that no host object has, because hostward\.references\.naming is generated$/,
       ),
       vcluster: `writes "${long}"`,
     });

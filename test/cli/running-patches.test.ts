@@ -41,6 +41,7 @@ function running({ clock = systemClock, nodePath = process.execPath }: { clock?:
 it('counts every start of a sandbox process', async () => {
   const { patches, take, startsOf } = running();
   await take();
+  expect(patches.troubles).toEqual([]);
   await patches.stop();
   expect(await startsOf('first')).toBe(1);
 });
@@ -78,6 +79,7 @@ it('does not go on starting a sandbox that does not come up', { timeout: 30_000 
   while (ended === undefined) await clock.advance(100);
   expect(ended).toMatch(/start the sandbox/);
   const starts = await startsOf('died');
+  expect(patches.troubles).toEqual([expect.stringMatching(/^sandbox: killed or died \d+ times since the start$/)]);
   await clock.advance(60_000);
   expect([await startsOf('died'), clock.pendingTimers]).toEqual([starts, 0]);
   await patches.stop();

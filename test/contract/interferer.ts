@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, type Server, request as send } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { makeServingCertificate } from '../../src/devcluster/certificates.ts';
+import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
 
 export interface ProxiedRequest {
   method: string;

@@ -1,9 +1,11 @@
-// The contract of every store. A store's test calls storeContract() with a function that makes the store.
+// What every store promises. A store is proven by calling storeContract() with a way to make one. The cases count changes: the
+// first is 1. A store that skips numbers says how it numbers them (store-numbering.ts), and the same cases hold.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HistoryLimits } from '../../src/store/history-limits.ts';
 import type { ListResult, Store, StoredRecord, StoreEvent, StoreWatch } from '../../src/store/store.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
 import { storeModelContract } from './store-model.ts';
+import { counted, type Numbering } from './store-numbering.ts';
 
 export interface StoreSettings {
   clock: VirtualClock;
@@ -14,14 +16,25 @@ export interface StoreSettings {
 /** Makes a store that is not started yet. */
 export type MakeStore = (settings: StoreSettings) => Promise<Store> | Store;
 
-export function storeContract(name: string, makeStore: MakeStore, options: { modelRuns?: number } = {}): void {
+export interface StoreContractOptions {
+  modelRuns?: number;
+  /** Absent = from 1 without gaps. */
+  numbering?: Numbering;
+  /** Writes behind the store's back; the store has not heard of it yet. */
+  elsewhere?: (store: Store, key: string, value: string) => void;
+  /** Makes the store miss a change and find out; it writes `value` to `key` behind the store's back. */
+  lose?: (store: Store, key: string, value: string) => Promise<void>;
+}
+
+export function storeContract(name: string, makeStore: MakeStore, options: StoreContractOptions = {}): void {
   const open: Store[] = [];
   const make = async (settings: Omit<StoreSettings, 'clock'> = {}) => {
     const clock = new VirtualClock();
-    const store = await makeStore({ clock, ...settings });
-    await store.start();
-    open.push(store);
-    return { store, clock };
+    const made = await makeStore({ clock, ...settings });
+    await made.start();
+    open.push(made);
+    const store = options.numbering === undefined ? made : counted(made, options.numbering);
+    return { store, clock, made };
   };
   afterEach(async () => {
     for (const store of open.splice(0)) await store.stop();
@@ -31,11 +44,17 @@ export function storeContract(name: string, makeStore: MakeStore, options: { mod
   describe(`${name}: list()`, () => listContract(make));
   describe(`${name}: history`, () => historyContract(make));
   describe(`${name}: watch()`, () => watchContract(make));
+  describe(`${name}: revisions`, () => revisionContract(make));
+  describe(`${name}: values beside the log`, () => sideContract(make));
+  const { elsewhere, lose } = options;
+  if (elsewhere !== undefined) describe(`${name}: a view that lags`, () => lagContract(make, elsewhere));
+  if (lose !== undefined) describe(`${name}: changes that were missed`, () => lossContract(make, lose));
   describe(`${name}: against a naive model`, () =>
     storeModelContract(() => make().then(({ store }) => store), options.modelRuns ?? 15));
 }
 
-type Make = (settings?: Omit<StoreSettings, 'clock'>) => Promise<{ store: Store; clock: VirtualClock }>;
+/** `made` is the store itself, `store` the one that counts changes. */
+type Make = (settings?: Omit<StoreSettings, 'clock'>) => Promise<{ store: Store; clock: VirtualClock; made: Store }>;
 
 function writeContract(make: Make): void {
   it('counts one revision for each write of any key, from 1', async () => {
@@ -353,6 +372,101 @@ function watchContract(make: Make): void {
     const result = await put(store, '/a', 'one');
     await settle(1);
     expect(seen.map(({ revision }) => revision)).toEqual([result.revision]);
+  });
+}
+
+function revisionContract(make: Make): void {
+  it('are whole numbers, unique, and rise from write to write, over all keys', async () => {
+    const { made } = await make();
+    const revisions: number[] = [];
+    for (let n = 0; n < 50; n++) {
+      const { ok, revision } = await made.write(`/${n % 3}`, {
+        expect: undefined,
+        value: n % 7 === 6 ? undefined : 'x',
+      });
+      if (ok) revisions.push(revision);
+      expect(await made.currentRevision()).toBe(revisions.at(-1));
+    }
+    expect(revisions.every(Number.isSafeInteger)).toBe(true);
+    expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
+    expect((await eventsFrom(made, '/', 0)).map(({ revision }) => revision)).toEqual(revisions);
+  });
+}
+
+function sideContract(make: Make): void {
+  it('are kept by key, move no revision and are told to no watch', async () => {
+    const { store } = await make();
+    await put(store, '/used/a', 'in the log');
+    const seen = collect(await openWatch(store, '/', 1));
+    await store.writeSideValues(
+      new Map([
+        ['/used/a', '1'],
+        ['/used/b', '2'],
+        ['/other', '3'],
+      ]),
+    );
+    await store.writeSideValues(
+      new Map([
+        ['/used/b', undefined],
+        ['/used/c', '4'],
+      ]),
+    );
+    expect([...(await store.sideValues('/used/'))].toSorted()).toEqual([
+      ['/used/a', '1'],
+      ['/used/c', '4'],
+    ]);
+    await settle(1);
+    expect([await store.currentRevision(), seen]).toEqual([1, []]);
+    expect((await store.get('/used/a')).record?.value).toBe('in the log');
+  });
+
+  it('belong to their reader', async () => {
+    const { store } = await make();
+    await store.writeSideValues(new Map([['/a', '1']]));
+    (await store.sideValues('/')).clear();
+    expect((await store.sideValues('/')).size).toBe(1);
+  });
+}
+
+function lagContract(make: Make, elsewhere: (store: Store, key: string, value: string) => void): void {
+  it('shows a fresh read what others have written', async () => {
+    const { made } = await make();
+    const before = await put(made, '/a', 'one');
+    elsewhere(made, '/a', 'theirs');
+    expect((await made.get('/a')).record?.value).toBe('one');
+    expect((await made.get('/a', { fresh: true })).record?.value).toBe('theirs');
+    elsewhere(made, '/a', 'theirs again');
+    expect(await made.currentRevision({ fresh: true })).toBeGreaterThan(before.revision);
+  });
+
+  it('refuses a write that rests on an old one, and shows the newest', async () => {
+    const { made } = await make();
+    const { revision } = await put(made, '/a', 'one');
+    elsewhere(made, '/a', 'theirs');
+    const refused = await made.write('/a', { expect: revision, value: 'two' });
+    expect(refused).toMatchObject({ ok: false, current: { value: 'theirs' } });
+  });
+}
+
+function lossContract(make: Make, lose: (store: Store, key: string, value: string) => Promise<void>): void {
+  it('end every watch as lost, whose reader finds what it missed by listing again', async () => {
+    const { made } = await make();
+    const before = await put(made, '/a', 'one');
+    const watch = await openWatch(made, '/', before.revision);
+    const seen = collect(watch);
+    const end = endOf(await openWatch(made, '/b', before.revision));
+    await lose(made, '/a', 'missed');
+    await end;
+    expect([watch.ended, seen]).toEqual(['lost', []]);
+    const page = pageOf(await made.list('/'));
+    expect(page.records.map(({ value }) => value)).toEqual(['missed']);
+    expect(page.revision).toBeGreaterThan(before.revision);
+    expect(await made.watch('/', before.revision)).toEqual({ kind: 'compacted', compactedRevision: page.revision });
+    expect(await made.list('/', { atRevision: before.revision })).toMatchObject({ kind: 'compacted' });
+    const again = collect(await openWatch(made, '/', page.revision));
+    await put(made, '/a', 'two');
+    await until(() => again.length === 1);
+    expect(again).toMatchObject([{ value: 'two', previous: 'missed' }]);
   });
 }
 

@@ -5,6 +5,7 @@ import { loadConfiguration } from '../../src/config/load/load.ts';
 import type { Settings } from '../../src/config/settings/settings.ts';
 import { rooms } from '../../src/daemon/daemon.ts';
 import type { Daemon, Started } from '../../src/daemon/daemon-options.ts';
+import { type LoadedPatches, withPatches } from '../../src/daemon/load-patches.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
@@ -42,8 +43,10 @@ export class LiveDaemon {
       level: 'debug',
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
+    const { settings, patches } = this.#settings(options.config);
     this.#daemon = rooms.assembleDaemon({
-      settings: this.#settings(options.config),
+      settings,
+      ...(patches && { patches, nodePath: process.execPath }),
       isDryRun: options.isDryRun ?? false,
       log,
       clock: this.clock,
@@ -54,13 +57,13 @@ export class LiveDaemon {
     });
   }
 
-  #settings(config: Record<string, unknown> = {}): Settings {
+  #settings(config: Record<string, unknown> = {}): { settings: Settings; patches: LoadedPatches | undefined } {
     const { via = {}, kubeconfig = {} } = this.#options;
     const { backend } = this.#stage;
     const path = (side: Side): string =>
       this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
     const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
-    const loaded = loadConfiguration({
+    const read = loadConfiguration({
       files: [base, { name: 'test', text: JSON.stringify(config) }],
       flags: {
         virtualClusterName: this.#options.virtualClusterName ?? virtualCluster,
@@ -69,8 +72,9 @@ export class LiveDaemon {
         hostKubeconfig: path('host'),
       },
     });
+    const loaded = withPatches(read);
     if (loaded.kind === 'faults') throw new Error(`configuration of the test: ${JSON.stringify(loaded.faults)}`);
-    return loaded.settings;
+    return { settings: loaded.settings, patches: loaded.patches.length === 0 ? undefined : loaded.compiled };
   }
 
   start(): Promise<Started> {
@@ -100,7 +104,8 @@ export class LiveDaemon {
   }
 
   apply(config: Record<string, unknown>): { needsRestart: readonly string[] } {
-    return this.#daemon.apply(this.#settings(config));
+    const { settings, patches } = this.#settings(config);
+    return this.#daemon.apply(settings, patches);
   }
 
   get status(): SyncStatus & { leadership: string } {
@@ -136,7 +141,7 @@ export class LiveDaemon {
         .join();
       const { queue, objects } = this.status;
       const isIdle = queue.waiting + queue.running === 0 && objects['retrying'] === 0;
-      const hasSeen = isIdle && this.#hasSeen({ virtual, services, host });
+      const hasSeen = isIdle && (await this.#hasSeen({ virtual, services, host }));
       const isSame = now === before;
       before = hasSeen ? now : '';
       return hasSeen && isSame ? true : undefined;
@@ -146,7 +151,7 @@ export class LiveDaemon {
     });
   }
 
-  #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): boolean {
+  async #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): Promise<boolean> {
     const virtual = new Map(lists.virtual.map((object) => [keyOf(object), object]));
     const services = new Map(lists.services.map((object) => [keyOf(object), object]));
     const host = new Map(lists.host.map((object) => [keyOf(object), object]));
@@ -157,7 +162,8 @@ export class LiveDaemon {
     const version = (object: KubeObject | undefined): string =>
       object === undefined ? 'missing' : `resourceVersion ${object.metadata.resourceVersion}`;
     for (const key of new Set([...virtual.keys(), ...services.keys(), ...annotated])) {
-      const status = this.#daemon.objectStatus(key) as ObjectStatus | undefined;
+      // With patches it takes a moment.
+      const status = (await this.#daemon.objectStatus(key)) as ObjectStatus | undefined;
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
       const at = status?.hostObject;

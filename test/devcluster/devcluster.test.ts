@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { type Answer, ApiClient } from '../contract/client.ts';
+import { VirtualClock } from '../virtual-clock.ts';
 
 const running: { cluster: Devcluster; client: ApiClient }[] = [];
 const folders: string[] = [];
@@ -184,12 +185,49 @@ describe('objects with owners', () => {
     await until(client, `${place}/secrets/owned`, 404);
   });
 
-  it('go at once when their owner is not there, or is another one by now', async () => {
-    const { client } = await start();
+  it('go after a second look, ten seconds later, when their owner is not there or is another one by now', async () => {
+    const clock = new VirtualClock();
+    const { client } = await start({ clock });
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
-    const body = configMap('owned', ownedBy(owner, { uid: '11111111-2222-3333-4444-555555555555' }));
-    await client.request('POST', `${place}/secrets`, { body });
+    const uid = '11111111-2222-3333-4444-555555555555';
+    const timers = clock.pendingTimers;
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', ownedBy(owner, { uid })) });
+    await client.request('POST', `${place}/secrets`, { body: configMap('lost', ownedBy(owner, { uid, name: 'x' })) });
+    while (clock.pendingTimers < timers + 2) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(9_000);
+    expect((await client.request('GET', `${place}/secrets/owned`)).status).toBe(200);
+    await clock.advance(1_000);
     await until(client, `${place}/secrets/owned`, 404);
+    await until(client, `${place}/secrets/lost`, 404);
+  });
+
+  it('stay when their owner is there at the second look', async () => {
+    const clock = new VirtualClock();
+    const { cluster, client } = await start({ clock });
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const key = '/registry/configmaps/default/owner';
+    const { record } = await cluster.store.get(key);
+    const moved = (record?.value ?? '').replace(String(at(owner, 'metadata', 'uid')), 'other');
+    await cluster.store.write(key, { expect: undefined, value: moved });
+    const timers = clock.pendingTimers;
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', ownedBy(owner)) });
+    while (clock.pendingTimers < timers + 1) await new Promise((resolve) => setImmediate(resolve));
+    await cluster.store.write(key, { expect: undefined, value: record?.value });
+    await clock.advance(11_000);
+    expect((await client.request('GET', `${place}/secrets/owned`)).status).toBe(200);
+  });
+
+  it('lose the reference to an owner that has gone while another one lives', async () => {
+    const { client } = await start();
+    const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
+    const two = await client.request('POST', `${place}/configmaps`, { body: configMap('two') });
+    const ownerReferences = [...ownedBy(one).ownerReferences, ...ownedBy(two).ownerReferences];
+    await client.request('POST', `${place}/secrets`, { body: configMap('owned', { ownerReferences }) });
+    await client.request('DELETE', `${place}/configmaps/one`);
+    for (;;) {
+      const left = at(await client.request('GET', `${place}/secrets/owned`), 'metadata', 'ownerReferences');
+      if ((left as unknown[]).length === 1) break;
+    }
   });
 
   it('stay when the owner is of a kind that nobody serves here', async () => {
@@ -213,10 +251,41 @@ describe('objects with owners', () => {
     expect([owned.status, at(owned, 'metadata', 'ownerReferences')]).toEqual([200, undefined]);
   });
 
-  it('go before their owner when the delete says Foreground', async () => {
+  it('do not hold up a Foreground delete of an owner that they do not block, and go after it', async () => {
     const { client } = await start();
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
     const body = configMap('owned', { ...ownedBy(owner), finalizers: ['example.com/hold'] });
+    await client.request('POST', `${place}/secrets`, { body });
+    await client.request('DELETE', `${place}/configmaps/owner`, { body: { propagationPolicy: 'Foreground' } });
+    await until(client, `${place}/configmaps/owner`, 404);
+    for (;;) {
+      const owned = await client.request('GET', `${place}/secrets/owned`);
+      if (at(owned, 'metadata', 'deletionTimestamp') !== undefined) break;
+    }
+  });
+
+  it('of a circle all go, although each of them blocks another', async () => {
+    const { client } = await start();
+    const block = { blockOwnerDeletion: true };
+    const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
+    const body = configMap('two', ownedBy(one, block));
+    const two = await client.request('POST', `${place}/configmaps`, { body });
+    await client.request('PATCH', `${place}/configmaps/one`, {
+      body: { metadata: ownedBy(two, block) },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    await client.request('DELETE', `${place}/configmaps/one`, { body: { propagationPolicy: 'Foreground' } });
+    await until(client, `${place}/configmaps/one`, 404);
+    await until(client, `${place}/configmaps/two`, 404);
+  });
+
+  it('go before their owner when the delete says Foreground', async () => {
+    const { client } = await start();
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const body = configMap('owned', {
+      ...ownedBy(owner, { blockOwnerDeletion: true }),
+      finalizers: ['example.com/hold'],
+    });
     await client.request('POST', `${place}/secrets`, { body });
     await client.request('DELETE', `${place}/configmaps/owner`, { body: { propagationPolicy: 'Foreground' } });
     for (;;) {
@@ -252,6 +321,24 @@ describe('claims', () => {
 });
 
 describe('a cluster in a file', () => {
+  it('keeps its authority in a folder: who trusted it before a restart trusts it after', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
+    folders.push(folder);
+    const authorityFolder = join(folder, 'authority');
+    const before = await start({ authorityFolder });
+    const { caPem } = before.cluster;
+    await stopAll();
+    expect(statSync(join(authorityFolder, 'ca.key')).mode & 0o777).toBe(0o600);
+    const { cluster } = await start({ authorityFolder });
+    expect(cluster.caPem).toBe(caPem);
+    const old = new ApiClient({ url: cluster.url, caPem, token: cluster.adminToken });
+    expect((await old.request('GET', '/version')).status).toBe(200);
+    await old.close();
+    await stopAll();
+    rmSync(join(authorityFolder, 'ca.key'));
+    await expect(start({ authorityFolder })).rejects.toThrow(/want ca.crt and ca.key, only one of them is there/);
+  });
+
   it('is the same after a restart: objects, revisions, addresses, and work left undone', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
     folders.push(folder);

@@ -18,11 +18,12 @@ const wanted = {
     'Secret',
     'Service',
     'ServiceAccount',
+    'TokenRequest',
   ],
   'apis__events.k8s.io__v1': ['Event'],
   'apis__discovery.k8s.io__v1': ['EndpointSlice'],
   'apis__coordination.k8s.io__v1': ['Lease'],
-  'apis__authentication.k8s.io__v1': ['SelfSubjectReview', 'TokenReview', 'TokenRequest'],
+  'apis__authentication.k8s.io__v1': ['SelfSubjectReview', 'TokenReview'],
   'apis__authorization.k8s.io__v1': [
     'LocalSubjectAccessReview',
     'SelfSubjectAccessReview',

@@ -258,7 +258,7 @@ describe('the realm', () => {
     it('answers each as if it came alone', () => {
       const [together, alone] = [openAll(), openAll()];
       const [answers, outcomes] = [
-        together.answersTo(short.slice(0, 4)),
+        together.answersTo(short.slice(0, 4), 100),
         short.slice(0, 4).map((text) => alone.run(text)),
       ];
       expect(answers?.map((text) => ({ kind: 'answer', text }))).toEqual(outcomes);
@@ -279,14 +279,14 @@ describe('the realm', () => {
       const isolate = openAll({ timeoutMs });
       isolate.start();
       const beganAt = performance.now();
-      expect(isolate.answersTo([asked(0, 'a'), asked(5, 'a')])).toBeUndefined();
+      expect(isolate.answersTo([asked(0, 'a'), asked(5, 'a')], 100)).toBeUndefined();
       expect(performance.now() - beganAt).toBeLessThan(timeoutMs / 2);
       isolate.stop();
     });
 
     it.each(none)('gives no answer when one of them %s, and goes on', (_, texts) => {
       const isolate = openAll({ timeoutMs: 200 });
-      expect(isolate.answersTo(texts)).toBeUndefined();
+      expect(isolate.answersTo(texts, 100)).toBeUndefined();
       expect(isolate.run(texts[0] as string).kind).toBe('answer');
       isolate.stop();
     });

@@ -10,6 +10,7 @@ import { ownerSuite } from '../contract/sync-owner.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
+import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealBackend, startRealBackend } from './sync-backend.ts';
 
@@ -27,15 +28,16 @@ describe.skipIf(assets.found === undefined)(
     }, 120_000);
     afterAll(() => backend?.stop());
 
-    goldenSuite(() => backend);
-    countingSuite(() => backend);
-    racesSuite(() => backend);
-    mappingSuite(() => backend);
-    ownerSuite(() => backend);
-    rightsSuite(() => backend);
-    addressesSuite(() => backend);
-    leadershipSuite(() => backend);
-    massDeleteSuite(() => backend);
-    processSuite(() => backend);
+    goldenSuite(() => ground);
+    countingSuite(() => ground);
+    racesSuite(() => ground);
+    mappingSuite(() => ground);
+    ownerSuite(() => ground);
+    rightsSuite(() => ground);
+    addressesSuite(() => ground);
+    twoWaySuite(() => ground);
+    leadershipSuite(() => ground);
+    massDeleteSuite(() => ground);
+    processSuite(() => ground);
   },
 );

@@ -401,3 +401,63 @@ test('whatever happens, a key is never with two workers and its last addition is
     { numRuns: 60 },
   );
 });
+
+describe('aside()', () => {
+  test('gives the worker back when a wait elsewhere takes long, however many keys wait there', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    let release: () => void = () => {};
+    const sandbox = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    queue.work(4, async (key) => {
+      if (key.startsWith('patched')) await queue.aside(key, sandbox);
+      worked.push(key);
+    });
+    for (let at = 0; at < 70; at++) queue.add(`patched ${at}`);
+    queue.add('plain');
+    await clock.advance(19);
+    expect(worked).toEqual([]);
+    for (let passed = 0; passed < 500 && worked.length === 0; passed += 20) await clock.advance(20);
+    expect(worked).toEqual(['plain']);
+    // Now all of them wait elsewhere, and a new one goes at once.
+    queue.add('next');
+    await clock.advance(0);
+    expect(worked).toEqual(['plain', 'next']);
+    release();
+    await queue.whenIdle();
+    expect(worked).toHaveLength(72);
+  });
+
+  test('keeps a key to one worker, and its news', async () => {
+    const queue = makeQueue();
+    const ends: (() => void)[] = [];
+    let began = 0;
+    queue.work(1, async (key) => {
+      began++;
+      await queue.aside(key, new Promise<void>((resolve) => ends.push(resolve)));
+    });
+    queue.add('a');
+    await clock.advance(50);
+    queue.add('a');
+    await clock.advance(50);
+    expect(began).toBe(1);
+    ends[0]?.();
+    await clock.advance(50);
+    expect(began).toBe(2);
+    ends[1]?.();
+    await queue.whenIdle();
+    expect(queue.running).toBe(0);
+  });
+
+  test('costs a wait that fails nothing but its failure', async () => {
+    const queue = makeQueue();
+    let failed = 0;
+    queue.work(1, async (key) => {
+      await queue.aside(key, Promise.reject(new Error('gone'))).catch(() => failed++);
+    });
+    queue.add('a');
+    await queue.whenIdle();
+    expect([failed, queue.running]).toEqual([1, 0]);
+  });
+});

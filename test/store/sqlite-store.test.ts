@@ -41,12 +41,20 @@ describe('sqlite store, reopened', () => {
     await first.write('/b', { expect: 2, value: undefined });
     await first.write('/c', { expect: 0, value: 'c1' });
     await first.compact(2);
+    await first.writeSideValues(
+      new Map([
+        ['/used/a', '1'],
+        ['/used/b', '2'],
+      ]),
+    );
+    await first.writeSideValues(new Map([['/used/b', undefined]]));
     const world = await first.list('/');
     const past = await first.list('/', { atRevision: 3 });
     await first.stop();
 
     const second = await start(path);
     expect(await second.list('/')).toEqual(world);
+    expect([...(await second.sideValues('/'))]).toEqual([['/used/a', '1']]);
     expect(await second.list('/', { atRevision: 3 })).toEqual(past);
     expect(await second.list('/', { atRevision: 1 })).toEqual({ kind: 'compacted', compactedRevision: 2 });
     const watch = await second.watch('/', 2);

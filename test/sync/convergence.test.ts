@@ -1,8 +1,11 @@
-// Random acts on both sides, with lagging watches, wrong lists and restarts of the daemon, must end in one state: the host
-// matches the virtual side, the writes stop, and tenants' objects were written only to carry an edit of the host back.
+// Whatever both sides do, in whatever order, while watches lag, lists lie, and the daemon comes and goes: in the end the host
+// is a function of the virtual side, nobody writes any more, and the tenant's objects are only touched for an edit on the
+// host.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { edit, endpoints, FakeWorld, ipOf, service } from './fake-sync.ts';
 import { bury, Fuse, live } from './fuse.ts';
@@ -287,7 +290,7 @@ function labelsOf(object: KubeObject | undefined): [string, string][] {
   return Object.entries(object?.metadata.labels ?? {})
     .filter(([key]) => !isHost || (key !== markerLabel && key !== namespaceLabel && key !== 'release'))
     .map(([key, text]): [string, string] => [(isHost ? rewritten[key] : undefined) ?? key, text])
-    .filter(([key]) => key === markerLabel || !isNeverBack(key))
+    .filter(([key]) => key === markerLabel || !isNeverBack(key, endpointsKind))
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 

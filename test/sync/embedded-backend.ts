@@ -2,9 +2,9 @@
 import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
 import type { Target } from '../../src/apiserver/request/target.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
+import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { kubeconfigText } from '../../src/devcluster/kubeconfig.ts';
 import { ApiClient } from '../contract/client.ts';
 import { type Right, type Side, type SyncBackend, type SyncServer, storedForm } from '../contract/sync-backend.ts';
 

@@ -1,5 +1,7 @@
-// The facts about one virtual object and its host copy, for tests of the pure files: in sync until a case changes one value.
+// One virtual object and its host copy as the pure files of sync see them: in sync, until a case changes one point.
+
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.ts';
@@ -10,7 +12,7 @@ import type { Facts, Outcome, PlanStep } from '../../src/sync/plan/step.ts';
 import { defaultSettings, endpoints } from './fake-sync.ts';
 
 export const key = 'default/web';
-export const rules = createRules(defaultSettings, undefined);
+export const rules = createRules(endpointsKind, defaultSettings);
 export const { translation } = rules;
 export const place: Place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
 const owner = { kind: 'present', name: 'vc', uid: 'owner-1' } as const;

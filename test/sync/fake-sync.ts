@@ -2,6 +2,7 @@ import type { PatchEntry } from '../../src/config/settings/settings.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
 import { createRules, type RuleSettings } from '../../src/sync/loop/rules.ts';
 import { Sync, type SyncOptions } from '../../src/sync/loop/sync.ts';
@@ -71,7 +72,11 @@ export class FakeWorld {
     await this.patches?.start();
     this.sync = new Sync({
       windows: this.windows as never,
-      rules: createRules({ ...defaultSettings, ...options.settings }, options.mapping, this.patches?.patcher),
+      rules: createRules(
+        endpointsKind,
+        { ...defaultSettings, ...options.settings },
+        { mapping: options.mapping, patcher: this.patches?.patcher },
+      ),
       virtualWriter: this.virtual.writer(),
       hostWriter: this.host.writer(),
       clock: this.clock,

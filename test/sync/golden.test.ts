@@ -1,21 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import { renderHost } from '../../src/sync/report/render.ts';
 import { expectedHost, type Golden, type GoldenCase } from './golden.ts';
 
 const golden: Golden = JSON.parse(readFileSync(new URL('../../fixtures/sync/golden.json', import.meta.url), 'utf8'));
-const rules = createRules(
-  {
-    virtualClusterName: golden.vcluster,
-    hostNamespace: golden.hostNamespace,
-    backSync: 'all',
-    exclude: { labels: [], annotations: [] },
-    addressPolicy: { allow: [], deny: [] },
-  },
-  undefined,
-);
+const rules = createRules(endpointsKind, {
+  virtualClusterName: golden.vcluster,
+  hostNamespace: golden.hostNamespace,
+  backSync: 'all',
+  exclude: { labels: [], annotations: [] },
+  addressPolicy: { allow: [], deny: [] },
+});
 
 function render(one: GoldenCase): KubeObject | null {
   const input = [one.virtual.service, one.virtual.endpoints].filter((object) => object !== null);

@@ -6,7 +6,8 @@ import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
-import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
+import { twoWaySuite } from '../contract/sync-two-way.ts';
+import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
 
 describe('live sync between two embedded API servers', () => {
   let backend: EmbeddedBackend;
@@ -15,9 +16,10 @@ describe('live sync between two embedded API servers', () => {
   });
   afterAll(() => backend.stop());
 
-  goldenSuite(() => backend);
-  countingSuite(() => backend);
-  mappingSuite(() => backend);
-  ownerSuite(() => backend);
-  addressesSuite(() => backend);
+  goldenSuite(() => ground);
+  countingSuite(() => ground);
+  mappingSuite(() => ground);
+  ownerSuite(() => ground);
+  addressesSuite(() => ground);
+  twoWaySuite(() => ground);
 });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { PatchEntry } from '../../src/config/settings/settings.ts';
+import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
@@ -85,7 +86,7 @@ describe('a pass after a change of addresses only', () => {
     await open(entry({ path: 'metadata.labels.one', expression: 'value + "-p"' }));
     const { patcher } = world.patches as OpenedPatcher;
     const forward = patcher.forward.bind(patcher);
-    const without = createRules(defaultSettings, undefined, undefined);
+    const without = createRules(endpointsKind, defaultSettings);
     vi.spyOn(patcher, 'forward').mockImplementationOnce(async (input) => {
       const patched = await forward(input);
       world.sync.setRules(without);

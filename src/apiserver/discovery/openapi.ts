@@ -5,11 +5,13 @@ import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Schema } from '../kinds/schema.ts';
 import { patchTypes } from '../verbs/patch-object.ts';
+import { openApiV2, openApiV2Bytes } from './openapi-v2.ts';
 
 export class OpenApi {
   #catalog: Catalog;
   #version: string;
   #documents = new Map<string, { json: string; hash: string }>();
+  #v2: { json: string; bytes: Buffer } | undefined;
 
   constructor(catalog: Catalog, version: string) {
     this.#catalog = catalog;
@@ -21,6 +23,27 @@ export class OpenApi {
     const below = path.slice('/openapi/v3'.length).replace(/^\//, '');
     if (below === '') return this.#index();
     return this.#documentOf(below)?.json;
+  }
+
+  /** Version 2 of all kinds, made at the first question. */
+  get v2(): { json: string; bytes: Buffer } {
+    if (this.#v2 === undefined) {
+      const used = new Set(this.#catalog.kinds.flatMap(schemasOf));
+      const document = openApiV2(this.#definitions(this.#catalog.kinds, used), this.#version);
+      this.#v2 = { json: JSON.stringify(document), bytes: openApiV2Bytes(document) };
+    }
+    return this.#v2;
+  }
+
+  #definitions(kinds: readonly Kind[], used: ReadonlySet<string>): Record<string, Schema> {
+    const definitions = reachable(this.#catalog.schemas.definitions, used);
+    for (const { group, version, kind, schema } of kinds) {
+      const definition = definitions[schema];
+      // Without it kubectl does not find the definition of a kind.
+      if (definition?.[gvkKey] === undefined)
+        definitions[schema] = { ...definition, [gvkKey]: [{ group, version, kind }] };
+    }
+    return definitions;
   }
 
   #index(): string {
@@ -54,19 +77,23 @@ export class OpenApi {
     const paths: Record<string, object> = {};
     const used = new Set<string>();
     for (const kind of kinds) {
-      used.add(kind.schema);
+      for (const schema of schemasOf(kind)) used.add(schema);
       Object.assign(paths, pathsOf(place, kind));
-      for (const subresource of Object.values(kind.subresources ?? {})) {
-        if (subresource.mode === 'action') used.add(subresource.schema);
-      }
     }
     return {
       openapi: '3.0.0',
       info: { title: 'Kubernetes', version: this.#version },
       paths,
-      components: { schemas: reachable(this.#catalog.schemas.definitions, used) },
+      components: { schemas: this.#definitions(kinds, used) },
     };
   }
+}
+
+const gvkKey = 'x-kubernetes-group-version-kind';
+
+function schemasOf(kind: Kind): string[] {
+  const actions = Object.values(kind.subresources ?? {}).filter((subresource) => subresource.mode === 'action');
+  return [kind.schema, ...actions.map(({ schema }) => schema)];
 }
 
 function pathsOf(place: string, kind: Kind): Record<string, object> {

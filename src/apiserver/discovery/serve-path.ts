@@ -5,9 +5,10 @@ import type { Catalog } from '../kinds/catalog.ts';
 import type { User } from '../request/identity.ts';
 import { negotiate } from '../request/negotiate.ts';
 import type { Target } from '../request/target.ts';
-import { type Headers, sendJson, sendStatus, sendText } from '../wire/respond.ts';
+import { type Headers, sendBytes, sendJson, sendStatus, sendText } from '../wire/respond.ts';
 import { discoveryDocument } from './discovery.ts';
 import { OpenApi } from './openapi.ts';
+import { openApiV2Type } from './openapi-v2.ts';
 
 export interface VersionInfo {
   major: string;
@@ -41,7 +42,7 @@ export class ServedPaths {
   }
 
   async serve(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
-    if (request.method === 'GET' && this.#serveOwn(target, request, response)) return;
+    if (target.verb === 'get' && this.#serveOwn(target, request, response)) return;
     if (await this.#options.otherPaths?.(target, request, response, user)) return;
     sendText(response, 404, '404 page not found\n');
   }
@@ -56,10 +57,12 @@ export class ServedPaths {
       const document = this.#openApi.document(path);
       if (document === undefined) return false;
       sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
+    } else if (path === '/openapi/v2') {
+      this.#serveV2(request, response);
     } else if (/^\/apis?(\/|$)/.test(path)) {
       this.#discover(path, request, response);
     } else if (path === '/') {
-      const paths = ['/api', '/apis', '/healthz', '/openapi/v3', '/version'];
+      const paths = ['/api', '/apis', '/healthz', '/openapi/v2', '/openapi/v3', '/version'];
       sendJson(response, 200, JSON.stringify({ paths }));
     } else return false;
     return true;
@@ -78,6 +81,13 @@ export class ServedPaths {
     sendJson(response, 200, JSON.stringify(document), headers);
   }
 
+  #serveV2(request: IncomingMessage, response: ServerResponse): void {
+    const { json, bytes } = this.#openApi.v2;
+    // kubectl spells it with an @, which no media type may hold, and reads nothing else.
+    if (request.headers.accept?.includes('proto-openapi.spec.v2') !== true) sendJson(response, 200, json);
+    else sendBytes(response, 200, bytes, { 'content-type': openApiV2Type });
+  }
+
   #health(response: ServerResponse): void {
     const state = this.#options.state();
     if (state === 'ready') sendText(response, 200, 'ok');
@@ -88,7 +98,7 @@ export class ServedPaths {
 /** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
 export function refuseUnknownGroup(catalog: Catalog, path: string, response: ServerResponse): void {
   const [, root, group = ''] = path.split('/');
-  if (root === 'api' || catalog.hasGroup(group)) sendStatus(response, pathNotFound());
+  if (root === 'api' || catalog.hasGroup(group) || catalog.dialect === 'strict') sendStatus(response, pathNotFound());
   else sendText(response, 404, '404 page not found\n');
 }
 

@@ -1,4 +1,6 @@
 // The kinds that a server serves, found by what a URL says about them.
+
+import type { Dialect } from '../request/dialect.ts';
 import { groupVersionOf, type Kind } from './kind.ts';
 import { ProtobufReader, type ProtobufTypes } from './protobuf-body.ts';
 import { type Node, type Schema, SchemaSet } from './schema.ts';
@@ -7,13 +9,20 @@ export class Catalog {
   readonly kinds: readonly Kind[];
   readonly schemas: SchemaSet;
   readonly protobuf: ProtobufReader | undefined;
+  readonly dialect: Dialect;
   #byPlace = new Map<string, Kind>();
   #groups: ReadonlySet<string>;
 
-  constructor(kinds: readonly Kind[], definitions: Readonly<Record<string, Schema>>, protobuf?: ProtobufTypes) {
+  constructor(
+    kinds: readonly Kind[],
+    definitions: Readonly<Record<string, Schema>>,
+    options: { protobuf?: ProtobufTypes | undefined; dialect?: Dialect } = {},
+  ) {
+    const { protobuf, dialect = 'kubernetes' } = options;
     this.kinds = kinds;
+    this.dialect = dialect;
     this.protobuf = protobuf === undefined ? undefined : new ProtobufReader(protobuf);
-    this.schemas = new SchemaSet(definitions);
+    this.schemas = new SchemaSet(definitions, { enforcesRequired: dialect === 'strict' });
     this.#groups = new Set(kinds.map((kind) => kind.group));
     for (const kind of kinds) this.#byPlace.set(place(kind.group, kind.version, kind.plural), kind);
   }

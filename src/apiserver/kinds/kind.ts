@@ -2,7 +2,7 @@
 // looks in a table. A kind is data with a few functions in it; the kit itself knows none by name.
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import type { User } from '../request/identity.ts';
+import type { User, Visibility } from '../request/identity.ts';
 import type { Schema } from './schema.ts';
 
 export type StoredVerb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
@@ -41,6 +41,15 @@ export interface Strategy {
   reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   /** Faults of the object itself; metadata has been checked. `old` is set on updates. */
   validate?(object: KubeObject, old: KubeObject | undefined): FieldError[];
+  /**
+   * The object as a client may see it, without its hidden fields; its argument stays as it is. Answers, watches, tables,
+   * selectors, patches, managedFields and conflicts are made of this form.
+   */
+  present?(object: KubeObject): KubeObject;
+  /** Gives an object the hidden fields of another that it lacks: a client cannot send back what it was not shown. */
+  restore?(object: KubeObject, from: KubeObject): void;
+  /** What the answer to the create itself shows, e.g. a secret, once. Absent = `present`. */
+  presentOnce?(object: KubeObject): KubeObject;
   /** Gives back what reserve took: the create did not happen after all, or the object is gone. */
   released?(object: KubeObject): void;
   /** PUT of a name that does not exist creates it. */
@@ -79,7 +88,17 @@ export type Subresource =
   /** Verbs on the same object; only these top-level fields (and metadata) are written through it. */
   | { mode: 'part'; writes: readonly string[]; verbs: readonly ('get' | 'patch' | 'update')[] }
   /** POST makes something else out of the object and the body; GET, if given, shows something else. */
-  | { mode: 'action'; kind: string; group: string; version: string; schema: string; act: SubresourceAction };
+  | {
+      mode: 'action';
+      kind: string;
+      group: string;
+      version: string;
+      /** Of the body; it is decoded and judged like an object. */
+      schema: string;
+      act: SubresourceAction;
+      /** No cache may keep the answer. */
+      holdsSecret?: boolean;
+    };
 
 export type SubresourceAction = (
   body: KubeObject,
@@ -109,8 +128,14 @@ export interface Kind {
   subresources?: Readonly<Record<string, Subresource>>;
   /** Field selectors besides metadata.name and metadata.namespace. */
   selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>;
+  /** Values by which objects are found without a look at all of them; a field selector of the same name uses its index. */
+  indexes?: Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
+  /** What a caller may see; absent or undefined = every object. */
+  visibleTo?(user: User): Visibility | undefined;
   /** Kinds that are questions: POST is answered and nothing is kept. */
   answer?: SubresourceAction;
+  /** No cache may keep what `answer` answers. */
+  holdsSecret?: boolean;
 }
 
 /** What a validation's Status is about: a kind that is kept as another is judged as that one. */

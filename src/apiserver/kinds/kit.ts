@@ -5,7 +5,8 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Store } from '../../store/store.ts';
-import type { User } from '../request/identity.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { User, Visibility } from '../request/identity.ts';
 import type { Negotiated } from '../request/negotiate.ts';
 import type { Target } from '../request/target.ts';
 import type { Catalog } from './catalog.ts';
@@ -38,26 +39,48 @@ export interface AdmissionRequest {
   user: User;
 }
 
-/** Hears of every request for a resource twice: before anything is done, and before its answer is sent. */
+/** Hears of every request, those that are refused at the door and those for what is not there included. */
 export interface Audit {
-  /** Throws a StatusFault to stop the request: what cannot be written down is not done. */
+  /**
+   * Before a request that has been let in is carried out. Throws a StatusFault to stop the request: what cannot be written
+   * down is not done.
+   */
   begins(entry: AuditEntry): void | Promise<void>;
-  ends(entry: AuditEntry, code: number): void | Promise<void>;
+  /** Once for each request: before its answer is sent, and for a watch when it is over. */
+  ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
 }
 
 export interface AuditEntry {
   target: Target;
-  user: User;
+  method: string;
+  /** Undefined = nobody was let in. */
+  user: User | undefined;
+  /** The address that the connection comes from. */
+  source: string;
+  userAgent: string;
+}
+
+/** What a watch was when it is over. */
+export interface AuditedStream {
+  bytes: number;
+  durationMs: number;
+}
+
+/** Which keys hold an object with a value in a field; undefined = the index cannot tell, and every object must be looked at. */
+export interface KeyIndexes {
+  keys(kind: Kind, field: string, values: readonly string[], revision: number): Promise<string[] | undefined>;
+  close(): void;
 }
 
 export interface Kit {
   store: Store;
   catalog: Catalog;
+  dialect: Dialect;
   clock: Clock;
   log: Log;
   randomness: Randomness;
   admission: readonly Admission[];
-  audit: Audit | undefined;
+  indexes: KeyIndexes;
 }
 
 /** One request, once it is known what it is about. */
@@ -66,6 +89,8 @@ export interface Call {
   kind: Kind;
   target: Target;
   user: User;
+  /** Undefined = the caller sees every object. */
+  visibility: Visibility | undefined;
   negotiated: Negotiated;
   /** Who writes, for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;
@@ -74,8 +99,9 @@ export interface Call {
 
 /** What a verb came to; the representation is chosen when it is sent. */
 export type Outcome =
-  | { kind: 'stored'; code: number; text: string; revision: number }
-  | { kind: 'value'; code: number; value: object }
+  /** `once` is shown in place of the stored text, in this answer alone, and kept out of caches. */
+  | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
+  | { kind: 'value'; code: number; value: object; holdsSecret?: boolean }
   /** JSON that is made while it is sent. */
   | { kind: 'stream'; code: number; parts: AsyncIterable<string> }
   /** JSON that is complete already. */

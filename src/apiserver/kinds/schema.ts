@@ -13,6 +13,15 @@ export interface Schema {
   allOf?: readonly Schema[];
   oneOf?: readonly Schema[];
   required?: readonly string[];
+  enum?: readonly (string | number | boolean)[];
+  minimum?: number;
+  maximum?: number;
+  /** A regular expression that the text must contain a match of. */
+  pattern?: string;
+  /** In characters. */
+  maxLength?: number;
+  /** The field is sent and never returned; the kind's `present` hides it. */
+  writeOnly?: boolean;
   $ref?: string;
   'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
   'x-kubernetes-list-map-keys'?: readonly string[];
@@ -38,6 +47,17 @@ export type Scalar =
   | 'microTime'
   | 'bytes';
 
+/** What a value of the right type must still be. */
+export interface Limits {
+  enum?: readonly (string | number | boolean)[];
+  minimum?: number;
+  maximum?: number;
+  pattern?: RegExp;
+  maxLength?: number;
+  /** A fault does not quote the value. */
+  isHidden?: boolean;
+}
+
 interface MergeHints {
   patchStrategy: readonly string[];
   patchMergeKey: string | undefined;
@@ -51,6 +71,8 @@ export type Node = MergeHints &
         atomic: boolean;
         /** A zero that was sent is kept. */
         pointers: ReadonlySet<string>;
+        /** Fields that must be there; see schema-errors.ts. */
+        required: readonly string[];
         /** Written as zero, or as null, when nothing was sent. */
         always: readonly string[];
         nulls: readonly string[];
@@ -66,7 +88,7 @@ export type Node = MergeHints &
         /** What a key that an item leaves out stands for. */
         keyDefaults: Readonly<Record<string, string | number | boolean>>;
       }
-    | { type: 'scalar'; scalar: Scalar }
+    | { type: 'scalar'; scalar: Scalar /** Range of the integer type. */; bits: 32 | 64; limits: Limits | undefined }
     /** Any JSON value; unknown fields are kept. */
     | { type: 'any' }
   );
@@ -76,9 +98,12 @@ const refPrefix = '#/components/schemas/';
 export class SchemaSet {
   readonly definitions: Readonly<Record<string, Schema>>;
   #nodes = new Map<Schema, Node>();
+  #enforcesRequired: boolean;
 
-  constructor(definitions: Readonly<Record<string, Schema>>) {
+  /** The core kinds of Kubernetes list required fields that its server does not ask for: there they are not enforced. */
+  constructor(definitions: Readonly<Record<string, Schema>>, options: { enforcesRequired?: boolean } = {}) {
     this.definitions = definitions;
+    this.#enforcesRequired = options.enforcesRequired === true;
   }
 
   /** The node of a named definition; a name that is not there is a bug of the tenant. */
@@ -138,11 +163,14 @@ export class SchemaSet {
         };
       }
       case 'string':
-        return scalarNode(schema.format === 'byte' ? 'bytes' : schema.format === 'date-time' ? 'time' : 'string');
+        return scalarNode(
+          schema.format === 'byte' ? 'bytes' : schema.format === 'date-time' ? 'time' : 'string',
+          schema,
+        );
       case 'integer':
       case 'number':
       case 'boolean':
-        return scalarNode(schema.type);
+        return scalarNode(schema.type, schema);
       default:
         return anyNode;
     }
@@ -163,12 +191,26 @@ export class SchemaSet {
       if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') defaults[name] = value;
     }
     const kept = new Set([...pointers, ...always, ...nulls]);
-    return { type: 'object', fields, atomic, pointers: kept, always, nulls, defaults };
+    const required = this.#enforcesRequired ? (schema.required ?? []) : [];
+    return { type: 'object', fields, atomic, pointers: kept, required, always, nulls, defaults };
   }
 }
 
 const anyNode: Node = { type: 'any', patchStrategy: [], patchMergeKey: undefined };
 
-function scalarNode(scalar: Scalar): Node {
-  return { type: 'scalar', scalar, patchStrategy: [], patchMergeKey: undefined };
+function scalarNode(scalar: Scalar, schema: Schema = {}): Node {
+  const bits = schema.format === 'int32' ? 32 : 64;
+  return { type: 'scalar', scalar, bits, limits: limitsOf(schema), patchStrategy: [], patchMergeKey: undefined };
+}
+
+function limitsOf(schema: Schema): Limits | undefined {
+  const limits: Limits = {};
+  if (schema.enum !== undefined) limits.enum = schema.enum;
+  if (schema.minimum !== undefined) limits.minimum = schema.minimum;
+  if (schema.maximum !== undefined) limits.maximum = schema.maximum;
+  if (schema.pattern !== undefined) limits.pattern = new RegExp(schema.pattern, 'u');
+  if (schema.maxLength !== undefined) limits.maxLength = schema.maxLength;
+  if (Object.keys(limits).length === 0) return undefined;
+  if (schema.writeOnly === true) limits.isHidden = true;
+  return limits;
 }

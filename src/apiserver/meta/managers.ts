@@ -14,6 +14,7 @@ import { equalJson, type Json } from '../../object/text/json.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { zeroOf } from '../wire/decode.ts';
+import { shown } from '../wire/stored-text.ts';
 
 export function managerOptions(call: Call, now: string): ManagerOptions {
   return {
@@ -28,7 +29,7 @@ export function managerOptions(call: Call, now: string): ManagerOptions {
 /** Runs before the kind's strategy: what the server adds to an object belongs to nobody. */
 export function trackCreate(call: Call, object: KubeObject, now: string): void {
   const options = managerOptions(call, now);
-  const sent: KubeObject = { ...object };
+  const sent: KubeObject = { ...shown(object, call.kind) };
   if (call.kind.strategy.hasStatus === true) delete sent['status'];
   if (object.metadata.managedFields !== undefined) {
     setManagers(object, updateManagedFields(undefined, sent, options));
@@ -43,10 +44,12 @@ export function trackCreate(call: Call, object: KubeObject, now: string): void {
   setManagers(object, encodeEntries([{ manager, operation: 'Update', apiVersion, time, subresource, fields }]));
 }
 
+/** `old` as it was shown. */
 export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now: string): void {
   const options = managerOptions(call, now);
-  const known = soleOwners(object, old, options);
-  setManagers(object, known ?? updateManagedFields(old, object, options));
+  const visible = shown(object, call.kind);
+  const known = soleOwners(visible, old, options);
+  setManagers(object, known ?? updateManagedFields(old, visible, options));
 }
 
 interface Entry {

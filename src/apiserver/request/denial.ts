@@ -1,5 +1,4 @@
 // The words of a 403: who may not do what, where.
-
 import type { IncomingMessage } from 'node:http';
 import { forbidden, type Status } from '../../object/meta/status.ts';
 import type { User } from './identity.ts';

@@ -7,15 +7,26 @@ import {
   type Status,
   type StatusCause,
   unauthorized,
+  unsupportedMediaType,
 } from '../../object/meta/status.ts';
+import type { Dialect } from './dialect.ts';
 
 export class StatusFault extends Error {
   override readonly name = 'StatusFault';
   readonly status: Status;
-  constructor(status: Status) {
+  /** What the strict dialect answers instead. */
+  readonly #strictly: Status | undefined;
+
+  constructor(status: Status, strictly?: Status) {
     super(status.message ?? status.reason ?? 'refused');
     this.status = status;
+    this.#strictly = strictly;
   }
+
+  statusIn(dialect: Dialect): Status {
+    return dialect === 'strict' ? (this.#strictly ?? this.status) : this.status;
+  }
+
   get code(): number {
     return this.status.code ?? 500;
   }
@@ -57,8 +68,9 @@ export function notAcceptable(offered: readonly string[]): StatusFault {
 }
 
 /** A patch in a language that this resource does not speak. */
-export function unknownPatchType(): StatusFault {
-  return fault(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+export function unknownPatchType(known: readonly string[]): StatusFault {
+  const bare = fault(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+  return new StatusFault(bare.status, unsupportedMediaType(known));
 }
 
 /** A continue token that is too old; `another` goes on from the same place in the present. */
@@ -68,7 +80,7 @@ export function expiredContinue(message: string, another: string): StatusFault {
   return gone;
 }
 
-/** 500 without a reason, which is what the real server answers where it has none. */
-export function plainFailure(message: string): StatusFault {
-  return fault(500, undefined, message);
+/** 500 without a reason, which is what the real server answers where it has none; the strict dialect says 400. */
+export function plainFailure(message: string, strictly: Status = badRequestStatus(message)): StatusFault {
+  return new StatusFault(fault(500, undefined, message).status, strictly);
 }

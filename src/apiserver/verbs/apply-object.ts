@@ -4,7 +4,7 @@ import { pathText } from '../../object/fields/field-set.ts';
 import { applyObject as applied } from '../../object/fields/server-side-apply.ts';
 import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { invalid } from '../../object/meta/status.ts';
+import { conflict, invalid } from '../../object/meta/status.ts';
 import { equalJson, isJsonObject, type Json } from '../../object/text/json.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
@@ -13,6 +13,7 @@ import { managerOptions } from '../meta/managers.ts';
 import { timestamp } from '../meta/object-meta.ts';
 import { badRequest, plainFailure, StatusFault } from '../request/status-fault.ts';
 import { type Decoded, decode } from '../wire/decode.ts';
+import { shown } from '../wire/stored-text.ts';
 import { changeObject } from './change-object.ts';
 import { createObject } from './create-object.ts';
 import { checkName, fitted, incomingType, placeInNamespace, type Submitted } from './incoming-object.ts';
@@ -30,9 +31,14 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
     compute: (old) => laidOver(call, old, config, options.force),
     keepsManagers: true,
     create: () => {
-      const { uid } = config.metadata;
+      const { uid, resourceVersion = '' } = config.metadata;
+      // Who says a version expects an object; the real server makes a new one all the same.
+      if (call.kit.dialect === 'strict' && resourceVersion !== '') {
+        throw new StatusFault(conflict({ group: call.kind.group, resource: call.kind.plural }, call.target.name));
+      }
       const object = laidOver(call, undefined, structuredClone(config), options.force);
       if (uid !== undefined && uid !== '') object.metadata.uid = uid;
+      delete object.metadata.resourceVersion;
       return createObject(call, object, { dryRun: options.dryRun, keepsManagers: true });
     },
   });
@@ -114,11 +120,13 @@ function duplicateText(items: readonly Json[], node: Extract<Node, { type: 'list
 
 function laidOver(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
   const now = timestamp(call.kit.clock.wallTime());
-  const result = applied(old, config, { ...managerOptions(call, now), force });
+  // Nobody owns what is hidden, and no conflict names it: the merge is made without it.
+  const result = applied(old, shown(config, call.kind), { ...managerOptions(call, now), force });
   if (!result.ok) throw new StatusFault(result.status);
   const { object } = result;
   const managers = object.metadata.managedFields;
   const whole = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
+  call.kind.strategy.restore?.(whole, config);
   // Nothing was changed and nobody new owns anything: the record keeps its times.
   const kept = old?.metadata.managedFields;
   if (!result.isChanged && kept !== undefined) whole.metadata.managedFields = kept;

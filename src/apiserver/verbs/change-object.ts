@@ -5,14 +5,16 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, invalid, notFound, objectWasModified, preconditionFailed } from '../../object/meta/status.ts';
 import { equalJson, type Json } from '../../object/text/json.ts';
 import type { StoredRecord } from '../../store/store.ts';
+import { visibleRecord } from '../caller/visibility.ts';
 import { faultSubject, type Subresource, type WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { schemaErrors } from '../kinds/schema-errors.ts';
 import { sameButForTimes, trackUpdate } from '../meta/managers.ts';
 import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
 import { metaErrors } from '../meta/validate-meta.ts';
 import { plainFailure, StatusFault } from '../request/status-fault.ts';
 import { checkSize } from '../wire/size-limit.ts';
-import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
+import { fromStoredText, shown, storageKey, toStoredText } from '../wire/stored-text.ts';
 
 /** Enough for a busy object; after that the client hears of the conflict. */
 const attempts = 10;
@@ -33,7 +35,7 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
   const { kind, kit, target } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let { record } = await kit.store.get(key);
+  let record = visibleRecord(call, (await kit.store.get(key)).record);
   for (let attempt = 1; ; attempt++) {
     if (record === undefined) {
       if (change.create !== undefined) return change.create();
@@ -47,7 +49,7 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
     // The end of an object is answered with the version it had.
     if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
-    record = written.current;
+    record = visibleRecord(call, written.current);
   }
 }
 
@@ -58,7 +60,9 @@ async function nextObject(
 ): Promise<'unchanged' | { text: string; isLast: boolean }> {
   const { kind, kit, user, target } = call;
   const now = timestamp(kit.clock.wallTime());
-  const old = fromStoredText(record.value, kind, record.revision);
+  const stored = fromStoredText(record.value, kind, record.revision);
+  // A client changes what it is shown; what is hidden is put back before the kind judges the whole.
+  const old = shown(stored, kind);
   const object = await change.compute(old);
   checkPreconditions(call, object, old, change.uidIsPrecondition);
   carryMetaOver(object, old);
@@ -74,15 +78,20 @@ async function nextObject(
   }
   const warn = (line: string) => void call.warnings.push(line);
   const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
-  await kind.strategy.prepareForUpdate?.(object, old, ctx);
-  countGeneration(object, old, kind.strategy, wantChanged(object, old));
-  if (isSameAgain(object, old)) return 'unchanged';
-  const errors = [...metaErrors(object, old, kind), ...(kind.strategy.validate?.(object, old) ?? [])];
+  kind.strategy.restore?.(object, stored);
+  await kind.strategy.prepareForUpdate?.(object, stored, ctx);
+  countGeneration(object, stored, kind.strategy, wantChanged(object, stored));
+  if (isSameAgain(object, stored)) return 'unchanged';
+  const errors = [
+    ...metaErrors(object, stored, kind),
+    ...schemaErrors(object, kit.catalog.schemaOf(kind)),
+    ...(kind.strategy.validate?.(object, stored) ?? []),
+  ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
   if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
   const { subresource: part, name, namespace } = target;
   for (const admit of kit.admission) {
-    await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old, user });
+    await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old: stored, user });
   }
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';

@@ -3,8 +3,9 @@
 import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
-import { faultSubject, type WriteContext } from '../kinds/kind.ts';
+import { faultSubject, groupVersionOf, type WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { schemaErrors } from '../kinds/schema-errors.ts';
 import { trackCreate } from '../meta/managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
 import { metaErrors } from '../meta/validate-meta.ts';
@@ -44,6 +45,15 @@ function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix;
 }
 
+/** The one answer that may show what is hidden from then on. */
+function shownOnce({ kind }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
+  const once = kind.strategy.presentOnce?.(object);
+  if (once === undefined) return {};
+  const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = once;
+  const type = { kind: kind.kind, apiVersion: groupVersionOf(kind) };
+  return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };
+}
+
 async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<Outcome | 'taken'> {
   const { kind, kit, user } = call;
   const { strategy } = kind;
@@ -74,7 +84,11 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   call.warnings.push(...(strategy.warnings?.(object) ?? []));
   await strategy.prepareForCreate?.(object, ctx);
   try {
-    const errors = [...metaErrors(object, undefined, kind), ...(strategy.validate?.(object, undefined) ?? [])];
+    const errors = [
+      ...metaErrors(object, undefined, kind),
+      ...schemaErrors(object, kit.catalog.schemaOf(kind)),
+      ...(strategy.validate?.(object, undefined) ?? []),
+    ];
     if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
     if (!options.dryRun) await strategy.reserve?.(object, ctx);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
@@ -88,7 +102,8 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
       return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
     }
     const written = await kit.store.write(key, { expect: 0, value: text });
-    if (written.ok) return { kind: 'stored', code, text, revision: written.revision };
+    if (written.ok)
+      return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, object, written.revision) };
     strategy.released?.(object);
     return 'taken';
   } catch (error) {

@@ -2,15 +2,16 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
-import { fromStoredText, storagePrefix } from '../wire/stored-text.ts';
+import { fromStoredText, shown, storagePrefix } from '../wire/stored-text.ts';
+import { collect } from './collect-records.ts';
 import { deleteObject } from './delete-object.ts';
-import { collect, listKindOf } from './read-objects.ts';
+import { listKindOf } from './read-objects.ts';
 import { selectionOf } from './selection.ts';
 import type { DeleteOptions } from './write-options.ts';
 
 export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
   const { kind, target } = call;
-  const selection = selectionOf(target, kind);
+  const selection = selectionOf(call);
   const listed = await collect(call, selection, { prefix: storagePrefix(kind, target.namespace), limit: 0 });
   const items: KubeObject[] = [];
   for (const record of listed.records) {
@@ -22,7 +23,7 @@ export async function deleteCollection(call: Call, options: DeleteOptions): Prom
       // Gone meanwhile is what was wanted.
       if (!(error instanceof StatusFault) || error.code !== 404) throw error;
     }
-    const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = shown(object, kind);
     items.push(item);
   }
   const metadata = { resourceVersion: String(listed.revision) };

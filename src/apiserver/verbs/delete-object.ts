@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, notFound, success } from '../../object/meta/status.ts';
+import { visibleRecord } from '../caller/visibility.ts';
 import type { WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { timestamp } from '../meta/object-meta.ts';
@@ -16,7 +17,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
   const { kind, kit, target, user } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let { record } = await kit.store.get(key);
+  let record = visibleRecord(call, (await kit.store.get(key)).record);
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if (record === undefined) throw new StatusFault(notFound(resource, target.name));
     const old = fromStoredText(record.value, kind, record.revision);
@@ -36,7 +37,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
       if (next.gone) kind.strategy.released?.(old);
       return outcomeOf(call, next, text, written.revision);
     }
-    record = written.current;
+    record = visibleRecord(call, written.current);
   }
   throw new StatusFault(conflict(resource, target.name));
 }

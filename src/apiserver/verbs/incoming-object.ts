@@ -1,12 +1,14 @@
 // What a client wants to be written: decoded to the kind's schema, checked to be of that kind and for the place that the
 // URL names, defaults filled in.
-
+import { fieldErrorText } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { groupVersionOf } from '../kinds/kind.ts';
+import { faultSubject, groupVersionOf } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
-import { badRequest } from '../request/status-fault.ts';
-import { decode, refusal } from '../wire/decode.ts';
+import { schemaErrors } from '../kinds/schema-errors.ts';
+import { badRequest, StatusFault } from '../request/status-fault.ts';
+import { type Decoded, decode, refusal } from '../wire/decode.ts';
 import type { FieldValidation } from './write-options.ts';
 
 export interface Submitted {
@@ -34,8 +36,11 @@ export function incomingType(call: Call, submitted: Submitted): Record<string, u
 /** The same for a value that is known to be of the kind, e.g. the result of a patch. */
 export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
   const { kind } = call;
-  const names = { kind: kind.kind, version: groupVersionOf(kind) };
-  const { value, unknownFields } = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
+  const collectsTypeErrors = call.kit.dialect === 'strict';
+  const names = { kind: kind.kind, version: groupVersionOf(kind), collectsTypeErrors };
+  const decoded = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
+  checkTypes(call, decoded);
+  const { value, unknownFields } = decoded;
   const faults = [
     ...unknownFields.map((field) => `unknown field "${field}"`),
     ...submitted.duplicateFields.map((field) => `duplicate field "${field}"`),
@@ -50,6 +55,18 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   object.metadata ??= {};
   kind.strategy.setDefaults?.(object);
   return object;
+}
+
+/** Wrong types together with whatever else the schema has against the rest; the kind judges only what fits its types. */
+function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
+  if (typeErrors.length === 0) return;
+  const { kind, kit } = call;
+  const inMeta = typeErrors.filter(({ path }) => /^(metadata|kind|apiVersion)(\.|\[|$)/.test(path));
+  if (inMeta.length > 0) throw badRequest(inMeta.map(fieldErrorText).join(', '));
+  const wrong = new Set(typeErrors.map(({ path }) => path));
+  const others = schemaErrors(value, kit.catalog.schemaOf(kind)).filter(({ path }) => !wrong.has(path));
+  const name = (value as Partial<KubeObject>).metadata?.name ?? '';
+  throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others]));
 }
 
 function checkType(call: Call, value: Record<string, unknown>): void {

@@ -96,7 +96,7 @@ function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Jso
       return (value) => applyStrategicMergePatch(value, patch, schema);
     }
     default:
-      throw unknownPatchType();
+      throw unknownPatchType([patchTypes.json, patchTypes.merge, patchTypes.apply]);
   }
 }
 

@@ -1,20 +1,23 @@
 // get and list: from the store to JSON, without parsing what nobody asked to look into. A list runs in steps and lets other
 // requests in between.
-import { expired, notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
+import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { StoredRecord } from '../../store/store.ts';
+import { checkView, visibleRecord } from '../caller/visibility.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
-import { expiredContinue, StatusFault } from '../request/status-fault.ts';
+import { StatusFault } from '../request/status-fault.ts';
 import { listHead, listItems } from '../wire/representation.ts';
-import { fromStoredText, itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
+import { itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
+import { collect, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
 import { listQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
-  const { record, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const { record: found, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, found);
   const wanted = Number(target.query.get('resourceVersion') ?? 0);
   if (wanted > revision) throw new StatusFault(tooLargeResourceVersion(wanted, revision));
   if (record === undefined) {
@@ -23,21 +26,10 @@ export async function getObject(call: Call): Promise<Outcome> {
   return { kind: 'stored', code: 200, text: record.value, revision: record.revision };
 }
 
-/** Records are fetched and filtered so many at a time: the loop is free in between. */
-const stepRecords = 500;
-
-export interface Listed {
-  records: StoredRecord[];
-  revision: number;
-  /** Key of the last record given, when there are more. */
-  more: string | undefined;
-  remaining: number | undefined;
-}
-
 export async function listObjects(call: Call): Promise<Outcome> {
   const { kind, target } = call;
   const query = listQuery(target.query);
-  const selection = selectionOf(target, kind);
+  const selection = selectionOf(call);
   const prefix = storagePrefix(kind, target.namespace);
   const from = await startOf(call, query);
   if (
@@ -97,79 +89,19 @@ async function startOf(
   const prefix = storagePrefix(call.kind, call.target.namespace);
   if (query.continueToken !== '') {
     const { revision, after } = decodeContinue(query.continueToken);
+    checkView(call, revision);
     return revision < 0 ? { afterKey: prefix + after } : { afterKey: prefix + after, atRevision: revision };
   }
   const { at } = query;
-  if (at.kind === 'exact') return { atRevision: at.revision };
+  if (at.kind === 'exact') {
+    checkView(call, at.revision);
+    return { atRevision: at.revision };
+  }
   if (at.kind === 'atLeast') {
     const current = await call.kit.store.currentRevision();
     if (at.revision > current) throw new StatusFault(tooLargeResourceVersion(at.revision, current));
   }
   return {};
-}
-
-interface Range {
-  prefix: string;
-  limit: number;
-  atRevision?: number;
-  afterKey?: string;
-}
-
-export async function collect(call: Pick<Call, 'kit' | 'kind'>, selection: Selection, range: Range): Promise<Listed> {
-  const records: StoredRecord[] = [];
-  let { atRevision, afterKey } = range;
-  for (;;) {
-    const wanted = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
-    // A selector may pass over most of what it sees: it always looks at a whole step.
-    const step = selection.takesAll ? wanted : stepRecords;
-    const page = await call.kit.store.list(range.prefix, {
-      limit: step,
-      ...(atRevision === undefined ? {} : { atRevision }),
-      ...(afterKey === undefined ? {} : { afterKey }),
-    });
-    if (page.kind === 'futureRevision') {
-      throw new StatusFault(tooLargeResourceVersion(atRevision ?? 0, page.currentRevision));
-    }
-    if (page.kind === 'compacted') throw tooOld(range, afterKey);
-    atRevision ??= page.revision;
-    const filled = take(records, page.records, call.kind, selection, range.limit);
-    afterKey = filled ?? page.records.at(-1)?.key ?? afterKey;
-    const cutWithinPage = filled !== undefined && filled !== page.records.at(-1)?.key;
-    const hasMore = page.hasMore || cutWithinPage;
-    const full = range.limit > 0 && records.length >= range.limit;
-    if (!hasMore || full) {
-      const more = hasMore ? afterKey : undefined;
-      const remaining = hasMore && selection.takesAll ? page.remaining : undefined;
-      return { records, revision: atRevision, more, remaining };
-    }
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-/** Returns the key at which the limit was reached, if it was. */
-function take(
-  into: StoredRecord[],
-  page: readonly StoredRecord[],
-  kind: Kind,
-  selection: Selection,
-  limit: number,
-): string | undefined {
-  for (const record of page) {
-    if (!selection.takesAll && !selection.matches(fromStoredText(record.value, kind, record.revision))) continue;
-    into.push(record);
-    if (into.length === limit) return record.key;
-  }
-  return undefined;
-}
-
-function tooOld(range: Range, afterKey: string | undefined): StatusFault {
-  if (range.afterKey === undefined) {
-    return new StatusFault(expired('The resourceVersion for the provided list is too old.'));
-  }
-  const another = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) });
-  const message =
-    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-  return expiredContinue(message, another);
 }
 
 export function listKindOf(kind: Kind): { kind: string; apiVersion: string } {

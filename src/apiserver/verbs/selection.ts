@@ -10,20 +10,36 @@ import {
 } from '../../object/select/field-selector.ts';
 import { type LabelSelector, matchesLabels, parseLabelSelector } from '../../object/select/label-selector.ts';
 import type { Kind } from '../kinds/kind.ts';
+import type { Call } from '../kinds/kit.ts';
 import { badRequest } from '../request/status-fault.ts';
 import type { Target } from '../request/target.ts';
 
 export interface Selection {
-  /** No selector at all: texts need not be parsed. */
+  /** No selector at all and everything is visible: texts need not be parsed. */
   takesAll: boolean;
   /** The one name that can match, if the field selector says so. */
   onlyName: string | undefined;
+  /** An index whose values hold everything that can match. */
+  index: { field: string; values: readonly string[] } | undefined;
+  /** Judges the object as it is shown. */
   matches(object: KubeObject): boolean;
 }
 
-const everything: Selection = { takesAll: true, onlyName: undefined, matches: () => true };
+const everything: Selection = { takesAll: true, onlyName: undefined, index: undefined, matches: () => true };
 
-export function selectionOf(target: Target, kind: Kind): Selection {
+export function selectionOf({ target, kind, visibility }: Pick<Call, 'target' | 'kind' | 'visibility'>): Selection {
+  const asked = askedSelection(target, kind);
+  if (visibility === undefined) return asked;
+  return {
+    takesAll: false,
+    onlyName: asked.onlyName,
+    // Both hold everything that can match; the caller's own is usually the smaller one.
+    index: visibility.index ?? asked.index,
+    matches: (object) => visibility.sees(object) && asked.matches(object),
+  };
+}
+
+function askedSelection(target: Target, kind: Kind): Selection {
   const labelText = target.query.get('labelSelector') ?? '';
   const fieldText = target.query.get('fieldSelector') ?? '';
   if (labelText === '' && fieldText === '') return everything;
@@ -32,10 +48,19 @@ export function selectionOf(target: Target, kind: Kind): Selection {
   return {
     takesAll: false,
     onlyName: exactValue(fields, 'metadata.name'),
+    index: indexOf(fields, kind),
     matches: (object) =>
       matchesLabels(labels, object.metadata.labels) &&
       matchesFields(fields, (field) => selectableField(kind, object, field) ?? ''),
   };
+}
+
+function indexOf(fields: FieldSelector, kind: Kind): Selection['index'] {
+  for (const field of Object.keys(kind.indexes ?? {})) {
+    const value = exactValue(fields, field);
+    if (value !== undefined) return { field, values: [value] };
+  }
+  return undefined;
 }
 
 function labelsOf(text: string): LabelSelector {

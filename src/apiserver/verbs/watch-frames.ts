@@ -2,10 +2,10 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { StoredRecord, StoreEvent } from '../../store/store.ts';
-import { groupVersionOf } from '../kinds/kind.ts';
+import { groupVersionOf, type Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { partial } from '../wire/partial-metadata.ts';
-import { fromStoredText, wireText } from '../wire/stored-text.ts';
+import { shownFromText, wireText } from '../wire/stored-text.ts';
 import { tableOf } from '../wire/table.ts';
 import type { Selection } from './selection.ts';
 
@@ -19,6 +19,32 @@ interface Seen {
 
 /** Keyed by the store's own event: it lives as long as somebody may still need it. */
 const frames = new WeakMap<StoreEvent, Map<string, Buffer>>();
+
+interface Parsed {
+  value: KubeObject;
+  previous: KubeObject | undefined;
+}
+
+/** An event is parsed once for all watches that look into it. */
+const objectsOfEvents = new WeakMap<StoreEvent, Map<Kind, Parsed>>();
+
+function parsed(event: StoreEvent, kind: Kind): Parsed {
+  let byKind = objectsOfEvents.get(event);
+  if (byKind === undefined) {
+    byKind = new Map();
+    objectsOfEvents.set(event, byKind);
+  }
+  let objects = byKind.get(kind);
+  if (objects === undefined) {
+    const { value, previous, revision } = event;
+    const shown = shownFromText(value, kind, revision);
+    const isSame = previous === value;
+    const before = isSame || previous === undefined ? undefined : shownFromText(previous, kind, revision);
+    objects = { value: shown, previous: isSame ? shown : before };
+    byKind.set(kind, objects);
+  }
+  return objects;
+}
 
 export class WatchFrames {
   #call: Call;
@@ -83,17 +109,14 @@ export class WatchFrames {
       const changeType = type === 'delete' ? 'DELETED' : event.previous === undefined ? 'ADDED' : 'MODIFIED';
       return { type: changeType, text: value, revision };
     }
-    const before = event.previous !== undefined && this.#matches(event.previous, revision);
-    const after = type === 'put' && this.#matches(value, revision);
+    const objects = parsed(event, this.#call.kind);
+    const before = objects.previous !== undefined && this.#selection.matches(objects.previous);
+    const after = type === 'put' && this.#selection.matches(objects.value);
     if (after) return { type: before ? 'MODIFIED' : 'ADDED', text: value, revision };
-    if (!before && !(type === 'delete' && event.previous === undefined && this.#matches(value, revision))) {
+    if (!before && !(type === 'delete' && event.previous === undefined && this.#selection.matches(objects.value))) {
       return undefined;
     }
     return { type: 'DELETED', text: event.previous ?? value, revision };
-  }
-
-  #matches(text: string, revision: number): boolean {
-    return this.#selection.matches(fromStoredText(text, this.#call.kind, revision));
   }
 
   #encode({ type, text, revision }: Seen): Buffer {
@@ -102,9 +125,9 @@ export class WatchFrames {
       case 'object':
         return frame(type, wireText(text, kind, revision));
       case 'metadata':
-        return frame(type, JSON.stringify(partial(fromStoredText(text, kind, revision))));
+        return frame(type, JSON.stringify(partial(shownFromText(text, kind, revision))));
       case 'table':
-        return frame(type, JSON.stringify(this.#table(fromStoredText(text, kind, revision))));
+        return frame(type, JSON.stringify(this.#table(shownFromText(text, kind, revision))));
       default:
         return negotiated.representation satisfies never;
     }

@@ -2,13 +2,15 @@
 // events. Out: frames that are made once for all watchers of a form. A client that does not read is let go.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../../clock.ts';
-import { tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
+import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
 import type { StoreEvent, StoreWatch } from '../../store/store.ts';
+import { isBeforeView } from '../caller/visibility.ts';
 import type { Call } from '../kinds/kit.ts';
+import type { User } from '../request/identity.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { drained } from '../wire/respond.ts';
-import { storagePrefix } from '../wire/stored-text.ts';
-import { collect } from './read-objects.ts';
+import { storageKey, storagePrefix } from '../wire/stored-text.ts';
+import { collect } from './collect-records.ts';
 import { notOlderThan, type WatchQuery, watchQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 import { WatchFrames } from './watch-frames.ts';
@@ -38,6 +40,8 @@ export class WatchStream {
   #watch: StoreWatch | undefined;
   #timers = new Set<Timer>();
   #lastRevision = 0;
+  #sentBytes = 0;
+  #isExpired = false;
   /** Something that happened up to now has yet to be written: no bookmark may pass it by. */
   #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
@@ -47,13 +51,13 @@ export class WatchStream {
     this.#response = response;
     this.#settings = settings;
     this.#query = watchQuery(call.target.query);
-    this.#selection = selectionOf(call.target, call.kind);
+    this.#selection = selectionOf(call);
     this.#frames = new WatchFrames(call, this.#selection);
   }
 
   /** Resolves when the watch is over. Throws a StatusFault only while nothing has been sent. */
   async run(headers: Record<string, string | string[]>): Promise<void> {
-    const { kit, kind, target } = this.#call;
+    const { kit, target } = this.#call;
     const current = await kit.store.currentRevision();
     const wanted = notOlderThan(target.query);
     if (this.#query.sendInitialEvents === true && wanted > current) {
@@ -61,11 +65,18 @@ export class WatchStream {
     }
     const fromState = this.#query.after === undefined && this.#query.sendInitialEvents !== false;
     const after = this.#query.after ?? current;
-    const opened = await kit.store.watch(storagePrefix(kind, target.namespace), after);
+    const opened = isBeforeView(this.#call, after)
+      ? { kind: 'compacted' as const, compactedRevision: this.#call.visibility?.since ?? after }
+      : await kit.store.watch(watchedPrefix(this.#call, this.#selection), after);
     this.#begin(headers);
     if (this.#isOver()) {
       // The client left while we were getting ready.
       if ('close' in opened) opened.close();
+      return;
+    }
+    if (this.#isExpired) {
+      if ('close' in opened) opened.close();
+      this.expire();
       return;
     }
     if ('kind' in opened) {
@@ -81,11 +92,31 @@ export class WatchStream {
     } catch (error) {
       // The answer has begun: what is wrong is told in it.
       if (!(error instanceof StatusFault)) throw error;
-      this.#send(this.#frames.error(error.status));
+      this.#send(this.#frames.error(error.statusIn(this.#call.kit.dialect)));
     } finally {
       opened.close();
       this.end();
     }
+  }
+
+  /** As much as was handed to the client's connection. */
+  get sentBytes(): number {
+    return this.#sentBytes;
+  }
+
+  get user(): User {
+    return this.#call.user;
+  }
+
+  /** The client is told to list again. */
+  expire(): void {
+    // Said once the answer has begun.
+    if (this.#state === 'starting') {
+      this.#isExpired = true;
+      return;
+    }
+    this.#send(this.#frames.error(expired('What you may see has changed: list again.')));
+    this.end();
   }
 
   /** Ends the answer as a server that is done: a whole last line, a clean end of the stream. */
@@ -190,7 +221,9 @@ export class WatchStream {
   }
 
   #send(frame: Buffer | undefined): void {
-    if (frame !== undefined && !this.#isOver()) this.#response.write(frame);
+    if (frame === undefined || this.#isOver()) return;
+    this.#sentBytes += frame.length;
+    this.#response.write(frame);
   }
 
   #scheduleBookmark(delayMs: number): void {
@@ -222,6 +255,14 @@ export class WatchStream {
   #isOver(): boolean {
     return this.#state === 'ended' || this.#response.destroyed;
   }
+}
+
+/** A watch of one name hears of that name, and of names that begin with it, which its selection passes over. */
+function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string {
+  if (onlyName === undefined || onlyName === '' || (kind.namespaced && target.namespace === '')) {
+    return storagePrefix(kind, target.namespace);
+  }
+  return storageKey(kind, target.namespace, onlyName);
 }
 
 const stateStep = 500;

@@ -2,6 +2,7 @@
 import { invalidValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
+import type { Dialect } from '../request/dialect.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { isTrue } from '../request/target.ts';
 
@@ -45,8 +46,9 @@ export interface DeleteOptions {
 }
 
 /** A body wins over the query, as in the real server. */
-export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
+export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Dialect = 'kubernetes'): DeleteOptions {
   const given = isRecord(body) ? body : {};
+  if (dialect === 'strict' && body !== undefined) checkAgreement(given, query);
   const fromQuery = body === undefined;
   const dryRun = fromQuery ? query.getAll('dryRun').filter((value) => value !== '') : (given['dryRun'] ?? []);
   const grace = fromQuery ? numberOf(query.get('gracePeriodSeconds')) : given['gracePeriodSeconds'];
@@ -69,6 +71,15 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
     uid: textOf(preconditions['uid']),
     resourceVersion: textOf(preconditions['resourceVersion']),
   };
+}
+
+/** The real server believes the body alone; a dry run that stands in the query would delete. */
+function checkAgreement(given: Record<string, unknown>, query: URLSearchParams): void {
+  for (const option of ['dryRun', 'gracePeriodSeconds', 'propagationPolicy', 'orphanDependents']) {
+    const asked = query.getAll(option).filter((value) => value !== '');
+    if (asked.length === 0 || asked.join() === String(given[option] ?? '')) continue;
+    throw badRequest(`the query says ${option}=${asked.join()} and the body says something else: say it once`);
+  }
 }
 
 function propagationOf(policy: unknown, orphan: unknown): Propagation | undefined {

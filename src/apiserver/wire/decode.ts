@@ -1,5 +1,6 @@
 // From JSON that somebody sent to an object that fits its schema: unknown fields are dropped and reported, null means
-// absent, a value of the wrong type refuses the whole object.
+// absent. A value of the wrong type refuses the whole object at once, or is collected where all faults are told together.
+import { type FieldError, wrongTypeValue } from '../../object/meta/field-error.ts';
 import { isRecord, setMember } from '../../object/text/json.ts';
 import type { Node, Scalar } from '../kinds/schema.ts';
 import { badRequest } from '../request/status-fault.ts';
@@ -8,6 +9,8 @@ import { badRequest } from '../request/status-fault.ts';
 export interface Decoded {
   value: unknown;
   unknownFields: string[];
+  /** Empty unless they are collected. */
+  typeErrors: FieldError[];
 }
 
 export interface DecodeContext {
@@ -16,20 +19,26 @@ export interface DecodeContext {
   version: string;
   /** What was sent and no more: nothing that is empty is left out, nothing that is missing is filled in. */
   isAsSent?: boolean;
+  /** Values of the wrong type are collected and left out, so that the client is told of all of them. */
+  collectsTypeErrors?: boolean;
 }
 
 /** Deeper than any real object; keeps a hostile body from exhausting the stack. */
 const maxDepth = 100;
+/** As many wrong values as one answer names: a hostile body of a million must not make an answer of a million. */
+const maxTypeErrors = 100;
 
 /** What one walk through an object carries along. */
 interface Walk {
   ctx: DecodeContext;
   unknownFields: string[];
+  typeErrors: FieldError[];
 }
 
 export function decode(value: unknown, node: Node, ctx: DecodeContext): Decoded {
-  const walk: Walk = { ctx, unknownFields: [] };
-  return { value: conform(value, node, walk, { path: '', depth: 0 }), unknownFields: walk.unknownFields };
+  const walk: Walk = { ctx, unknownFields: [], typeErrors: [] };
+  const fitted = conform(value, node, walk, { path: '', depth: 0 });
+  return { value: fitted, unknownFields: walk.unknownFields, typeErrors: walk.typeErrors };
 }
 
 interface Spot {
@@ -44,17 +53,17 @@ function conform(value: unknown, node: Node, walk: Walk, spot: Spot): unknown {
     case 'object':
     case 'map':
       if (value === null) return undefined;
-      if (!isRecord(value)) throw wrongType(value, 'object', path, walk.ctx);
+      if (!isRecord(value)) return wrongType(value, 'object', path, walk);
       return fitMembers(value, node, walk, spot);
     case 'list':
       if (value === null) return undefined;
-      if (!Array.isArray(value)) throw wrongType(value, 'array', path, walk.ctx);
+      if (!Array.isArray(value)) return wrongType(value, 'array', path, walk);
       return value.map((item: unknown, index) => {
         const at = { path: `${path}[${index}]`, depth: depth + 1 };
         return conform(item, node.items, walk, at) ?? zeroOf(node.items);
       });
     case 'scalar':
-      return fitScalar(value, node.scalar, path, walk.ctx);
+      return fitScalar(value, node, path, walk);
     case 'any':
       return value;
     default:
@@ -81,7 +90,7 @@ function fitMembers(
     const entry = conform(value[key], member, walk, at);
     if (node.type === 'map') setMember(fitted, key, entry ?? zeroOf(member));
     else if (entry === undefined) continue;
-    else if (isAsSent || !isZero(entry, member) || node.pointers.has(key)) fitted[key] = entry;
+    else if (isAsSent || !isZero(entry, member) || node.pointers.has(key) || isLimited(member)) fitted[key] = entry;
   }
   if (node.type === 'map' || isAsSent) return fitted;
   for (const key of node.always) fitted[key] ??= zeroOf(node.fields.get(key) as Node);
@@ -89,40 +98,49 @@ function fitMembers(
   return fitted;
 }
 
-function fitScalar(value: unknown, scalar: Scalar, path: string, ctx: DecodeContext): unknown {
+function fitScalar(value: unknown, node: Extract<Node, { type: 'scalar' }>, path: string, walk: Walk): unknown {
+  const { scalar } = node;
+  const { ctx } = walk;
   if (value === null) return undefined;
   switch (scalar) {
     case 'string':
     case 'bytes':
-      if (typeof value !== 'string') throw wrongType(value, 'string', path, ctx);
+      if (typeof value !== 'string') return wrongType(value, 'string', path, walk);
       if (scalar === 'bytes' && !isBase64(value)) {
         throw refusal(ctx, `illegal base64 data at input byte ${firstBadBase64(value)}`);
       }
       return value;
     case 'integer':
-      if (typeof value !== 'number' || !Number.isInteger(value)) throw wrongType(value, 'int', path, ctx);
+      if (!isInteger(value, node.bits)) return wrongType(value, 'int', path, walk);
       return value;
     case 'number':
-      if (typeof value !== 'number') throw wrongType(value, 'number', path, ctx);
+      if (typeof value !== 'number') return wrongType(value, 'number', path, walk);
       return value;
     case 'boolean':
-      if (typeof value !== 'boolean') throw wrongType(value, 'bool', path, ctx);
+      if (typeof value !== 'boolean') return wrongType(value, 'bool', path, walk);
       return value;
     case 'intOrString':
-      if (typeof value !== 'string' && !Number.isInteger(value)) throw wrongType(value, 'int or string', path, ctx);
+      if (typeof value !== 'string' && !isInteger(value, 32)) return wrongType(value, 'int or string', path, walk);
       return value;
     case 'quantity':
-      return quantity(value, path, ctx);
+      return quantity(value, path, walk);
     case 'time':
-      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw wrongType(value, 'time', path, ctx);
+      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) return wrongType(value, 'time', path, walk);
       return value;
     case 'microTime':
-      if (typeof value !== 'string') throw wrongType(value, 'time', path, ctx);
+      if (typeof value !== 'string') return wrongType(value, 'time', path, walk);
       checkMicroTime(value, ctx);
       return value;
     default:
       return scalar satisfies never;
   }
+}
+
+/** JSON has no integers: 1e300 is a whole number too, and fits into none. */
+function isInteger(value: unknown, bits: 32 | 64): boolean {
+  if (!Number.isInteger(value)) return false;
+  const limit = 2 ** (bits - 1);
+  return (value as number) >= -limit && (value as number) < limit;
 }
 
 /** Written with exactly six digits; the words are Go's, whose layout is the format. */
@@ -147,13 +165,21 @@ function firstBadBase64(text: string): number {
   return bad >= 0 ? bad : Math.max(0, text.length - (text.length % 4 || 1));
 }
 
-function quantity(value: unknown, path: string, ctx: DecodeContext): unknown {
+function quantity(value: unknown, path: string, walk: Walk): unknown {
   if (typeof value === 'number') return String(value);
-  if (typeof value !== 'string') throw wrongType(value, 'quantity', path, ctx);
+  if (typeof value !== 'string') return wrongType(value, 'quantity', path, walk);
   if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/.test(value)) {
-    throw refusal(ctx, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+    throw refusal(
+      walk.ctx,
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    );
   }
   return value;
+}
+
+/** A zero that was sent must be judged. */
+function isLimited(node: Node): boolean {
+  return node.type === 'scalar' && node.limits !== undefined;
 }
 
 /** Empty, as the encoder of the real server sees it: it leaves such fields out. */
@@ -206,15 +232,24 @@ function zeroScalar(scalar: Scalar): unknown {
   }
 }
 
-function wrongType(value: unknown, wanted: string, path: string, ctx: DecodeContext) {
-  const got = Array.isArray(value)
-    ? 'array'
-    : isRecord(value)
-      ? 'object'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : typeof value;
-  return refusal(ctx, `json: cannot unmarshal ${got} into field ${ctx.kind}.${path} of type ${wanted}`);
+function wrongType(value: unknown, wanted: string, path: string, walk: Walk): undefined {
+  const got = typeName(value);
+  if (walk.ctx.collectsTypeErrors !== true) {
+    const { kind } = walk.ctx;
+    throw refusal(walk.ctx, `json: cannot unmarshal ${got} into field ${kind}.${path} of type ${wanted}`);
+  }
+  if (walk.typeErrors.length < maxTypeErrors)
+    walk.typeErrors.push(wrongTypeValue(path, got, schemaTypes[wanted] ?? wanted));
+  return undefined;
+}
+
+/** The words of a schema for the words of Go. */
+const schemaTypes: Readonly<Record<string, string>> = { int: 'integer', bool: 'boolean' };
+
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (isRecord(value)) return 'object';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
 export function refusal(ctx: DecodeContext, why: string) {

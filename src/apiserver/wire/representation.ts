@@ -4,7 +4,7 @@ import type { StoredRecord } from '../../store/store.ts';
 import { groupVersionOf, type Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { partial } from './partial-metadata.ts';
-import { fromStoredText, itemText, wireText } from './stored-text.ts';
+import { itemText, shownFromText, wireText, withoutZeroRevision } from './stored-text.ts';
 import { tableOf } from './table.ts';
 
 export interface ListMeta {
@@ -25,11 +25,11 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
       return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision)).join(',')}]}`;
     }
     case 'table': {
-      const objects = records.map((record) => fromStoredText(record.value, kind, record.revision));
+      const objects = records.map((record) => shownFromText(record.value, kind, record.revision));
       return JSON.stringify({ ...tableOf(call, objects), metadata: JSON.parse(metadata) });
     }
     case 'metadata': {
-      const items = records.map((record) => partial(fromStoredText(record.value, kind, record.revision)));
+      const items = records.map((record) => partial(shownFromText(record.value, kind, record.revision)));
       const head = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' };
       return JSON.stringify({ ...head, metadata: JSON.parse(metadata), items });
     }
@@ -49,20 +49,15 @@ export function oneObject(call: Call, text: string, revision: number): string {
     case 'object':
       return wireText(text, kind, revision);
     case 'table': {
-      const object = withoutZeroRevision(fromStoredText(text, kind, revision));
+      const object = withoutZeroRevision(shownFromText(text, kind, revision));
       const metadata = { resourceVersion: object.metadata.resourceVersion };
       return JSON.stringify({ ...tableOf(call, [object]), metadata });
     }
     case 'metadata':
-      return JSON.stringify(partial(withoutZeroRevision(fromStoredText(text, kind, revision))));
+      return JSON.stringify(partial(withoutZeroRevision(shownFromText(text, kind, revision))));
     default:
       return call.negotiated.representation satisfies never;
   }
-}
-
-function withoutZeroRevision(object: KubeObject): KubeObject {
-  if (object.metadata.resourceVersion === '0') delete object.metadata.resourceVersion;
-  return object;
 }
 
 /** Objects of a kind that nothing is stored of, e.g. reviews. */

@@ -8,7 +8,9 @@ import { oneObject } from './representation.ts';
 export type Headers = Record<string, string | number | string[]>;
 
 export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
-  const headers = warningHeaders(call);
+  const holdsSecret =
+    outcome.kind === 'stored' ? outcome.once !== undefined : outcome.kind === 'value' && outcome.holdsSecret;
+  const headers = { ...warningHeaders(call), ...(holdsSecret ? { 'cache-control': 'no-store' } : {}) };
   if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
   const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
@@ -18,6 +20,8 @@ export async function sendOutcome(response: ServerResponse, call: Call, outcome:
 function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>): string {
   switch (outcome.kind) {
     case 'stored':
+      if (outcome.once !== undefined && call.negotiated.representation === 'object')
+        return JSON.stringify(outcome.once);
       return oneObject(call, outcome.text, outcome.revision);
     case 'value':
       return JSON.stringify(outcome.value);
@@ -68,6 +72,12 @@ export function sendJson(response: ServerResponse, code: number, json: string, h
   response.end(json);
 }
 
+export function sendBytes(response: ServerResponse, code: number, bytes: Buffer, headers: Headers = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(code, { 'cache-control': 'no-cache, private', 'content-length': bytes.length, ...headers });
+  response.end(bytes);
+}
+
 async function sendYaml(response: ServerResponse, code: number, json: string, headers: Headers): Promise<void> {
   const { dump } = await import('js-yaml');
   const yaml = dump(JSON.parse(json), { noRefs: true, lineWidth: -1 });
@@ -89,7 +99,10 @@ export function sendText(response: ServerResponse, code: number, text: string, h
 export function sendStatus(response: ServerResponse, status: Status, headers: Headers = {}): void {
   const retryAfter = status.details?.retryAfterSeconds;
   const more = retryAfter === undefined ? headers : { ...headers, 'retry-after': String(retryAfter) };
-  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), more);
+  sendJson(response, status.code ?? 500, JSON.stringify(withoutEmpty(status)), {
+    'x-content-type-options': 'nosniff',
+    ...more,
+  });
 }
 
 /** Members of details that say nothing are left out, as Go's omitempty does. */

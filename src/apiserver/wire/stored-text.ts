@@ -24,19 +24,39 @@ export function fromStoredText(text: string, kind: Kind, revision: number): Kube
   };
 }
 
+/** The object as a client may see it. */
+export function shownFromText(text: string, kind: Kind, revision: number): KubeObject {
+  return shown(fromStoredText(text, kind, revision), kind);
+}
+
+export function shown(object: KubeObject, kind: Kind): KubeObject {
+  return kind.strategy.present?.(object) ?? object;
+}
+
+/** Only a text in which nothing is hidden and nothing has another form may be sent as it lies in the store. */
+function isSentAsStored(kind: Kind): boolean {
+  return kind.conversion === undefined && kind.strategy.present === undefined;
+}
+
 /** The object's JSON, ready to send. */
 export function wireText(text: string, kind: Kind, revision: number): string {
-  if (kind.conversion !== undefined) return JSON.stringify(fromStoredText(text, kind, revision));
+  if (!isSentAsStored(kind)) return JSON.stringify(withoutZeroRevision(shownFromText(text, kind, revision)));
   // Revision 0 is an object that was only tried out: it has no version.
   const version = revision === 0 ? '' : `"resourceVersion":"${revision}",`;
   const head = `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}","metadata":{${version}`;
   return head + text.slice(opening.length);
 }
 
+/** Revision 0 is an object that was only tried out: it has no version. */
+export function withoutZeroRevision(object: KubeObject): KubeObject {
+  if (object.metadata.resourceVersion === '0') delete object.metadata.resourceVersion;
+  return object;
+}
+
 /** As an item of a list, which leaves out what the list says already. */
 export function itemText(text: string, kind: Kind, revision: number): string {
-  if (kind.conversion !== undefined) {
-    const { kind: _kind, apiVersion: _apiVersion, ...item } = fromStoredText(text, kind, revision);
+  if (!isSentAsStored(kind)) {
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = shownFromText(text, kind, revision);
     return JSON.stringify(item);
   }
   return `{"metadata":{"resourceVersion":"${revision}",${text.slice(opening.length)}`;

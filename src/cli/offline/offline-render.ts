@@ -2,9 +2,9 @@
 // are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
 
 import { rulesOf } from '../../daemon/rules-of.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
-import { keyOf } from '../../object/meta/object.ts';
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
 import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
 import { withoutBookkeeping } from '../../sync/report/render.ts';
@@ -77,8 +77,11 @@ async function renderWith(
     ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
   });
   const result: OfflineRender = { objects: [], notices: [], explanation };
+  const placeOfFailure = (failure: PatchFailure): string => placeOf(failure, compiled.sourceOf);
   for (const one of rehearsed) {
-    const notice = noticeOf(one, (failure) => placeOf(failure, compiled.sourceOf));
+    for (const { failure } of backflowFailuresIn(one.backflowFailures))
+      result.notices.push(failureNotice(one.key, failure, placeOfFailure));
+    const notice = noticeOf(one, placeOfFailure);
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
@@ -125,15 +128,20 @@ function noticeOf(
         const why = detail === undefined ? message : `${message}: ${detail}`;
         return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
       }
-      const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
-      return {
-        message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`,
-        isFailure: true,
-      };
+      return failureNotice(key, failure, placeOfFailure);
     }
     default:
       return outcome satisfies never;
   }
+}
+
+function failureNotice(
+  key: Key,
+  failure: PatchFailure,
+  placeOfFailure: (failure: PatchFailure) => string,
+): OfflineRender['notices'][number] {
+  const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
+  return { message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
 function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {

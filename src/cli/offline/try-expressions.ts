@@ -4,6 +4,7 @@ import { type Fault, warning } from '../../config/fault.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import { placedWarning } from '../../daemon/load-patches.ts';
 import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
+import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
 import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
 import type { PatchWarning } from '../../sync/patch/lint/lint-patches.ts';
 import { type CounterExample, findCounterExamples } from '../../sync/patch/lint/round-trip.ts';
@@ -27,10 +28,11 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
     await startSandbox(() => evaluator.start());
     const began = context.clock.now();
     const isTimeUp = () => context.clock.now() - began > allowedMs;
-    const endless = await findEndless(patches, { evaluator, isTimeUp });
+    const trial = { evaluator, kind: endpointsKind, isTimeUp };
+    const endless = await findEndless(patches, trial);
     // They would only be waited for once more.
     const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
-    const examples = await findCounterExamples(others, { evaluator, isTimeUp });
+    const examples = await findCounterExamples(others, trial);
     const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
     const placed = warnings.map((found) => placedWarning(found, configuration));
     return isTimeUp() ? [...placed, notAllTried] : placed;

@@ -3,7 +3,9 @@
 // order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
-import { clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
+import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -65,7 +67,8 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   );
   const { own, values } = checkTree(root, faults);
   yield;
-  const names = clusterNames(options, values.hostward, own);
+  const isManagementAlone = servesManagementAlone(root, own);
+  const names = isManagementAlone ? noNames : clusterNames(options, values.hostward, own);
   // A name may stand in the very file that could not be read.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
@@ -75,6 +78,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   faults.push(...checked.faults);
   yield;
   mappingFaults(root, values, names, { faults, warnings });
+  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
@@ -84,9 +88,13 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
   const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
   yield;
-  warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  if (!isManagementAlone)
+    warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
   return { kind: 'ok', settings, ...parts() };
 }
+
+/** Nothing is synced, so nothing needs a name. */
+const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
@@ -134,6 +142,7 @@ interface Values {
     hostKubeconfig?: string;
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
+    management?: ManagementValues;
   } & Pick<
     Settings,
     'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
@@ -226,6 +235,7 @@ function settingsOf(from: {
     references: hostward.references,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
+    ...managementSettings(hostward.management),
     vcluster: vclusterView(root),
   });
 }

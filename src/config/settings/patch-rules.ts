@@ -8,6 +8,7 @@ import { find, type ListNode, type TreeNode } from '../yaml/tree.ts';
 import { positionOfNode } from './check.ts';
 import type { PatchEntry } from './settings.ts';
 
+/** The requirements list these kinds. The list stands here, so that the engine of sync/ names no kind that it syncs. */
 export const referenceKinds: readonly string[] = [
   'Service',
   'Pod',
@@ -20,6 +21,9 @@ export const referenceKinds: readonly string[] = [
 
 /** Kinds whose content is kept behind the name on the host; of all others only the name is translated. */
 export const keptKinds: readonly string[] = ['Secret', 'ConfigMap'];
+
+/** Kinds of default/kubernetes, the API server of the virtual cluster. vCluster names their host copies by another rule. */
+export const apiServerKinds: readonly string[] = ['Service', 'Endpoints'];
 
 /** Each is run for every object, and a thousand expressions fill the sandbox's time for one. */
 export const maxPatches = 1_000;

@@ -15,7 +15,12 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
   {
     title: 'Hostward',
     text: 'Under top-level `hostward` in a file of its own, or under `global.hostward` in a `vcluster.yaml`: vCluster refuses keys that it does not know everywhere else. Given in both places, the two must agree.',
-    holds: (path) => path.startsWith('hostward.'),
+    holds: (path) => path.startsWith('hostward.') && !path.startsWith('hostward.management'),
+  },
+  {
+    title: 'Management API',
+    text: 'Under `hostward.management`. A file with nothing but this block runs the API alone. Names of users and groups never begin with `system:`, `kubeadm:` or `hostward:`.',
+    holds: (path) => path.startsWith('hostward.management'),
   },
   {
     title: 'Read from vCluster',
@@ -88,7 +93,15 @@ function shapeWords(shape: Shape): string {
   }
 }
 
-const ruleWords = { name: 'DNS label', network: 'network', listen: 'HOST:PORT', pattern: 'key pattern', file: 'file' };
+const ruleWords = {
+  name: 'DNS label',
+  network: 'network',
+  listen: 'HOST:PORT',
+  pattern: 'key pattern',
+  file: 'file',
+  identity: 'name',
+  url: 'https address',
+};
 
 function code(text: string): string {
   return `\`${text}\``;

@@ -34,6 +34,8 @@ const rulePatterns: Record<TextRule, string | undefined> = {
   listen: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]\\s]+):[0-9]{1,5}$',
   pattern: '^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$',
   file: '\\S',
+  identity: '^(?!(system|kubeadm|hostward):)[!-+\\--~]([ -+\\--~]{0,251}[!-+\\--~])?$',
+  url: '^[hH][tT][tT][pP][sS]://[^\\s@?#\\\\]+$',
 };
 
 function schemaOf(slot: Slot): JsonSchema {

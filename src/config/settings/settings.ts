@@ -1,5 +1,6 @@
 // What the rest of the house gets to see of a configuration: one frozen value, complete, checked, defaults filled in.
 import type { LogLevel } from '../../log.ts';
+import type { ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
 export interface PatchReference {
   apiVersion: string;
@@ -31,7 +32,7 @@ export interface NamespaceMappings {
 }
 
 export interface Settings {
-  /** VC and HNS. */
+  /** VC and HNS. Both empty when the configuration has nothing but the management API: then nothing is synced. */
   virtualClusterName: string;
   hostNamespace: string;
   /** Paths of kubeconfig files; undefined on the host side = in-cluster credentials. */
@@ -54,6 +55,9 @@ export interface Settings {
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;
   logLevel: LogLevel;
+  /** hostward.management; both undefined when it is not configured. */
+  management: ManagementSettings | undefined;
+  managementServer: ManagementServerSettings | undefined;
   /** The whole configuration merged with vCluster's defaults, for context.vcluster.config. May hold passwords. */
   vcluster: Readonly<Record<string, unknown>>;
 }

@@ -1,35 +1,9 @@
 // Every setting that Hostward reads, as data: where it stands, what it may be, what it is when nobody says, and a sentence
 // about it. Validation, defaults, the JSON Schema and the reference page are all made from these rows.
-import type { Settings } from './settings.ts';
-import type { TextRule } from './text-rules.ts';
+import { managementRows } from './management-table.ts';
+import type { Setting } from './setting.ts';
 
-export type Shape =
-  | { kind: 'boolean' }
-  | { kind: 'text'; rule: TextRule }
-  | { kind: 'choice'; of: readonly string[] }
-  | { kind: 'number'; above: number }
-  | { kind: 'integer'; from: number; to: number }
-  | { kind: 'texts'; rule: TextRule }
-  | { kind: 'pairs' }
-  /** A list of maps; the rows below `path[]` say what is in them. */
-  | { kind: 'list' }
-  /** A map that may be absent as a whole; the rows below it say what is in it. */
-  | { kind: 'map' };
-
-export interface Setting {
-  path: string;
-  shape: Shape;
-  /** What it is when no file says; undefined where nothing is a value of its own. */
-  default?: boolean | number | string | readonly never[] | Readonly<Record<string, never>>;
-  /** Said instead of the default where it depends on something else. */
-  defaultWords?: string;
-  required?: true;
-  /** The member of Settings that it ends up in. */
-  field: keyof Settings;
-  /** A change of it is taken over while running, or needs a new start. */
-  change: 'live' | 'restart';
-  about: string;
-}
+export type { Setting, Shape } from './setting.ts';
 
 /** Under these no unknown key is accepted; everywhere else vCluster's keys pass unread. */
 export const closedPaths: readonly string[] = ['sync.toHost.endpoints', 'sync.toHost.namespaces', 'hostward'];
@@ -127,7 +101,7 @@ const sharedRows: Setting[] = [
     default: 'fail',
     ...patches,
     about:
-      'What a failing expression does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. Ours.',
+      'What a failing `expression` does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. A value that a `reverseExpression` fails on stays on the host in any case. Ours.',
   },
   {
     path: 'sync.toHost.namespaces.enabled',
@@ -309,4 +283,4 @@ const ownRows: Setting[] = [
   },
 ];
 
-export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows];
+export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows];

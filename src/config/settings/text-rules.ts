@@ -7,7 +7,7 @@ export interface TextProblem {
   fix: string;
 }
 
-export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file';
+export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file' | 'identity' | 'url';
 
 export function checkText(text: string, rule: TextRule): TextProblem | undefined {
   switch (rule) {
@@ -27,6 +27,12 @@ export function checkText(text: string, rule: TextRule): TextProblem | undefined
         : { wanted: 'a label or annotation key in which * stands for any text', fix: 'for example example.com/*' };
     case 'file':
       return text.trim() === '' ? { wanted: 'the path of a file', fix: '' } : undefined;
+    case 'identity':
+      return identityProblem(text);
+    case 'url':
+      return isServerURL(text)
+        ? undefined
+        : { wanted: 'an https address without user, query and fragment', fix: 'for example https://api.example.com' };
     default:
       return rule satisfies never;
   }
@@ -36,6 +42,23 @@ export const dnsLabelWords = 'a DNS label: 1 to 63 of a-z, 0-9 and -, with a let
 
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
+}
+
+/** Beginnings that Kubernetes, kubeadm and Hostward give to identities of their own. */
+export const reservedBeginnings = ['system:', 'kubeadm:', 'hostward:'] as const;
+
+/** Names of users and groups: what a header and a field selector can carry. */
+export function identityProblem(text: string): TextProblem | undefined {
+  const reserved = reservedBeginnings.find((beginning) => text.startsWith(beginning));
+  if (reserved !== undefined) return { wanted: `a name that does not begin with ${reserved}`, fix: '' };
+  if (/^[!-+\--~]([ -+\--~]{0,251}[!-+\--~])?$/.test(text)) return undefined;
+  return { wanted: 'a name of 1 to 253 ASCII characters without commas and without blanks at its ends', fix: '' };
+}
+
+/** https, and nothing in it that a client would send along or that only a browser understands. */
+export function isServerURL(text: string): boolean {
+  if (!/^https:\/\/[^\s@?#\\]+$/i.test(text)) return false;
+  return URL.canParse(text);
 }
 
 export function parseListen(text: string): { host: string; port: number } | undefined {

@@ -2,21 +2,10 @@
 // everything, a known user what the rules say, a stranger nothing but what everybody may see.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { type AccessRule, covers, mastersGroup, type Reviewer } from '../../apiserver/request/access-rules.ts';
 import type { Authenticate, Authorize, Decision, User } from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
-
-export interface AccessRule {
-  verbs: readonly string[];
-  /** '' is the core group; `*` is all. */
-  apiGroups?: readonly string[];
-  /** `pods`, `pods/status`, `*`. */
-  resources?: readonly string[];
-  resourceNames?: readonly string[];
-  /** Absent = in all namespaces and at the cluster scope. */
-  namespaces?: readonly string[];
-  nonResourceURLs?: readonly string[];
-}
 
 export interface AccessUser {
   name: string;
@@ -25,7 +14,6 @@ export interface AccessUser {
   rules?: readonly AccessRule[];
 }
 
-export const mastersGroup = 'system:masters';
 const authenticated = 'system:authenticated';
 
 /** What everybody who is let in may ask: the documents that clients need before anything else, and about themselves. */
@@ -67,7 +55,7 @@ interface KnownToken {
   expiresAt: Date | undefined;
 }
 
-export class Access {
+export class Access implements Reviewer {
   #clock: Clock;
   #users = new Map<string, { user: User; rules: readonly AccessRule[] }>();
   #tokens: KnownToken[] = [];
@@ -136,22 +124,4 @@ export class Access {
     if (!user.groups.includes(authenticated)) return strangersRules;
     return [...everybodysRules, ...(this.#users.get(user.name)?.rules ?? [])];
   }
-}
-
-function covers(rule: AccessRule, target: Target): boolean {
-  if (!includes(rule.verbs, target.verb)) return false;
-  if (!target.isResource) return (rule.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, target.path));
-  const resource = target.subresource === '' ? target.resource : `${target.resource}/${target.subresource}`;
-  if (!includes(rule.apiGroups ?? [], target.group)) return false;
-  if (!includes(rule.resources ?? [], resource)) return false;
-  if (rule.resourceNames !== undefined && !rule.resourceNames.includes(target.name)) return false;
-  return rule.namespaces === undefined || rule.namespaces.includes(target.namespace);
-}
-
-function includes(list: readonly string[], value: string): boolean {
-  return list.includes('*') || list.includes(value);
-}
-
-function matchesPath(pattern: string, path: string): boolean {
-  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path;
 }

@@ -1,12 +1,13 @@
 // PersistentVolumeClaim: Pending for ever, since nobody here has volumes, and fixed once it is made. A change of what is
 // fixed is answered as kube-apiserver answers it, with the difference between the two specs as its own types hold them.
+
+import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, invalidValue, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { diffHunks } from '../../object/text/line-diff.ts';
 import { claimColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 /** Keeps a claim while a pod uses it. */
 export const claimProtection = 'kubernetes.io/pvc-protection';

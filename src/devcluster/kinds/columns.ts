@@ -1,9 +1,9 @@
 // How the core kinds look in a table.
 
+import { at, items, text } from '../../apiserver/kinds/fields.ts';
 import type { Column } from '../../apiserver/kinds/kind.ts';
 import { age, ageColumn, nameColumn } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { at, items, text } from './fields.ts';
 
 type Cell = Column['cell'];
 

@@ -1,4 +1,6 @@
 // Endpoints: defaults, rules and looks.
+
+import { at, items, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -7,7 +9,6 @@ import { parseAddress } from '../../object/text/ip.ts';
 import { equalJson, isRecord, type Json } from '../../object/text/json.ts';
 import { addressErrors } from './address-rules.ts';
 import { endpointsColumns } from './columns.ts';
-import { at, items, setDefault, text } from './fields.ts';
 
 export const endpointsKind: Kind = {
   group: '',

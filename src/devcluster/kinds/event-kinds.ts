@@ -1,9 +1,10 @@
 // Events, one kind under two names: core/v1 is what is kept, events.k8s.io/v1 says the same in other words.
+
+import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { eventColumns } from './columns.ts';
-import { text } from './fields.ts';
 
 /** events.k8s.io/v1 → core/v1. */
 const renamed: readonly (readonly [string, string])[] = [

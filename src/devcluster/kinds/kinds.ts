@@ -2,6 +2,7 @@
 
 import type { Kind, Schemas } from '../../apiserver/kinds/kind.ts';
 import type { ProtobufTypes } from '../../apiserver/kinds/protobuf-body.ts';
+import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import type { Access } from './access.ts';
 import { persistentVolumeClaimKind } from './claim-kind.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
@@ -11,7 +12,6 @@ import { endpointsKind } from './endpoints-kind.ts';
 import { coreEventKind, eventsEventKind } from './event-kinds.ts';
 import { namespaceKind } from './namespace-kind.ts';
 import { podKind } from './pod-kind.ts';
-import { reviewKinds } from './review-kinds.ts';
 import { serviceAccountKind } from './service-account-kind.ts';
 import { serviceKind } from './service-kind.ts';
 import { configMapKind, endpointSliceKind, leaseKind, nodeKind, secretKind } from './simple-kinds.ts';

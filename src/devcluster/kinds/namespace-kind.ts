@@ -1,8 +1,9 @@
 // Namespace: it lives until its contents are gone, and says so in its status.
+
+import { items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { namespaceColumns } from './columns.ts';
-import { items, mapAt, setDefault, text } from './fields.ts';
 
 export const namespaceKind: Kind = {
   group: '',

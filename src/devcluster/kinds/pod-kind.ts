@@ -1,10 +1,11 @@
 // Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
+
+import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { podColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 export const podKind: Kind = {
   group: '',

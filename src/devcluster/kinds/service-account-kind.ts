@@ -1,10 +1,11 @@
 // ServiceAccount, with the subresource that hands out tokens for it.
+
+import { at, items } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { invalidValue } from '../../object/meta/field-error.ts';
 import { invalid, notFound } from '../../object/meta/status.ts';
 import type { Access } from './access.ts';
-import { at, items } from './fields.ts';
 
 const defaultLifetimeSeconds = 3600;
 const shortestLifetimeSeconds = 600;

@@ -1,4 +1,6 @@
 // Service: defaults, cluster addresses and looks.
+
+import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import {
   duplicateValue,
@@ -12,7 +14,6 @@ import { parseAddress } from '../../object/text/ip.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
 import { serviceColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 export function serviceKind(addresses: ClusterAddresses): Kind {
   return {

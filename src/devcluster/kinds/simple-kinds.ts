@@ -1,4 +1,6 @@
 // The kinds that need little more than their names: what is kept is what was written.
+
+import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import {
   type FieldError,
@@ -11,7 +13,6 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { addressErrors } from './address-rules.ts';
 import { configMapColumns, endpointSliceColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
-import { at, items, mapAt, setDefault, text } from './fields.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
 

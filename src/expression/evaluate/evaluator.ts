@@ -14,7 +14,7 @@ import type { Sandbox, SandboxOutcome } from '../sandbox/sandbox.ts';
 import { type Answer, type AnswerFault, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
-import type { ExpressionMetrics } from './expression-metrics.ts';
+import type { ExpressionMetrics, Quarantined } from './expression-metrics.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
 import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
 import { RequestWriter } from './request-text.ts';
@@ -29,6 +29,8 @@ export interface EvaluatorOptions {
   metrics?: ExpressionMetrics;
   memory?: AnswerMemoryOptions;
   softMs?: number;
+  /** Tells the texts of values that were set aside from others; a test counts its calls. */
+  digestOf?: (text: string) => string;
   /** Errors say where in the expression they were thrown, and the expression can see a stack: for one try after a fault. */
   traces?: boolean;
 }
@@ -38,8 +40,8 @@ export interface Evaluator {
   stop(): Promise<void>;
   /** At once where all is known: waiting for a promise takes longer than looking it up. */
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]>;
-  /** Expressions that are set aside because they kept running out of time or memory. */
-  readonly quarantined: number;
+  /** Expressions and values that are set aside because they kept running out of time or memory. */
+  readonly quarantined: Quarantined;
 }
 
 /** How a request is put. */
@@ -70,14 +72,14 @@ class SandboxedEvaluator implements Evaluator {
     const { expressions } = options;
     this.#writer = new RequestWriter(expressions);
     this.#memory = new AnswerMemory(options.memory);
-    this.#quarantine = new Quarantine(options.clock);
+    this.#quarantine = new Quarantine(options.clock, options.digestOf ?? sha256Of);
     this.#metrics = options.metrics;
     // Without an expression there is no process to keep.
     if (expressions.length > 0) this.#sandbox = options.openSandbox(setupOf(options));
   }
 
-  get quarantined(): number {
-    return this.#quarantine.size;
+  get quarantined(): Quarantined {
+    return this.#quarantine.sizes;
   }
 
   async start(): Promise<void> {
@@ -105,18 +107,37 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #ask(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
-    return this.#quarantine.isEmpty ? this.#run(request, asking) : this.#askSome(request, asking);
+    return request.groups.some((group) => this.#isSuspected(group))
+      ? this.#askSome(request, asking)
+      : this.#run(request, asking);
+  }
+
+  #isSuspected({ expression }: ValueGroup): boolean {
+    return this.#quarantine.suspects(this.#writer.indexOf(expression));
   }
 
   /** What is not set aside. */
   async #askSome(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
-    const setAside = request.groups.map((group) => this.#setAside(group, request));
+    const setAside = request.groups.map((group) =>
+      this.#isSuspected(group) ? this.#setAside(group, request) : undefined,
+    );
     const groups = request.groups.filter((_, at) => setAside[at] === undefined);
     if (groups.length === 0) return setAside as GroupResult[];
-    if (groups.length === setAside.length) return this.#run(request, asking);
-    const some = { ...request, groups };
-    const text = this.#writer.textOf(some);
-    return filled(setAside, this.#recall(text, some) ?? (await this.#run(some, { ...asking, text })));
+    const some = groups.length === setAside.length ? request : { ...request, groups };
+    const text = some === request ? asking.text : this.#writer.textOf(some);
+    const known = some === request ? undefined : this.#recall(text, some);
+    if (known !== undefined) return filled(setAside, known);
+    // A value that could not be finished on before must not stand in the way of others again.
+    const isKnown = groups.some((group) => this.#isSuspected(group) && this.#isKnown(group, request));
+    const told =
+      isKnown && groups.length > 1
+        ? await this.#tryEach(some, text)
+        : await this.#run(some, { text, isRetry: asking.isRetry || isKnown });
+    return filled(setAside, told);
+  }
+
+  #isKnown(group: ValueGroup, request: EvaluationRequest): boolean {
+    return this.#quarantine.isKnown(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
   }
 
   async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
@@ -128,17 +149,20 @@ class SandboxedEvaluator implements Evaluator {
     const outcome = await (this.#sandbox as Sandbox).run(text, { alone: isRetry });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
-    if (outcome.kind !== 'answer') return isRetry ? this.#failAlone(request, outcome) : this.#tryEach(request, text);
+    if (outcome.kind !== 'answer') {
+      const isAlone = isRetry || groups.length === 1;
+      return isAlone ? this.#failAlone(request, outcome) : this.#tryEach(request, text);
+    }
     const answers = readAnswers(outcome.text, groups);
     if (answers === undefined)
-      return this.#failAll(groups, { kind: 'crash', message: 'the sandbox gave an answer that is none' });
+      return this.#failAll(groups, { kind: 'crash', message: 'the sandbox returned a malformed answer' });
     const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer));
     this.#remember(text, request, results);
-    if (!this.#quarantine.isEmpty) this.#clear(request);
+    this.#clear(request);
     return results;
   }
 
-  /** Each expression gets one more chance, alone and in a fresh isolate: it may have been a slow machine or its neighbour. */
+  /** Each expression by itself: the sandbox gave the request its whole time, but not each of several expressions in it. */
   async #tryEach(request: EvaluationRequest, text: string): Promise<readonly GroupResult[]> {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
@@ -172,15 +196,15 @@ class SandboxedEvaluator implements Evaluator {
     return this.#fail(group, { kind: 'timeout', message, retryAfterMs: remainingMs });
   }
 
-  /** What a group was asked, as far as it is needed to know it again: values can be a megabyte each, and many are remembered. */
   #suspicionOf(group: ValueGroup, request: EvaluationRequest): Suspicion {
-    const key = createHash('sha256').update(this.#writer.textOfOne(group, request)).digest('base64');
-    return { subject: request.subject ?? key, key };
+    return { subject: request.subject, text: this.#writer.textOfOne(group, request) };
   }
 
   #clear(request: EvaluationRequest): void {
-    for (const group of request.groups)
+    for (const group of request.groups) {
+      if (!this.#isSuspected(group)) continue;
       this.#quarantine.succeeded(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
+    }
   }
 
   #resultOf({ expression, values }: ValueGroup, answer: Answer): GroupResult {
@@ -209,6 +233,10 @@ class SandboxedEvaluator implements Evaluator {
     this.#metrics?.evaluated(error.kind, values.length);
     return { results: [...values], errors: values.map((_, at) => ({ at, error })) };
   }
+}
+
+function sha256Of(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }
 
 /** What JSON cannot write is null in the text of a request, and where it does not change the result is the value itself. */
@@ -242,9 +270,9 @@ type Failure = SandboxOutcome & { kind: 'timeout' | 'memory' | 'crash' };
 function errorOf(outcome: Failure): EvaluationError {
   switch (outcome.kind) {
     case 'timeout':
-      return { kind: 'timeout', message: 'expression did not finish in time, twice' };
+      return { kind: 'timeout', message: 'expression did not finish in time' };
     case 'memory':
-      return { kind: 'memory', message: `expression needed more than ${sandboxLimits.isolateMemoryMb} MB, twice` };
+      return { kind: 'memory', message: `expression needed more than ${sandboxLimits.isolateMemoryMb} MB` };
     case 'crash':
       return { kind: 'crash', message: plainMessage(outcome.message, undefined) };
     default:

@@ -9,6 +9,7 @@ import { addUse, type ContextUse, emptyUse } from './context-use.ts';
 import { type ExpressionFault, type NodeFault, placeOf, shown } from './expression-fault.ts';
 import { keysOf, rootOf } from './member-chain.ts';
 import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
+import { patternFaults } from './pattern-faults.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
 import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 
@@ -131,6 +132,7 @@ class Inspector {
         if (typeof node.value === 'bigint' || node.bigint !== undefined) {
           this.#refuse(node, 'BigInt is not available', 'use a number');
         }
+        this.#refuseAll(patternFaults(node));
         return;
       case 'MemberExpression':
         this.#member(node, scope, depth, false);

@@ -47,6 +47,11 @@ for (const name of ['fromCharCode', 'fromCodePoint']) textStatics[name] = ofNumb
 const jsonDepth = 200;
 // Characters of a number like 0.14285714285714285.
 const longNumber = 20;
+// V8 takes the text or number out of an object that holds one: so it is done here first, and V8 gets what was counted.
+const plainIndent = (indent) => {
+  if (typeof indent === 'object' && indent !== null && setHas(boxes, getPrototypeOf(indent))) indent = indent.valueOf();
+  return typeof indent === 'number' || typeof indent === 'string' ? indent : undefined;
+};
 const gapOf = (indent) => {
   const gap = typeof indent === 'number' ? indent : typeof indent === 'string' ? indent.length : 0;
   return gap > 10 ? 10 : gap > 0 ? gap : 0;
@@ -107,7 +112,8 @@ const jsonStatics = {
     }
     return typeof revive === 'function' ? revived({ __proto__: null, '': parsed }, '', revive, 0) : parsed;
   },
-  stringify(value, replacer, indent) {
+  stringify(value, replacer, space) {
+    const indent = plainIndent(space);
     const state = {
       room: limits.text,
       gap: gapOf(indent),

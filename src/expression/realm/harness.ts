@@ -1,6 +1,7 @@
 // Puts together the code that runs inside an isolate: guards, bounded builtins, hardening, the loop over a request. In: the
 // lists of what is kept, the limits. Out: one script whose value is the way in. It must never know what a value means.
 import { globalFunctions, keptMethods, keptStatics, machineryNames } from '../language/builtins.ts';
+import { patternWeight } from '../language/pattern-weight.ts';
 import { realmLimits } from '../limits.ts';
 import { realmArrays } from './arrays.ts';
 import { realmData } from './data.ts';
@@ -39,6 +40,9 @@ export function harnessSource({ traces = false } = {}): string {
   };
   const constants = Object.entries(data).map(([name, value]) => `const ${name} = ${JSON.stringify(value)};`);
   const parts = [
+    // One text for both sides: a literal is judged when the configuration is read, a pattern from a value when it is made.
+    // As a value, because a bundler may give the function another name.
+    `const patternWeight = ${patternWeight};`,
     realmGuards,
     realmArrays,
     realmTexts,

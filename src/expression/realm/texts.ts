@@ -22,6 +22,10 @@ const makeRegExp = (pattern, flags) => {
   const marks = flags === undefined ? (isRegExp(pattern) ? pattern.flags : '') : stringOf(flags);
   // Literals cannot have it either. Its classes of whole texts take V8 seconds and many megabytes to compile.
   if (textIndexOf(marks, 'v') >= 0) throw new SyntaxFault('flag "v" of a regular expression is not available');
+  // V8 compiles without a look at the clock.
+  if (patternWeight(source, textIndexOf(marks, 'u') >= 0) > limits.patternWeight) {
+    fail('size', 'pattern has too many optional parts, repeated groups or Unicode classes to be compiled in time');
+  }
   try {
     return new NativeRegExp(source, marks);
   } catch {

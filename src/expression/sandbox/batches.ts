@@ -3,7 +3,7 @@
 import type { Frame } from './frames.ts';
 
 /** Half of the requests in flight, so that the daemon has the answers to one half meanwhile. */
-const mostRequests = 8;
+export const mostRequests = 8;
 /** Of all of them: a long request takes long enough for the call not to matter. */
 const mostChars = 8_192;
 /** Where expressions take fifteen milliseconds, a call in vain for every hundred requests costs a tenth more. */

@@ -27,7 +27,7 @@ const withoutRights = [
 
 /** The arguments for Node. */
 export async function childArguments(options: { jit: boolean; nodePath: string }): Promise<string[]> {
-  const entry = fileURLToPath(new URL('../../sandbox.ts', import.meta.url));
+  const entry = fileURLToPath(new URL('./sandbox-main.ts', import.meta.url));
   const isBundled = !entry.endsWith('.ts');
   const { home, folders } = isolatedVmOf(entry);
   const readable = isBundled ? [...folders, dirname(entry)] : folders;

@@ -1,16 +1,14 @@
-// The daemon's side of the sandbox process: starts it, keeps a bounded number of requests in it, and watches the clock. A
-// process that hangs is killed, one that dies is started again, and what it had in hand is run again, each request alone,
-// until it is plain which of them it was. Nothing is lost and nothing is answered twice.
-import { type ChildProcess, spawn } from 'node:child_process';
-import type { Duplex } from 'node:stream';
+// The daemon's side of the sandbox process: starts it, keeps a bounded number of requests in it, and watches its silence and its
+// memory. A process that hangs or swells is killed, one that dies is started again at once, and the request book decides
+// which of the requests in it may have been the cause.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { realmLimits, sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
+import { type Launch, type Launched, launchProcess } from './launch.ts';
 import { RequestBook } from './request-book.ts';
-import { residentMbOf } from './resident-memory.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface ChildSandboxOptions {
@@ -23,16 +21,19 @@ export interface ChildSandboxOptions {
   hardMs?: number;
   /** Told about every start, for metrics. */
   onStart?: (reason: StartReason) => void;
+  /** Starts the process; tests have one of their own. */
+  launch?: Launch;
 }
 
-export type StartReason = 'first' | 'hung' | 'died' | 'retired';
+/** What came before a start. swollen: the process held more memory than it may. */
+export type StartReason = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 type State =
   | { kind: 'stopped' }
   /** The program is being put together; there is no process yet. */
   | { kind: 'preparing' }
-  | { kind: 'starting'; child: ChildProcess; channel: Duplex }
-  | { kind: 'running'; child: ChildProcess; channel: Duplex }
+  | { kind: 'starting'; child: Launched }
+  | { kind: 'running'; child: Launched }
   | { kind: 'pausing'; timer: Timer };
 
 export class ChildSandbox implements Sandbox {
@@ -44,13 +45,14 @@ export class ChildSandbox implements Sandbox {
   readonly #book = new RequestBook();
   readonly #outbox = new FrameWriter();
   #setupId = 0;
-  #deathsInARow = 0;
+  /** Processes in a row that did not come up, or died with nothing in hand. */
+  #failedStarts = 0;
   /** Why we killed the process ourselves; undefined when we did not. */
-  #killedFor: 'hung' | 'retired' | undefined;
+  #killedFor: 'hung' | 'retired' | 'swollen' | undefined;
   /** Something in it ran out of time or memory since its size was last looked at. */
   #mayBeSwollen = false;
-  #lastWords = '';
   #watch: Timer | undefined;
+  #memoryWatch: Timer | undefined;
   #progressAt = 0;
   #whenReady: { resolve: () => void; reject: (fault: Error) => void } | undefined;
 
@@ -93,11 +95,11 @@ export class ChildSandbox implements Sandbox {
       if (!('child' in this.#state)) return;
       this.#state = { ...this.#state, kind: 'starting' };
       this.#progressAt = this.#options.clock.now();
-      this.#sendSetup(this.#state.channel);
+      this.#sendSetup(this.#state.child);
     });
   }
 
-  #sendSetup(channel: Duplex): void {
+  #sendSetup({ channel }: Launched): void {
     this.#setupId++;
     this.#outbox.add({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) });
     this.#outbox.writeTo(channel);
@@ -107,16 +109,14 @@ export class ChildSandbox implements Sandbox {
   async stop(): Promise<void> {
     const state = this.#state;
     this.#state = { kind: 'stopped' };
-    this.#watch?.cancel();
-    this.#watch = undefined;
+    this.#stopWatching();
     this.#failAll('the sandbox was stopped');
     this.#whenReady?.reject(stoppedInStart());
     this.#whenReady = undefined;
     if (state.kind === 'pausing') state.timer.cancel();
     if (!('child' in state)) return;
-    const gone = new Promise<void>((resolve) => state.child.once('close', () => resolve()));
-    state.child.kill('SIGKILL');
-    if (state.child.exitCode === null && state.child.signalCode === null) await gone;
+    state.child.kill();
+    await state.child.ended;
   }
 
   run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
@@ -124,8 +124,7 @@ export class ChildSandbox implements Sandbox {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
     if (this.#book.isFull) {
-      const message = `${sandboxLimits.waiting} evaluations are waiting for the sandbox already`;
-      return Promise.resolve({ kind: 'unavailable', message });
+      return Promise.resolve({ kind: 'unavailable', message: 'too many evaluations are waiting for the sandbox' });
     }
     return new Promise((settle) => {
       this.#book.add(text, alone, settle);
@@ -134,56 +133,39 @@ export class ChildSandbox implements Sandbox {
   }
 
   #spawn(reason: StartReason): void {
-    const { nodePath, clock } = this.#options;
+    const { nodePath, clock, launch = launchProcess } = this.#options;
     this.#options.onStart?.(reason);
-    const child = spawn(nodePath, this.#args, {
-      env: childEnvironment,
-      cwd: '/',
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    });
-    const channel = child.stdio[3] as Duplex;
-    this.#state = { kind: 'starting', child, channel };
-    this.#lastWords = '';
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-keptWords);
-    });
+    const child = launch(nodePath, this.#args);
+    this.#state = { kind: 'starting', child };
     const reader = new FrameReader();
-    channel.on('data', (chunk: Buffer) => {
+    child.channel.on('data', (chunk: Buffer) => {
       try {
         for (const frame of reader.read(chunk)) this.#receive(child, frame);
       } catch {
-        // Whatever speaks another language there is not our sandbox any more.
-        child.kill('SIGKILL');
+        // A process that does not keep to the language is not our sandbox any more.
+        child.kill();
       }
     });
-    // The end of the process says all there is to say.
-    channel.on('error', () => {});
-    child.on('error', (fault) => {
-      this.#lastWords = fault.message;
-      if (child.pid === undefined) this.#buried(child);
-    });
-    child.on('close', () => this.#buried(child));
+    void child.ended.then((end) => this.#buried(child, end));
     this.#progressAt = clock.now();
-    this.#sendSetup(channel);
+    this.#sendSetup(child);
   }
 
-  #receive(child: ChildProcess, frame: Frame): void {
+  #receive(child: Launched, frame: Frame): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     this.#progressAt = this.#options.clock.now();
     if (frame.kind === 'ready') {
       // Ready for the set-up before this one is not ready.
       if (frame.id !== this.#setupId) return;
-      this.#state = { kind: 'running', child, channel: this.#state.channel };
+      this.#state = { kind: 'running', child };
       this.#whenReady?.resolve();
       this.#whenReady = undefined;
       this.#pump();
       return;
     }
-    const request = this.#book.take(frame.id);
-    if (request === undefined) return;
-    this.#deathsInARow = 0;
+    this.#failedStarts = 0;
     if (frame.kind !== 'answer') this.#mayBeSwollen = true;
-    request.settle(outcomeOf(frame));
+    this.#book.told(frame.id, outcomeOf(frame));
     this.#pump();
   }
 
@@ -193,11 +175,14 @@ export class ChildSandbox implements Sandbox {
     const wasIdle = this.#book.inFlight === 0;
     for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
       if (this.#outbox.chars === 0) setImmediate(() => this.#flush());
-      this.#outbox.add({ id: next.id, kind: 'run', text: next.text });
+      this.#outbox.add({ id: next.id, kind: next.isLong ? 'long' : 'run', text: next.text });
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();
+      // The patience with a request that runs alone is another than with those before it.
+      if (this.#book.isAlone) this.#stopWatching();
       this.#startWatch();
+      this.#watchMemory();
     }
   }
 
@@ -205,25 +190,48 @@ export class ChildSandbox implements Sandbox {
    * Memory that an expression made the process take is not always given back. Once the process is empty it is looked at, and
    * one that has grown is replaced.
    */
-  #retires(child: ChildProcess): boolean {
+  #retires(child: Launched): boolean {
     if (this.#killedFor !== undefined) return true;
     if (!this.#mayBeSwollen) return false;
     if (this.#book.inFlight > 0) return true;
     this.#mayBeSwollen = false;
-    const residentMb = child.pid === undefined ? undefined : residentMbOf(child.pid);
+    const residentMb = child.residentMb();
     if (residentMb === undefined || residentMb <= sandboxLimits.retireMb) return false;
     this.#killedFor = 'retired';
-    child.kill('SIGKILL');
+    child.kill();
     return true;
   }
 
   /** Once a turn of the event loop, so that what was asked in one turn goes out in one write. */
   #flush(): void {
-    if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.channel);
+    if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.child.channel);
   }
 
   #startWatch(): void {
-    this.#watch ??= this.#options.clock.after(this.#hardMs, () => this.#look());
+    this.#watch ??= this.#options.clock.after(Math.min(this.#patienceMs, sandboxLimits.hangMs), () => this.#look());
+  }
+
+  get #patienceMs(): number {
+    return this.#state.kind === 'starting' ? sandboxLimits.startMs : this.#book.silenceMs(this.#hardMs);
+  }
+
+  /** The limit of an isolate is a trigger and no cap: while something runs, the process as a whole is looked at. */
+  #watchMemory(): void {
+    this.#memoryWatch ??= this.#options.clock.after(sandboxLimits.memoryLookMs, () => {
+      this.#memoryWatch = undefined;
+      if (this.#state.kind !== 'running' || this.#book.inFlight === 0) return;
+      const { child } = this.#state;
+      if ((child.residentMb() ?? 0) <= sandboxLimits.processMb) return this.#watchMemory();
+      this.#killedFor = 'swollen';
+      child.kill();
+    });
+  }
+
+  #stopWatching(): void {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    this.#memoryWatch?.cancel();
+    this.#memoryWatch = undefined;
   }
 
   /** One timer for all requests: it asks how long ago the process last gave a sign of life. */
@@ -231,7 +239,7 @@ export class ChildSandbox implements Sandbox {
     this.#watch = undefined;
     const state = this.#state;
     if (!('child' in state) || (state.kind === 'running' && this.#book.inFlight === 0)) return;
-    const limitMs = state.kind === 'starting' ? sandboxLimits.startMs : this.#hardMs;
+    const limitMs = this.#patienceMs;
     const silentMs = this.#options.clock.now() - this.#progressAt;
     if (silentMs < limitMs) {
       this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#look());
@@ -244,49 +252,51 @@ export class ChildSandbox implements Sandbox {
         if (this.#state !== state) return;
         if (this.#progressAt !== seen) return this.#startWatch();
         this.#killedFor = 'hung';
-        state.child.kill('SIGKILL');
+        state.child.kill();
       }),
     );
   }
 
   /** The process is gone, by our hand or not. */
-  #buried(child: ChildProcess): void {
+  #buried(child: Launched, end: string): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     const wasStarting = this.#state.kind === 'starting';
     const killedFor = this.#killedFor;
     this.#killedFor = undefined;
     this.#mayBeSwollen = false;
     this.#outbox.clear();
-    this.#watch?.cancel();
-    this.#watch = undefined;
-    if (killedFor === 'retired' && this.#book.inFlight === 0) {
+    this.#stopWatching();
+    const { inFlight } = this.#book;
+    if (killedFor === 'retired' && inFlight === 0) {
       this.#spawn('retired');
       return;
     }
-    const { signalCode, exitCode } = child;
     const wasHung = killedFor === 'hung';
-    this.#deathsInARow++;
-    const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
-    const fields = {
-      component: 'expression',
-      cause,
-      inFlight: this.#book.inFlight,
-      lastWords: this.#lastWords.slice(-200),
-    };
-    this.#options.log.warn(fields, 'sandbox process died and is started again');
-    this.#book.takeBack({ cause, wasHung, isSelfInflicted: wasHung || signalCode !== 'SIGKILL' });
-    if (wasStarting && this.#deathsInARow > startAttempts) this.#giveUp(cause);
+    const cause = killedFor ?? end;
+    const lastWords = child.lastWords.slice(-200);
+    this.#options.log.warn(
+      { component: 'expression', cause, inFlight, lastWords },
+      'sandbox process died and is started again',
+    );
+    this.#book.takeBack({ cause, wasHung, isSelfInflicted: killedFor !== undefined || end !== 'SIGKILL' });
+    const reason: StartReason = killedFor ?? 'died';
+    // What a request did to the process delays nobody else: only a process that does not come up has to wait.
+    if (!wasStarting && inFlight > 0) this.#spawn(reason);
+    else this.#pauseBeforeStart(reason, { cause, lastWords });
+  }
+
+  #pauseBeforeStart(reason: StartReason, last: { cause: string; lastWords: string }): void {
+    this.#failedStarts++;
+    if (this.#failedStarts > startAttempts) this.#giveUp(last);
     const pauses = sandboxLimits.restartPausesMs;
-    const pauseMs = pauses[Math.min(this.#deathsInARow, pauses.length) - 1] ?? 0;
-    const timer = this.#options.clock.after(pauseMs, () => this.#spawn(wasHung ? 'hung' : 'died'));
+    const pauseMs = pauses[Math.min(this.#failedStarts, pauses.length) - 1] ?? 0;
+    const timer = this.#options.clock.after(pauseMs, () => this.#spawn(reason));
     this.#state = { kind: 'pausing', timer };
   }
 
   /** Nobody is kept waiting for a process that does not come up; the next start is still tried. */
-  #giveUp(cause: string): void {
-    const fault = new Error(
-      `start the sandbox: wanted a running process, got ${cause}: "${this.#lastWords.slice(-200)}"`,
-    );
+  #giveUp({ cause, lastWords }: { cause: string; lastWords: string }): void {
+    const fault = new Error(`start the sandbox: wanted a running process, got ${cause}: "${lastWords}"`);
     this.#whenReady?.reject(fault);
     this.#whenReady = undefined;
     this.#failAll(`the sandbox cannot be started: ${cause}`);
@@ -302,14 +312,8 @@ function stoppedInStart(): Error {
   return new Error('start the sandbox: wanted a running process, was stopped before it was up');
 }
 
-/** Otherwise the C library opens a file to count the processors, at a time that only the number of its threads decides. */
-const childEnvironment = { MALLOC_ARENA_MAX: '1' };
-
 /** Deaths in a row before those who wait are told. */
 const startAttempts = 3;
-
-/** Of what the process last wrote to standard error; V8 says there why it gave up. */
-const keptWords = 2_000;
 
 function outcomeOf(frame: Frame): SandboxOutcome {
   switch (frame.kind) {
@@ -320,6 +324,7 @@ function outcomeOf(frame: Frame): SandboxOutcome {
       return { kind: frame.kind };
     case 'setup':
     case 'run':
+    case 'long':
     case 'ready':
     case 'broken':
       return { kind: 'crash', message: frame.text.slice(0, realmLimits.message) };

@@ -5,7 +5,7 @@
 import type { Writable } from 'node:stream';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 
-export type FrameKind = 'setup' | 'run' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
+export type FrameKind = 'setup' | 'run' | 'long' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
 
 export interface Frame {
   id: number;
@@ -13,7 +13,7 @@ export interface Frame {
   text: string;
 }
 
-const kinds: readonly FrameKind[] = ['setup', 'run', 'ready', 'answer', 'timeout', 'memory', 'broken'];
+const kinds: readonly FrameKind[] = ['setup', 'run', 'long', 'ready', 'answer', 'timeout', 'memory', 'broken'];
 
 /** Eight hexadecimal digits for the length of the text in bytes, eight for the number, one for the kind. */
 const headBytes = 17;

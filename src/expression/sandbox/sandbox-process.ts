@@ -7,19 +7,15 @@ import type { SandboxSetup } from '../realm/harness.ts';
 import { Batches } from './batches.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
 import { type CompiledHarnesses, HardenedIsolate } from './isolate.ts';
+import { firstSliceMs } from './time-slice.ts';
 
 export interface SandboxProcessOptions {
   channel: Duplex;
   /** A file from which isolated-vm can be found. */
   home: string;
-  now: () => number;
   /** Ends the process at once. */
   die: (message: string) => void;
 }
-
-/** Answers of one chunk go out together, but none waits longer: the watchdog counts from the last one it saw. */
-const flushAfterMs = 0.5;
-const flushChars = 262_144;
 
 /**
  * Characters that wait for the daemon to read them before more is run: sixteen of the longest answers, which short requests can
@@ -31,7 +27,8 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
   const reader = new FrameReader();
   const batches = new Batches();
-  const outbox = new Outbox(options);
+  const frames = new FrameWriter();
+  const outbox = { add: (frame: Frame) => frames.add(frame), flush: () => frames.writeTo(channel) };
   const harnesses: CompiledHarnesses = new Map();
   let isolate: HardenedIsolate | undefined;
   const setUp = ({ id, text }: Frame): void => {
@@ -44,25 +41,31 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     outbox.add({ id, kind: 'ready', text: '' });
   };
   const answer = (requests: readonly Frame[]): void => {
-    const answers = requests.length > 1 ? isolate?.answersTo(requests.map(({ text }) => text)) : undefined;
-    for (const [at, { id, text }] of requests.entries()) {
+    const texts = requests.map(({ text }) => text);
+    const answers =
+      texts.length > 1
+        ? isolate?.answersTo(texts, firstSliceMs(texts.reduce((sum, text) => sum + text.length, 0)))
+        : undefined;
+    for (const [at, request] of requests.entries()) {
       const known = answers?.[at];
-      outbox.add(known === undefined ? answerOne(id, text) : { id, kind: 'answer', text: known });
-      if (known === undefined) outbox.flushIfLate();
+      outbox.add(known === undefined ? answerOne(request) : { id: request.id, kind: 'answer', text: known });
+      if (answers === undefined) outbox.flush();
     }
-    if (answers !== undefined) outbox.flush();
-    else if (requests.length > 1) batches.cameToNothing();
+    // Before the next batch begins: should it end the process, the daemon knows which requests it was not.
+    outbox.flush();
+    if (answers === undefined && requests.length > 1) batches.cameToNothing();
   };
-  const answerOne = (id: number, request: string): Frame => {
-    const outcome = isolate?.run(request) ?? { kind: 'broken', message: 'a request came before the set-up' };
+  const answerOne = ({ id, kind, text: request }: Frame): Frame => {
+    const slice = kind === 'long' ? {} : { sliceMs: firstSliceMs(request.length) };
+    const outcome = isolate?.run(request, slice) ?? { kind: 'broken', message: 'a request came before the set-up' };
     const text = outcome.kind === 'answer' ? outcome.text : outcome.kind === 'broken' ? outcome.message : '';
     return { id, kind: outcome.kind, text };
   };
   const serve = async (chunk: Buffer): Promise<void> => {
-    for (const frames of batches.of(reader.read(chunk))) {
-      const [first] = frames as [Frame];
+    for (const batch of batches.of(reader.read(chunk))) {
+      const [first] = batch as [Frame];
       if (first.kind === 'setup') setUp(first);
-      else answer(frames);
+      else answer(batch);
       if (channel.writableLength <= mostUnsent) continue;
       outbox.flush();
       channel.pause();
@@ -75,27 +78,4 @@ export function serveSandbox(options: SandboxProcessOptions): void {
   channel.on('data', (chunk: Buffer) => void serve(chunk));
   channel.on('error', () => options.die('the channel is broken'));
   channel.on('close', () => options.die('the channel is closed'));
-}
-
-class Outbox {
-  readonly #options: SandboxProcessOptions;
-  readonly #frames = new FrameWriter();
-  #flushedAt = 0;
-
-  constructor(options: SandboxProcessOptions) {
-    this.#options = options;
-  }
-
-  add(frame: Frame): void {
-    this.#frames.add(frame);
-  }
-
-  flushIfLate(): void {
-    if (this.#frames.chars > flushChars || this.#options.now() - this.#flushedAt > flushAfterMs) this.flush();
-  }
-
-  flush(): void {
-    this.#frames.writeTo(this.#options.channel);
-    this.#flushedAt = this.#options.now();
-  }
 }

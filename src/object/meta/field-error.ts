@@ -5,6 +5,7 @@ export type FieldErrorType =
   | 'FieldValueRequired'
   | 'FieldValueDuplicate'
   | 'FieldValueInvalid'
+  | 'FieldValueTypeInvalid'
   | 'FieldValueNotSupported'
   | 'FieldValueForbidden'
   | 'FieldValueTooLong';
@@ -24,6 +25,11 @@ export function fieldErrorText(error: FieldError): string {
 
 export function invalidValue(path: string, value: unknown, detail: string): FieldError {
   return { type: 'FieldValueInvalid', path, message: withDetail(`Invalid value: ${shown(value)}`, detail) };
+}
+
+/** The value is of another JSON type than the field. */
+export function wrongTypeValue(path: string, got: string, wanted: string): FieldError {
+  return { type: 'FieldValueTypeInvalid', path, message: `Invalid value: "${got}": must be of type ${wanted}` };
 }
 
 export function requiredValue(path: string, detail = ''): FieldError {

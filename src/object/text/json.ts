@@ -67,3 +67,11 @@ export function equalJson(a: unknown, b: unknown): boolean {
   for (const name of Object.keys(a)) if (!equalJson(a[name], memberOf(b, name))) return false;
   return Object.keys(b).every((name) => Object.hasOwn(a, name) || b[name] === undefined);
 }
+
+/** For messages: the sort of a value, never the value itself, which may be a secret. */
+export function shapeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (value === undefined) return 'none';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -32,7 +32,8 @@ async function writesFrom(
     if (writes.length === writeLimit) break;
     const after = afterWrite(facts, request, translation);
     if (after === undefined) break;
-    memory = afterAnswer(memory, request, { kind: 'ok', status: 200, object: { metadata: {} } });
+    const answer = { kind: 'ok', status: 200, object: { metadata: {} } } as const;
+    memory = afterAnswer(memory, request, answer, translation.kind);
     facts = patching === undefined ? after : await patching.forward(after);
     const step = decide(facts, memory, translation);
     if (step.kind === 'done') break;

@@ -26,6 +26,7 @@ export interface SyncMetrics {
   conflicts: Counter;
   repairs: Counter;
   contested: Gauge;
+  backflowFailed: Gauge;
   deletesWithheld: Gauge;
   events: Counter<'outcome'>;
   leader: Gauge;
@@ -73,6 +74,11 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
     contested: new Gauge({
       name: 'hostward_sync_contested_objects',
       help: 'Objects that another client on the host keeps changing',
+      registers,
+    }),
+    backflowFailed: new Gauge({
+      name: 'hostward_sync_backflow_failed_objects',
+      help: 'Objects with a host value that cannot be carried back to the virtual object',
       registers,
     }),
     deletesWithheld: new Gauge({

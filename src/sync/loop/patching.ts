@@ -15,8 +15,14 @@ import type { Patching } from './reconcile.ts';
 export function createPatching(
   patcher: Patcher | undefined,
   world: World,
-  { references, wake }: { references?: References | undefined; wake?: (key: Key) => void } = {},
+  options: {
+    references?: References | undefined;
+    wake?: (key: Key) => void;
+    /** Around a wait for the sandbox; see WorkQueue. */
+    aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
+  } = {},
 ): Patching {
+  const { references, wake, aside = (_, wait) => wait } = options;
   const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
     if (patched.kind === 'failed') {
       references?.noteFailed(facts.key, patched.references);
@@ -46,18 +52,17 @@ export function createPatching(
       const { rules } = world;
       const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
       return patched instanceof Promise
-        ? patched.then((told) => judged(facts, told, rules))
+        ? aside(facts.key, patched).then((told) => judged(facts, told, rules))
         : judged(facts, patched, rules);
     },
     async back(facts, raw) {
       const { virtual, host } = facts;
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
       references?.learnNames(() => learnNames(patcher, world, references));
-      const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
-      if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
-      const { values, ownerOf } = reversed;
+      const asked = patcher.back({ virtual, host, translation: world.rules.translation, raw });
+      const { values, failures, ownerOf } = await aside(facts.key, asked);
       const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
-      return { ...facts, reversed: values, ...(draft && { draft }) };
+      return { ...facts, reversed: values, backflowFailures: failures, ...(draft && { draft }) };
     },
   };
 }

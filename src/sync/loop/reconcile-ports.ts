@@ -44,6 +44,8 @@ export interface ReconcilePortsOptions {
   generation: () => number;
   enqueue: (key: Key) => void;
   news: News;
+  /** Around a wait for the sandbox, which needs no worker. */
+  aside: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   tell: (note: EventNote) => void;
   /** The log of ordinary writes. */
   writes: WriteLog;
@@ -107,7 +109,7 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (hostRepacks)
-      log.info({ component: 'sync', key: facts.key }, 'host repacks endpoints, order is ignored from now on');
+      log.info({ component: 'sync', key: facts.key }, 'host repacks what it stores, order is ignored from now on');
   };
 
   return {
@@ -118,7 +120,9 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
         const { patcher } = patchingRules;
         const { references } = options;
         patching =
-          patcher || references ? createPatching(patcher, world, { references, wake: options.enqueue }) : undefined;
+          patcher || references
+            ? createPatching(patcher, world, { references, wake: options.enqueue, aside: options.aside })
+            : undefined;
       }
       return patching;
     },

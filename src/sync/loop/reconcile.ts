@@ -75,7 +75,7 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
     const answer = await storedAsRequested.whileWriting(key, step, () => send(request, ports));
     tellWindows(request, answer, { facts, world, wake: ports.wake });
-    pass.memory = afterAnswer(pass.memory, request, answer);
+    pass.memory = afterAnswer(pass.memory, request, answer, world.rules.translation.kind);
     const host = storedAsRequested.hostAfter(step, answer, { facts, rules });
     if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined });
     if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { WorkQueue } from '../../queue/work-queue.ts';
+import { backflowMessage, backflowRetryMs } from '../plan/backflow.ts';
 import type { Facts, Outcome } from '../plan/step.ts';
 import type { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
@@ -82,6 +83,8 @@ export function recordOutcome(
     default:
       outcome satisfies never;
   }
+  const askAgainMs = backflowRetryMs(facts.backflowFailures);
+  if (askAgainMs !== undefined) queue.addAfter(key, askAgainMs);
   const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
   if (isHeldUp && options.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
   tell(key, { outcome, facts, before }, options);
@@ -94,6 +97,8 @@ function tell(
 ): void {
   const isNews = (before === undefined ? 'inSync' : labelOf(before)) !== labelOf(outcome);
   tellLapse(key, outcome.kind === 'refused' ? { ...facts, patchLapse: undefined } : facts, options);
+  // A pass that is to be tried again has not looked at everything.
+  if (outcome.kind !== 'retry') tellBackflow(key, facts, options);
   if (outcome.kind === 'refused') {
     const fields = { component: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
     if (isNews) options.log.warn(fields, 'object refused');
@@ -127,7 +132,22 @@ function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutc
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: asSentence(message) });
 }
 
-/** Kubernetes event messages begin with a capital letter. */
+/** A host value that cannot be reversed: both sides keep what they have, and everything else goes on. */
+function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: RecordOutcomeOptions): void {
+  const message = backflowMessage(backflowFailures);
+  const failures = message === undefined ? undefined : backflowFailures;
+  const before = backflowMessage(options.ledger.setBackflowFailures(key, failures));
+  if (message === before) return;
+  if (message === undefined || virtual === undefined) {
+    options.untell(key);
+    return;
+  }
+  const reason = 'BackflowFailed';
+  options.log.warn({ component: 'sync', key, reason, message }, 'host value not carried back');
+  options.tell({ key, uid: virtual.uid, type: 'Warning', reason, message: asSentence(message) });
+}
+
+/** Events begin with a capital. */
 function asSentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
 }

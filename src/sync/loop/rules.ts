@@ -1,6 +1,5 @@
 // Builds the rules of sync from the settings, once per configuration; the live sync and render share them.
 import type { Settings } from '../../config/settings/settings.ts';
-import { endpointsKind } from '../endpoints/endpoints-kind.ts';
 import type { Patcher } from '../patch/run/patcher.ts';
 import { createAddressPolicy } from '../plan/address-policy.ts';
 import { annotationRules, labelRules } from '../plan/keys.ts';
@@ -22,9 +21,9 @@ export interface SyncRules extends Rules {
 export type SyncWorld = World<SyncRules>;
 
 export function createRules(
+  kind: SyncedKind,
   settings: RuleSettings,
-  mapping: NamespaceMapping | undefined,
-  patcher?: Patcher,
+  { mapping, patcher }: { mapping?: NamespaceMapping | undefined; patcher?: Patcher | undefined } = {},
 ): SyncRules {
   const placement = createPlacement({
     virtualCluster: settings.virtualClusterName,
@@ -36,11 +35,11 @@ export function createRules(
     mode: placement.mode,
     backSync: settings.backSync,
     exclude: settings.exclude,
+    controllerKeyPrefixes: kind.controllerKeyPrefixes,
   };
   return {
     translation: {
-      // The generic code passes to a kind only items that this kind has projected.
-      kind: endpointsKind as unknown as SyncedKind,
+      kind,
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),

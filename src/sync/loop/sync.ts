@@ -38,7 +38,7 @@ export interface SyncOptions {
   isDryRun: boolean;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
-  /** The host sets endpoints.kubernetes.io/managed-by (1.33 and newer), so a removed label can flow back at once. */
+  /** The host's controller labels what it has taken over (Kubernetes 1.33 and newer), so a removed label needs no second thought. */
   isHostRecent: boolean;
 }
 
@@ -75,7 +75,7 @@ export class Sync {
     this.contest = new Contest(clock);
     this.metrics = createSyncMetrics(options.metrics);
     this.queue = new WorkQueue({
-      name: 'endpoints',
+      name: options.rules.translation.kind.resource.resource,
       clock,
       random,
       log,
@@ -107,7 +107,8 @@ export class Sync {
     this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
-    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue });
+    const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
+    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
     this.#recordOptions = {
       ...shared,
       queue: this.queue,
@@ -258,7 +259,7 @@ export class Sync {
       for (const key of this.world.claimantsOf(hostKey)) this.enqueue(key);
     };
     this.#unsubscribe = [
-      this.#listenVirtual(virtual, 'endpoints'),
+      this.#listenVirtual(virtual, 'objects'),
       this.#listenVirtual(services, 'services'),
       host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
@@ -270,7 +271,7 @@ export class Sync {
     return window.subscribe({
       changed: ({ key, kind, origin }) => {
         this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
-        const rivals = list === 'endpoints' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
+        const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
         for (const one of [key, ...rivals]) this.enqueue(one);
       },
       listed: ({ isFirst }) => {

@@ -2,21 +2,21 @@
 // answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
-import { projectHostService } from './kind.ts';
-import type { Memory, Outcome, PlannedRequest } from './step.ts';
+import { projectHostService, type SyncedKind } from './kind.ts';
+import type { Memory, Outcome, Request } from './step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
 
-export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer): Memory {
-  const after = goOnAfter(memory, request, answer);
+export function afterAnswer(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
+  const after = goOnAfter(memory, request, answer, kind);
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
   if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
   if (answer.kind !== 'ok') return after;
   return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
 }
 
-function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Memory {
+function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
@@ -50,14 +50,14 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Mem
           retryAfterMs: namespaceRetryMs,
         });
       }
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'Forbidden',
-        message: forbiddenMessage(request),
+        message: forbiddenMessage(request, kind),
         detail: answer.message,
       });
     case 'refused':
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'HostRefused',
         message: `the ${request.side} API server rejected the write`,
@@ -78,11 +78,17 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer): Mem
 
 const namespaceRetryMs = 5000;
 
-function forbiddenMessage(request: PlannedRequest): string {
-  const what =
-    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
+function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
+  const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
+  const what = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
   return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+/** What the virtual side does not take back must not hold up what the host is to get. */
+function refused(memory: Memory, request: Request, outcome: Outcome): Memory {
+  const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+  return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

@@ -3,7 +3,6 @@
 // writer, a timer or the log.
 import type { Key } from '../../object/meta/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
-import type { Agreement } from './base.ts';
 import { type Draft, renderCreate, type Translation } from './draft.ts';
 import type { HostItem, VirtualItem } from './kind.ts';
 import { ownerReference } from './owner.ts';
@@ -38,7 +37,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.winner !== undefined && facts.winner !== facts.key) {
-    return decideStrays(facts, collision(facts.winner));
+    return decideStrays(facts, translation, collision(facts.winner));
   }
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
@@ -51,7 +50,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const draft = facts.draft as Draft;
   const { host } = facts;
   if (host === undefined) return decideCreate(facts, memory, { virtual, draft, translation });
-  const left = handsOff(host, virtual);
+  const left = handsOff(host, virtual, translation.kind);
   if (left !== undefined) return done(left);
   if (host.isDeleting) {
     return done({
@@ -63,10 +62,10 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const ownership = judgeOwnership(host, facts.key, translation.placement);
   switch (ownership.kind) {
     case 'ours':
-      return decideUpdate(facts, { virtual, host, draft, translation, agreed: memory.agreed, isTakeOver: false });
+      return decideUpdate(facts, { virtual, host, draft, translation, memory, isTakeOver: false });
     case 'oursForOther':
-      // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
-      return decideStrays(facts, {
+      // The other one may wait just so for a place that an old copy of this key still holds.
+      return decideStrays(facts, translation, {
         kind: 'waiting',
         reason: 'HostNameBusy',
         message: `its host name still holds the copy of "${ownership.key}", which must be removed first`,
@@ -80,7 +79,13 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         detail: ownership.why,
       });
     case 'native':
-      return decideNative(facts, memory, { virtual, host, draft, translation, agreed: undefined });
+      return decideNative(facts, memory, {
+        virtual,
+        host,
+        draft,
+        translation,
+        memory: { ...memory, agreed: undefined },
+      });
     default:
       return ownership satisfies never;
   }
@@ -95,7 +100,7 @@ function decideCreate(
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
   }
   const { placement } = translation;
-  // A mapped name is a plain name: if a host Service has it too, our Endpoints would receive that Service's traffic.
+  // A plain name may be that of a Service of the host's own people: an object beside it would answer for it.
   if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
     const { service } = memory.hostService;
@@ -120,7 +125,7 @@ interface Presence {
   host: HostItem;
   draft: Draft;
   translation: Translation;
-  agreed: Agreement | undefined;
+  memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
 }
 
 const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
@@ -143,7 +148,8 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   const place = placeOf(presence.host);
   if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
   const { service } = memory.hostService;
-  const isFree = service === undefined && presence.translation.placement.mode === 'single';
+  const { kind, placement } = presence.translation;
+  const isFree = service === undefined && placement.mode === 'single';
   const isOurCopy = service !== undefined && service.isCopyOf === facts.key && !service.hasSelector;
   if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
   const why =
@@ -155,13 +161,13 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   return done({
     kind: 'refused',
     reason: 'HostNameTaken',
-    message: 'its host name is taken by an Endpoints of the host cluster itself',
+    message: `its host name is taken by an ${kind.kind} of the host cluster itself`,
     detail: why,
   });
 }
 
-function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): PlanStep {
-  const { virtual, host, draft, translation, isTakeOver } = presence;
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+  const { virtual, host, draft, translation, memory, isTakeOver } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({
       virtual,
@@ -172,12 +178,13 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       isTakeOver,
       ignoreOrder: facts.ignoreOrder,
       reversed: facts.reversed,
-      agreed: presence.agreed,
+      backflowFailures: facts.backflowFailures,
+      agreed: memory.agreed,
       holdsBack,
     });
   const whole = plan({ holdsBack: false });
-  const held = heldBackFlow(whole, facts);
-  // A held back-flow must not delay a change that the tenant made.
+  const held = heldBackFlow(whole, facts, memory);
+  // A tenant's change is served at once, whatever the host's edits have to wait for.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
     return ask({
@@ -197,7 +204,8 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       agreed: agreementOf(update.virtual, host, { draft, translation }),
     });
   }
-  if (update.host === undefined) return held === undefined ? decideStrays(facts, { kind: 'inSync' }) : done(held);
+  if (update.host === undefined)
+    return held === undefined ? decideStrays(facts, translation, { kind: 'inSync' }) : done(held);
   return ask(
     {
       side: 'host',
@@ -208,7 +216,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       touches: update.touches,
       conflicts: update.conflicts,
     },
-    { isLast: !isTakeOver && held === undefined && isLastOf(facts, presence) },
+    { isLast: !isTakeOver && held === undefined && isLastOf(facts, memory) },
   );
 }
 
@@ -220,9 +228,14 @@ function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
   return agreed === undefined && facts.strays.length === 0;
 }
 
-/** The reason why a back-flow must wait; undefined when it may go now. */
-function heldBackFlow(update: Update, facts: Facts): Outcome | undefined {
+/** Why what the host changed must wait before it reaches the virtual object. */
+function heldBackFlow(
+  update: Update,
+  facts: Facts,
+  { backflowRefused }: Pick<Memory, 'backflowRefused'>,
+): Outcome | undefined {
   if (update.virtual === undefined) return undefined;
+  if (backflowRefused !== undefined) return backflowRefused;
   if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
     const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
     return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };

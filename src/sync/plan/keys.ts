@@ -16,6 +16,8 @@ export interface KeyRuleOptions {
   virtualCluster: string;
   mode: 'single' | 'mapped';
   backSync: 'all' | 'none';
+  /** See SyncedKind. */
+  controllerKeyPrefixes: readonly string[];
   exclude: { labels: readonly string[]; annotations: readonly string[] };
 }
 
@@ -35,7 +37,7 @@ export function labelRules(options: KeyRuleOptions): KeyRules {
       const virtual = toVirtualKey.get(key) ?? (isReserved(key) || toHostKey.has(key) ? undefined : key);
       return virtual === undefined || isExcluded(virtual) ? undefined : virtual;
     },
-    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key),
+    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
   };
 }
 
@@ -43,7 +45,11 @@ export function annotationRules(options: KeyRuleOptions): KeyRules {
   const isExcluded = patternMatcher(options.exclude.annotations);
   const same = (key: string): string | undefined =>
     key === leaderKey || isReserved(key) || isExcluded(key) ? undefined : key;
-  return { toHost: same, toVirtual: same, flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key) };
+  return {
+    toHost: same,
+    toVirtual: same,
+    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
+  };
 }
 
 /** `*` matches any run of characters; a pattern without it matches a whole key. */

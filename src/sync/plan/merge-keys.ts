@@ -5,7 +5,8 @@
 //   no                no             any          the host gets the virtual value, after patches
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
-//   no                yes            no           virtual wins for its own keys; a key that only the host has stays
+//   no                yes            no           virtual wins for a key it has; a key only the host has stays, unless it
+//                                                 is of the virtual side alone
 import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
@@ -39,6 +40,8 @@ export interface KeyMergeInput {
   mayFlowBack: boolean;
   /** Host edits stay on the host and count as not yet agreed, so that a later pass carries them back. */
   holdsBack?: boolean;
+  /** Virtual keys whose host value cannot be reversed: both sides keep what they have, and the change stays open. */
+  held?: { has(virtualKey: string): boolean } | undefined;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
   /** The owner of a key by the patches that touch it, in host spelling; `shared` without a patch. */
@@ -48,8 +51,12 @@ export interface KeyMergeInput {
   observe?: (virtualKey: string, verdict: KeyVerdict) => void;
 }
 
-/** The virtual side owns keys that have only an expression; the host owns keys that have only a reverse expression. */
-export type KeyOwner = 'shared' | 'virtual' | 'host';
+/**
+ * A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. Of the
+ * virtual side alone is a key that such an expression is written for by name: the host may not even have one of its own, as
+ * the expression may be there to hide the value.
+ */
+export type KeyOwner = 'shared' | 'virtual' | 'virtualAlone' | 'host';
 
 /** Visits each key once: keys of either side and of the base that the rules let through, and keys that patches made. */
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
@@ -111,7 +118,7 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
   input.observe?.(key, verdict);
 
   const remembered = base?.get(key);
-  if (verdict === 'toVirtual' && input.holdsBack) {
+  if (verdict === 'toVirtual' && (input.holdsBack || input.held?.has(key))) {
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
   }
@@ -180,8 +187,8 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   if (owner === 'host') return judgeHostsKey(key, values, input);
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
-    if (desiredValue !== undefined) return 'toHost';
-    // A host-only key is removed if the tenant is known to have set it; any other one belongs to the host.
+    if (desiredValue !== undefined || owner === 'virtualAlone') return 'toHost';
+    // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
   if (desiredValue === hostValue) return 'same';
@@ -189,8 +196,8 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
-  // The tenant never had this key. It goes with the patches that made it, even if the host has edited it.
-  const isLeftover = isOnHostOnly && entry?.isMade === true;
+  // The tenant never had it: what patches made goes with them, edited or not.
+  const isLeftover = isOnHostOnly && (entry?.isMade === true || owner === 'virtualAlone');
   if (!isHostChanged) return isOnHostOnly && !isVirtualChanged && !isLeftover ? 'hostOnly' : 'toHost';
   if (isVirtualChanged) return 'bothVirtualWins';
   if (isLeftover) return 'reverted';

@@ -108,12 +108,12 @@ export function isSamePlace(host: HostLook, place: Place | undefined): boolean {
   return place !== undefined && host.namespace === place.namespace && host.name === place.name;
 }
 
-/** As vCluster: any label value excludes, an annotation excludes unless it names this very sync. */
-export function isControlledByOther(object: {
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-}): boolean {
+/** As vCluster: any label value excludes, an annotation excludes unless it names this very syncer. */
+export function isControlledByOther(
+  object: { labels?: Record<string, string>; annotations?: Record<string, string> },
+  syncerName: string,
+): boolean {
   if (object.labels?.[controlledByKey]) return true;
   const annotation = object.annotations?.[controlledByKey];
-  return annotation !== undefined && annotation !== '' && annotation !== 'endpoints';
+  return annotation !== undefined && annotation !== '' && annotation !== syncerName;
 }

@@ -30,8 +30,6 @@ export const importedFromKey = 'hostward.dev/imported-from';
 export const labelKeysKey = 'hostward.dev/label-keys';
 
 export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
-export const endpointsManagedByLabel = 'endpoints.kubernetes.io/managed-by';
-export const endpointControllerName = 'endpoint-controller';
 
 export const fieldManager = 'hostward';
 
@@ -39,14 +37,16 @@ export function isReserved(key: string): boolean {
   return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }
 
-/** Keys that flow forward but never back: controllers of each side maintain their own values. */
-export function isNeverBack(key: string): boolean {
+/** Keys that go forward like any other but never come back: their owners live on the side where they stand. */
+export function isNeverBack(
+  key: string,
+  { controllerKeyPrefixes }: { controllerKeyPrefixes: readonly string[] },
+): boolean {
   return (
     key === 'kubectl.kubernetes.io/last-applied-configuration' ||
     key === 'service.kubernetes.io/headless' ||
     key === leaderKey ||
-    key.startsWith('endpoints.kubernetes.io/') ||
-    key.startsWith('endpointslice.kubernetes.io/') ||
+    controllerKeyPrefixes.some((prefix) => key.startsWith(prefix)) ||
     isReserved(key)
   );
 }

@@ -30,6 +30,12 @@ export interface PatchFailure {
   retryAfterMs?: number;
 }
 
+/** Why the host's value of a key cannot reach the virtual object, by virtual key. */
+export interface BackflowFailures {
+  labels: ReadonlyMap<string, PatchFailure>;
+  annotations: ReadonlyMap<string, PatchFailure>;
+}
+
 export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
@@ -47,7 +53,7 @@ export interface Facts {
   refusals: readonly AddressRefusal[];
   /** The translated and patched host object. */
   draft: Draft | undefined;
-  /** A failed patch forbids to use the draft, or to carry a host edit back. */
+  /** Why the draft must not be used: a patch failed and wants its object left alone. */
   patchFailure: PatchFailure | undefined;
   /** A patch failed, but its onError policy lets the draft be used without it. */
   patchLapse?: PatchFailure | undefined;
@@ -55,7 +61,9 @@ export interface Facts {
   resolution?: string;
   /** Back-flow values after the reverse expressions; undefined before those have run. */
   reversed: BackValues | undefined;
-  /** A list that lacks this key also lacks many others, so a second list must confirm it before a delete. */
+  /** Values on the host that stay there, and that the tenant does not get. */
+  backflowFailures?: BackflowFailures;
+  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
   /** False while a back-flow that only removes labels waits until the view of virtual Services is newer than the host. */
@@ -144,12 +152,21 @@ export interface Memory {
   conflicts: number;
   /** Host edits that this pass has written to the virtual side; a later host edit is compared with them. */
   agreed: Agreement | undefined;
-  /** Set when an answer ends the pass. */
+  /** The virtual API server did not take what flowed back: only the host is served, and the pass ends with this. */
+  backflowRefused: Outcome | undefined;
+  /** An answer that ends the pass. */
   end: Outcome | undefined;
 }
 
 export function freshMemory(): Memory {
-  return { hostService: { known: false }, mustRead: undefined, conflicts: 0, agreed: undefined, end: undefined };
+  return {
+    hostService: { known: false },
+    mustRead: undefined,
+    conflicts: 0,
+    agreed: undefined,
+    backflowRefused: undefined,
+    end: undefined,
+  };
 }
 
 /** A write that was not allowed and ended the pass, with the memory of the pass at that time. */

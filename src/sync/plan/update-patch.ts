@@ -14,19 +14,12 @@ import {
   readBase,
 } from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
-import { entriesOf, type KeyRules } from './keys.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
+import { entriesOf } from './keys.ts';
+import { type HostItem, isTakenByController, type VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
-import {
-  baseKey,
-  endpointControllerName,
-  endpointsManagedByLabel,
-  isNeverBack,
-  managedAnnotationsKey,
-  objectKeys,
-} from './reserved-keys.ts';
-import type { BackValues } from './step.ts';
+import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
+import type { BackflowFailures, BackValues } from './step.ts';
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
@@ -57,6 +50,7 @@ export interface UpdateInput {
   /** The host is known to reorder or regroup the payloads it stores. */
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
+  backflowFailures?: BackflowFailures | undefined;
   agreed?: Agreement | undefined;
   /** Only the host is written in this pass; see KeyMergeInput. */
   holdsBack?: boolean;
@@ -74,9 +68,10 @@ export function planUpdate(input: UpdateInput): Update {
     const managed = managedAnnotations(draft, virtual);
     setOne(annotations, host.annotations, managedAnnotationsKey, managed);
   }
-  if (input.isTakeOver && host.labels?.[endpointsManagedByLabel] === endpointControllerName) {
-    // The label would be wrong from now on, and isTakenByController() would block back-flow for good.
-    if (!draft.labels.has(endpointsManagedByLabel)) labels.set(endpointsManagedByLabel, null);
+  if (input.isTakeOver && isTakenByController(host, translation.kind)) {
+    const { key } = translation.kind.controllerLabel;
+    // It would be untrue from now on, and would keep host edits from ever flowing back.
+    if (!draft.labels.has(key)) labels.set(key, null);
   }
   const change: HostChange = {
     payload: translation.kind.payloadChange(draft.payload, translation.kind.payloadOf(host), {
@@ -146,23 +141,18 @@ function mergeBoth(input: UpdateInput): Merged {
   if (isNewVirtualObject(host, virtual)) {
     const base = baseOf(virtual, draft, translation);
     return {
-      labels: renderOver(draft.labels, entriesOf(host.labels), translation.labels, base.labels),
-      annotations: renderOver(
-        draft.annotations,
-        entriesOf(host.annotations),
-        translation.annotations,
-        base.annotations,
-      ),
+      labels: renderOver('labels', input, base),
+      annotations: renderOver('annotations', input, base),
     };
   }
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
   const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
   const shared = {
-    mayFlowBack: !translation.kind.isTakenByController(host),
+    mayFlowBack: !isTakenByController(host, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
     holdsBack: input.holdsBack ?? false,
   };
-  const { observe, reversed } = input;
+  const { observe, reversed, backflowFailures } = input;
   const { isPatched, ownerOf } = draft;
   const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
     mergeKeys({
@@ -174,6 +164,7 @@ function mergeBoth(input: UpdateInput): Merged {
       rules: translation[map],
       wasCopied,
       reversed: reversed?.[map],
+      held: backflowFailures?.[map],
       ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
       ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
       ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
@@ -185,21 +176,19 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** Makes the host hold the draft, as on create. Beside it only keys stay that belong to the host itself. */
-function renderOver(
-  desired: ReadonlyMap<string, string>,
-  host: ReadonlyMap<string, string>,
-  rules: KeyRules,
-  base: KeyMerge['base'] | Base['labels'],
-): KeyMerge {
+/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
+function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
+  const { kind, [map]: rules } = input.translation;
+  const desired = input.draft[map];
+  const host = entriesOf(input.host[map]);
   const changes = new Map<string, string | null>();
   for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
   for (const key of host.keys()) {
     const virtualKey = rules.toVirtual(key);
-    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey) || virtualKey !== key);
+    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey, kind) || virtualKey !== key);
     if (isLeftover && !desired.has(key)) changes.set(key, null);
   }
-  return { host: changes, back: new Map(), base: new Map(base), conflicts: 0, reverted: [] };
+  return { host: changes, back: new Map(), base: new Map(base[map]), conflicts: 0, reverted: [] };
 }
 
 function digest(translation: Translation): { patchDigest: string } {

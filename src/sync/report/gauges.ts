@@ -6,6 +6,7 @@ export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void
   const { metrics, ledger } = sync;
   metrics.leader.set(isLeader ? 1 : 0);
   metrics.contested.set(sync.contest.contested().length);
+  metrics.backflowFailed.set(ledger.backflowFailures.size);
   metrics.deletesWithheld.set(sync.massDelete.guard.size);
   metrics.differences.set(ledger.differences.size);
   metrics.objects.set({ state: 'inSync' }, objectCounts(sync)['inSync'] ?? 0);

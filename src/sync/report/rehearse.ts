@@ -10,7 +10,7 @@ import { formatBase } from '../plan/base.ts';
 import { baseOf, fixedAnnotations, fixedLabels } from '../plan/draft.ts';
 import { projectService } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
-import type { Outcome } from '../plan/step.ts';
+import type { BackflowFailures, Outcome } from '../plan/step.ts';
 import { type Circumstances, World } from '../world/world.ts';
 import { MemoryCluster } from './memory-cluster.ts';
 
@@ -35,6 +35,8 @@ export interface Rehearsed {
   virtual: KubeObject;
   /** Undefined when the object has no host copy. */
   host: KubeObject | undefined;
+  /** Host values that the virtual object cannot get. */
+  backflowFailures: BackflowFailures | undefined;
 }
 
 const circumstances: Circumstances = {
@@ -91,13 +93,14 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
   };
   const results: Rehearsed[] = [];
   for (const key of keys) {
-    const { outcome } = await reconcile(key, ports);
+    const { outcome, facts } = await reconcile(key, ports);
     const place = world.placeOf(key);
     results.push({
       key,
       outcome,
       virtual: virtualCluster.object(resource, key) as KubeObject,
       host: place && hostCluster.object(resource, keyOf(place.namespace, place.name)),
+      backflowFailures: facts.backflowFailures,
     });
   }
   return results;

@@ -4,6 +4,7 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import type { Sync } from '../loop/sync.ts';
+import { backflowFailuresIn, backflowMessage } from '../plan/backflow.ts';
 import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
@@ -150,6 +151,11 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
     if (listed.length >= listLimit) break;
     if (sync.ledger.entry(object) === undefined) listed.push({ object, state: 'inSync/PatchFailed', message });
   }
+  for (const [object, failures] of sync.ledger.backflowFailures) {
+    if (listed.length >= listLimit) break;
+    const message = backflowMessage(failures);
+    if (message !== undefined) listed.push({ object, state: 'inSync/BackflowFailed', message });
+  }
   return listed;
 }
 
@@ -166,6 +172,8 @@ export interface ObjectStatus {
   claimedBy?: Key[];
   contestedBy?: string;
   patchFailure?: PatchFailure;
+  /** Host values that the virtual object cannot get. */
+  backflowFailures?: { map: string; key: string; message: string }[];
   keys?: { map: string; key: string; verdict: string }[];
 }
 
@@ -193,6 +201,11 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
+  const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
+    map,
+    key: one,
+    message: failure.message,
+  }));
   // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
@@ -211,7 +224,8 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
-    // After a failed patch the draft is unknown, and so is the winning side of each key.
+    ...(failed.length > 0 && { backflowFailures: failed }),
+    // A draft whose patches failed cannot tell which side wins.
     ...(facts.patchFailure === undefined &&
       facts.virtual &&
       facts.host &&

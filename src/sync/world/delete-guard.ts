@@ -8,7 +8,7 @@ export const believedDeletes = 50;
 /** One list may also delete no larger share of all copies than this. */
 export const believedShare = 0.2;
 
-export type VirtualList = 'services' | 'endpoints';
+export type VirtualList = 'services' | 'objects';
 
 /** `List` names the lists that must contain a key for it to be present. */
 export class DeleteGuard<List extends string = VirtualList> {

@@ -1,7 +1,7 @@
 // Remembers for each key: the outcome for status, the version that tells a host-side change from a virtual one, and
 // the time since which a change waits. A restart can compute all of it again, so it lives in memory only.
 import type { Key } from '../../object/meta/object.ts';
-import type { Outcome } from '../plan/step.ts';
+import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
 export interface LedgerEntry {
   outcome: Outcome;
@@ -30,6 +30,8 @@ export class Ledger {
   readonly #inSync = new Set<Key>();
   /** Messages about failed patches that their objects were written without. */
   readonly #lapses = new Map<Key, string>();
+  /** Host values that could not be carried back to the virtual object. */
+  readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
@@ -97,6 +99,18 @@ export class Ledger {
 
   get lapses(): ReadonlyMap<Key, string> {
     return this.#lapses;
+  }
+
+  /** Returns what was known before. */
+  setBackflowFailures(key: Key, failures: BackflowFailures | undefined): BackflowFailures | undefined {
+    const before = this.#backflowFailures.get(key);
+    if (failures === undefined) this.#backflowFailures.delete(key);
+    else this.#backflowFailures.set(key, failures);
+    return before;
+  }
+
+  get backflowFailures(): ReadonlyMap<Key, BackflowFailures> {
+    return this.#backflowFailures;
   }
 
   settle(key: Key, version: string): void {

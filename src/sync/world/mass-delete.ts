@@ -33,10 +33,10 @@ export class MassDelete {
       if (!key || (virtual.has(key) && services.has(key))) continue;
       const item = host.get(hostKey);
       if (item === undefined || !isOursFor(item, key, placement)) continue;
-      if (!virtual.has(key)) this.guard.suspect(key, 'endpoints');
+      if (!virtual.has(key)) this.guard.suspect(key, 'objects');
       else if (!services.has(key)) this.guard.suspect(key, 'services');
     }
-    this.judgeList('endpoints');
+    this.judgeList('objects');
     this.judgeList('services');
   }
 
@@ -61,7 +61,7 @@ export class MassDelete {
 
   /** Keys present in the second list were cleared by its change events; the second list confirms the remaining suspects. */
   async #confirm(list: VirtualList): Promise<void> {
-    const window = list === 'endpoints' ? this.#world.windows.virtual : this.#world.windows.services;
+    const window = list === 'objects' ? this.#world.windows.virtual : this.#world.windows.services;
     const asked = this.guard.suspects(list);
     await window.relist('confirm a mass delete');
     this.#confirming.delete(list);

@@ -12,6 +12,7 @@ import { InProcessSandbox } from '../in-process-sandbox.ts';
 /** Counts and shows what is sent, and can answer in place of the sandbox. */
 class Tap implements Sandbox {
   readonly sent: string[] = [];
+  readonly alone: boolean[] = [];
   readonly setup: SandboxSetup;
   readonly #inner: InProcessSandbox;
   answers: (SandboxOutcome | undefined)[] = [];
@@ -24,8 +25,9 @@ class Tap implements Sandbox {
   start = () => this.#inner.start();
   stop = () => this.#inner.stop();
 
-  async run(text: string): Promise<SandboxOutcome> {
+  async run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
     this.sent.push(text);
+    this.alone.push(alone);
     return this.answers.shift() ?? this.#inner.run(text);
   }
 }
@@ -184,7 +186,7 @@ describe('evaluate()', () => {
 describe('an expression that runs out of time', () => {
   const timeout: SandboxOutcome = { kind: 'timeout' };
 
-  it('is tried once more, each group of the object by itself, and only the guilty one fails', async () => {
+  it('has each group of the object tried by itself, and only the guilty one fails', async () => {
     const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value', '"c" + value']);
     tap.answers = [timeout, undefined, timeout];
     const results = await on.evaluate({
@@ -200,15 +202,15 @@ describe('an expression that runs out of time', () => {
     const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
     const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
     const failed = { error: { kind: 'timeout', message: expect.any(String), retryAfterMs: expect.any(Number) } };
-    tap.answers = [timeout, timeout];
+    tap.answers = [timeout];
     expect(await ask('bad')).toEqual(failed);
     expect(await ask('good')).toEqual({ value: 'agood' });
     expect(await ask('bad')).toEqual({
       error: { kind: 'timeout', message: expect.stringContaining('set aside for a while'), retryAfterMs: 1_000 },
     });
-    expect(tap.sent).toHaveLength(3);
+    expect(tap.sent).toHaveLength(2);
     await clock.advance(1_001);
-    tap.answers = [timeout, timeout];
+    tap.answers = [timeout];
     expect(await ask('bad')).toEqual(failed);
     await clock.advance(1_001);
     expect(await ask('bad')).toMatchObject({ error: { retryAfterMs: 999 } });
@@ -222,17 +224,17 @@ describe('an expression that runs out of time', () => {
     const ask = (value: string, at = 0) =>
       evaluateOne(on, expressions[at] as never, { value, subject: `default/${value}` });
     expect(await ask('remembered')).toEqual({ value: 'aremembered' });
-    tap.answers = Array.from({ length: 6 }, () => timeout);
+    tap.answers = Array.from({ length: 3 }, () => timeout);
     for (const value of ['one', 'two']) await ask(value);
-    expect(on.quarantined).toBe(0);
+    expect(on.quarantined.expressions).toBe(0);
     await ask('three');
-    expect(on.quarantined).toBe(1);
+    expect(on.quarantined).toEqual({ expressions: 1, values: 3 });
     expect(await ask('four')).toMatchObject({ error: { kind: 'timeout', retryAfterMs: 1_000 } });
     expect(await ask('remembered')).toEqual({ value: 'aremembered' });
     expect(await ask('four', 1)).toEqual({ value: 'bfour' });
     await clock.advance(1_001);
     expect(await ask('four')).toEqual({ value: 'afour' });
-    expect(on.quarantined).toBe(0);
+    expect(on.quarantined.expressions).toBe(0);
   });
 
   it('leaves the other expressions of its object to be remembered', async () => {
@@ -253,11 +255,11 @@ describe('an expression that runs out of time', () => {
     expect(tap.sent).toHaveLength(5);
     expect(await ask()).toEqual(expected);
     expect(tap.sent).toHaveLength(5);
-    // All together and the second one, when its pause is over; what the others come to is known.
+    // Only the second one, when its pause is over; what the others come to is known.
     await clock.advance(1_001);
-    tap.answers = [timeout, timeout];
+    tap.answers = [timeout];
     await ask();
-    expect(tap.sent).toHaveLength(7);
+    expect(tap.sent).toHaveLength(6);
   });
 
   it('is not set aside for all objects by the values of one, however many it brings', async () => {
@@ -265,13 +267,13 @@ describe('an expression that runs out of time', () => {
     const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
     const ask = (subject: string, value: string) => evaluateOne(on, expressions[0] as never, { value, subject });
     for (let at = 0; at < 40; at++) {
-      tap.answers = [timeout, timeout];
+      tap.answers = [timeout];
       expect(await ask('default/evil', `bad ${at}`)).toMatchObject({ error: { kind: 'timeout' } });
       tap.answers = [];
       expect(await ask('default/good', `good ${at}`)).toEqual({ value: `agood ${at}` });
       await clock.advance(100);
     }
-    // Two tries of the first two values each, and one more of each when a pause is over, which doubles.
+    // One try of the first two values each, and one more of each when a pause is over, which doubles.
     expect(tap.sent.length - 40).toBeLessThan(12);
     expect(await ask('default/evil', 'harmless')).toMatchObject({
       error: { retryAfterMs: expect.any(Number), message: expect.stringContaining('set aside') },
@@ -280,12 +282,59 @@ describe('an expression that runs out of time', () => {
     expect(await ask('default/evil', 'harmless')).toEqual({ value: 'aharmless' });
   });
 
+  it('costs other expressions, other values and the time after it no digest', async () => {
+    const clock = new VirtualClock();
+    let digests = 0;
+    const digestOf = (text: string) => {
+      digests++;
+      return text;
+    };
+    const { on, expressions, tap } = await tapped(['"a" + value', '"b" + value'], { clock, digestOf });
+    const ask = (value: string, at = 0) => evaluateOne(on, expressions[at] as never, { value, subject: 'default/web' });
+    tap.answers = [timeout];
+    await ask('bad');
+    expect(digests).toBeGreaterThan(0);
+    digests = 0;
+    for (let at = 0; at < 20; at++) await ask(`good ${at}`, 1);
+    for (let at = 0; at < 20; at++) await ask(`a good value of another length ${at}`);
+    expect(digests).toBe(0);
+    await clock.advance(200_000);
+    for (let at = 0; at < 20; at++) await ask(`${at + 100}`);
+    expect(digests).toBe(0);
+  });
+
+  it('is told by the metrics while it is set aside', async () => {
+    const clock = new VirtualClock();
+    const registry = new Registry();
+    const metrics = createExpressionMetrics(registry);
+    const { on, expressions, tap } = await tapped(['"a" + value'], { clock, metrics });
+    metrics.quarantined(() => on.quarantined);
+    tap.answers = [timeout];
+    await evaluateOne(on, expressions[0] as never, { value: 'bad' });
+    expect(await registry.metrics()).toContain('hostward_expression_quarantined{what="values"} 1');
+    await clock.advance(1_001);
+    expect(await registry.metrics()).toContain('hostward_expression_quarantined{what="values"} 0');
+    expect(await registry.metrics()).toContain('hostward_expression_quarantined{what="expressions"} 0');
+  });
+
+  it('asks for a value that could not be finished on before alone, and no other', async () => {
+    const clock = new VirtualClock();
+    const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
+    const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value });
+    tap.answers = [timeout];
+    await ask('bad');
+    await clock.advance(1_001);
+    await ask('bad');
+    await ask('bed');
+    expect(tap.alone).toEqual([false, true, false]);
+  });
+
   it('is set aside for a second when it fails again after a quiet time, as at first', async () => {
     const clock = new VirtualClock();
     const { on, expressions, tap } = await tapped(['"a" + value'], { clock });
     const ask = (value: string) => evaluateOne(on, expressions[0] as never, { value, subject: 'default/web' });
     for (const value of ['one', 'two', 'three']) {
-      tap.answers = [timeout, timeout];
+      tap.answers = [timeout];
       expect(await ask(value)).toMatchObject({ error: { retryAfterMs: 1_000 } });
       await clock.advance(70_000);
     }

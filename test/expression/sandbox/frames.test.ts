@@ -69,7 +69,7 @@ describe('FrameReader', () => {
     ['capitals, which nobody writes', '0000000A000000011xxxxxxxxxx'],
     ['a minus', '-000000100000001100'],
     ['a number that is none', '00000001 000000g100'],
-    ['a kind that there is not', '00000001000000017x'],
+    ['a kind that there is not', '00000001000000018x'],
     ['no kind', '0000000100000001 x'],
     ['more than a frame may hold', '010000010000000111'],
     ['bytes beyond ASCII', '0000000\u00e9000000011'],

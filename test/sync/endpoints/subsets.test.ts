@@ -25,18 +25,18 @@ describe('normalizeSubsets()', () => {
     expect(normalizeSubsets(given as EndpointSubset[] | undefined)).toEqual(wanted);
   });
 
-  it('returns a normal list unchanged', () => {
+  it('returns normal subsets as they are', () => {
     expect(normalizeSubsets(stored)).toBe(stored);
   });
 });
 
 describe('translateSubsets() and storedSubsets()', () => {
-  it('return a list unchanged that needs no change', () => {
+  it('return subsets that need no change as they are', () => {
     expect(translateSubsets(stored, () => undefined)).toBe(stored);
     expect(storedSubsets(stored)).toBe(stored);
   });
 
-  it('do not modify their input', () => {
+  it('never change their input', () => {
     const targetRef = { kind: 'Pod', name: 'web-0', namespace: 'default', uid: 'u' };
     const given = [{ addresses: [one, { ip: '10.0.0.2', targetRef }], ports: [tcp] }];
     const before = structuredClone(given);
@@ -50,7 +50,7 @@ describe('translateSubsets() and storedSubsets()', () => {
     expect(given).toEqual(before);
   });
 
-  it('drop an empty name and an empty field of a reference', () => {
+  it('leave out an empty name and an empty field of a reference', () => {
     const given = [
       { addresses: [{ ...one, hostname: '', targetRef: { kind: 'Pod', name: '' } }], ports: [{ ...tcp, name: '' }] },
     ];

@@ -1,10 +1,12 @@
-// Compares the fast end of a pass with the slow one. A pass that ends because the host has stored the request must write the
-// same as a pass that always looks a second time, for any change by the host and any interference.
+// Holds the fast end of a pass to the slow one: a pass that ends because the host stored what was requested writes the same
+// as a pass that always looks a second time, whatever the host stores instead and whoever interferes.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Writer } from '../../../src/cluster/write/writer.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
 import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
@@ -260,8 +262,10 @@ class Twins {
     expect(told[0]).toEqual(told[1]);
   }
 
-  #reload(world: FakeWorld, settings: Partial<RuleSettings>): void {
-    world.sync.setRules(createRules({ ...defaultSettings, ...settings }, undefined, world.patches?.patcher));
+  #reload(world: PaperWorld, settings: Partial<RuleSettings>): void {
+    world.sync.setRules(
+      createRules(endpointsKind, { ...defaultSettings, ...settings }, { patcher: world.patches?.patcher }),
+    );
   }
 
   async #playIn(world: FakeWorld, one: Act): Promise<void> {

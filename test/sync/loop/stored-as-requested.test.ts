@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import { StoredAsRequested } from '../../../src/sync/loop/stored-as-requested.ts';
 import { decide } from '../../../src/sync/plan/decide.ts';
@@ -70,7 +71,7 @@ function endsAtOnce({
   hasNewRules,
 }: Given): boolean {
   const host = stored(facts, change);
-  const world = { rules: hasNewRules ? createRules(defaultSettings, undefined) : rules, hostOf: () => host };
+  const world = { rules: hasNewRules ? createRules(endpointsKind, defaultSettings) : rules, hostOf: () => host };
   const fastEnd = new StoredAsRequested(world, { looking: () => {}, hasNews: () => hasNews });
   const object = { metadata: { ...facts.place, resourceVersion: '21' } };
   const answered = { kind: 'ok', status: 200, object, ...answer } as Answer;

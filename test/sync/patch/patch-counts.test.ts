@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
@@ -24,7 +25,7 @@ describe('the counts of a patch', () => {
     opened = openTestPatcher([entry({ path: 'metadata.annotations[*]', ...fields })]);
     const { patcher, counts } = opened;
     await opened.start();
-    const { translation } = createRules(defaultSettings, undefined, patcher);
+    const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
     const draft = draftHost(virtual, { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' }, translation);
     const patched = await patcher.forward({ virtual, host: undefined, draft, translation });
     expect(patched.kind).toBe('patched');

@@ -65,7 +65,7 @@ describe.each(entries)('a key that a patch of "$path" made', (one) => {
   });
 });
 
-it('a key goes when the patch that made it makes it no more', async () => {
+it('a key goes when its patch no longer makes it', async () => {
   const expression =
     '({...value.metadata.labels}).tier === "a" ? (value.metadata.annotations["made"] = "x", value) : value';
   world = new FakeWorld({ patches: [entry({ path: '', expression })] });
@@ -120,7 +120,7 @@ it('a key that came on the host while the patches of it changed does not reach t
   expect(keysOf(world.copy('web'))).toEqual({ k: 'q-v', made: 'p-x' });
 });
 
-it('what one entry only goes forward with is not handed back by a pair on a wider path', async () => {
+it('a pair on a wider path does not reverse a forward-only entry', async () => {
   const hidden = entry({ path: 'metadata.annotations["made"]', expression: '"secret-" + value' });
   const pair = entry({
     path: 'metadata.annotations.*',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { afterAnswer } from '../../../src/sync/plan/after-answer.ts';
 import type { Agreement } from '../../../src/sync/plan/base.ts';
 import { freshMemory, type Memory, type PlannedRequest } from '../../../src/sync/plan/step.ts';
@@ -29,9 +30,10 @@ const message = 'said by the server';
 const conflict: Answer = { kind: 'conflict', message };
 const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
 
-/** Describes how the pass goes on. */
-function goesOn({ end, mustRead }: Memory): string {
-  if (end !== undefined) return outcomeText(end);
+/** What the rest of the pass does. */
+function goesOn({ end, mustRead, backflowRefused }: Memory): string {
+  if (end !== undefined) return toldOutcome(end);
+  if (backflowRefused !== undefined) return `serves the host, then ${toldOutcome(backflowRefused)}`;
   return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
 }
 
@@ -52,16 +54,28 @@ describe('after an answer the pass', () => {
       patch,
       { kind: 'refused', status: 422, reason: '', message },
     ],
+    [
+      'serves the host, then refused Forbidden',
+      'the virtual object may not be patched',
+      backFlow,
+      { kind: 'forbidden', message, namespaceTerminating: false },
+    ],
+    [
+      'serves the host, then refused HostRefused',
+      'the virtual server will never accept it',
+      backFlow,
+      { kind: 'refused', status: 422, reason: '', message },
+    ],
     ['retry', 'the server asks for a pause', patch, { kind: 'throttled', retryAfterMs: 700, message }],
     ['retry', 'the connection broke', patch, { kind: 'failed', status: undefined, retryAfterMs: undefined, message }],
     ['retry', 'the credentials are refused', patch, { kind: 'unauthorized', message }],
     ['retry', 'the lease is lost', patch, { kind: 'notSent', reason: 'noLease' }],
   ])('%s when %s', (expected, _, request, answer) => {
-    expect(goesOn(afterAnswer(freshMemory(), request, answer))).toBe(expected);
+    expect(goesOn(afterAnswer(freshMemory(), request, answer, endpointsKind))).toBe(expected);
   });
 
   it('keeps the pause that a server asks for', () => {
-    const { end } = afterAnswer(freshMemory(), patch, { kind: 'throttled', retryAfterMs: 700, message });
+    const { end } = afterAnswer(freshMemory(), patch, { kind: 'throttled', retryAfterMs: 700, message }, endpointsKind);
     expect(end).toMatchObject({ kind: 'retry', retryAfterMs: 700 });
   });
 
@@ -69,17 +83,17 @@ describe('after an answer the pass', () => {
     let memory = freshMemory();
     const seen: string[] = [];
     for (let conflicts = 0; conflicts < 9; conflicts++) {
-      memory = afterAnswer(memory, patch, conflict);
+      memory = afterAnswer(memory, patch, conflict, endpointsKind);
       seen.push(goesOn(memory));
     }
     expect(seen).toEqual([...Array.from({ length: 8 }, () => 'reads host'), 'retry']);
   });
 
-  it('decides again after the read that a conflict required', () => {
-    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok))).toBe('decides');
-    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }))).toBe(
-      'decides',
-    );
+  it('has read what it had to read', () => {
+    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok, endpointsKind))).toBe('decides');
+    expect(
+      goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }, endpointsKind)),
+    ).toBe('decides');
   });
 
   it.each<[name: string, request: PlannedRequest, answer: Answer, known: object]>([
@@ -93,12 +107,12 @@ describe('after an answer the pass', () => {
     ['stays unknown when the read fails', readService, conflict, { known: false }],
     ['stays unknown after any other read', read, ok, { known: false }],
   ])('the host Service %s', (_, request, answer, known) => {
-    expect(afterAnswer(freshMemory(), request, answer).hostService).toMatchObject(known);
+    expect(afterAnswer(freshMemory(), request, answer, endpointsKind).hostService).toMatchObject(known);
   });
 
-  it('remembers the agreement of a back-flow only after its write', () => {
-    expect(afterAnswer(freshMemory(), backFlow, ok).agreed).toEqual(agreed);
-    expect(afterAnswer(freshMemory(), backFlow, conflict).agreed).toBeUndefined();
-    expect(afterAnswer(freshMemory(), patch, ok).agreed).toBeUndefined();
+  it('remembers what a back-flow has agreed on, and only when it was written', () => {
+    expect(afterAnswer(freshMemory(), backFlow, ok, endpointsKind).agreed).toEqual(agreed);
+    expect(afterAnswer(freshMemory(), backFlow, conflict, endpointsKind).agreed).toBeUndefined();
+    expect(afterAnswer(freshMemory(), patch, ok, endpointsKind).agreed).toBeUndefined();
   });
 });

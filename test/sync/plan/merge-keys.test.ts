@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { type BaseEntry, formatBase, hashOf, parseBase } from '../../../src/sync/plan/base.ts';
 import { annotationRules, labelRules, patternMatcher } from '../../../src/sync/plan/keys.ts';
 import { type KeyMergeInput, mergeKeys } from '../../../src/sync/plan/merge-keys.ts';
@@ -9,6 +10,7 @@ const options = {
   mode: 'single',
   backSync: 'all',
   exclude: { labels: [], annotations: [] },
+  controllerKeyPrefixes: endpointsKind.controllerKeyPrefixes,
 } as const;
 const rules = labelRules(options);
 const rewrittenRelease = 'vcluster.loft.sh/label-suffix-x-a4d451ec23';
@@ -391,5 +393,43 @@ describe('a key that the host owns', () => {
     const extra = { desired: new Map<string, string>(), ownerOf: () => 'host' as const };
     expect(merge(tenants, {}, agreed, extra).host.size).toBe(0);
     expect(merge(tenants, {}, agreed, { ...extra, desired: translate(tenants) }).host).toEqual(new Map([['two', 'b']]));
+  });
+});
+
+describe('a host value that cannot be reversed', () => {
+  const agreed = same({ k: '1', n: '1' });
+  const held = new Set(['k']);
+
+  it('stays on both sides, keeps its entry of the base, and holds back no other key', () => {
+    const merged = merge({ k: '1', n: '1' }, { k: 'odd', n: '2' }, agreed, { held });
+    expect([merged.host, merged.back]).toEqual([new Map(), new Map([['n', '2']])]);
+    expect(merged.base.get('k')).toEqual(baseFrom(agreed.virtual, agreed.host).get('k'));
+  });
+
+  it('gives way to a change of the virtual side', () => {
+    const merged = merge({ k: '2', n: '1' }, { k: 'odd', n: '1' }, agreed, { held });
+    expect([merged.host, merged.conflicts]).toEqual([new Map([['k', '2']]), 1]);
+  });
+
+  it('has no entry where the key is new', () => {
+    const merged = merge({}, { k: 'odd' }, same({}), { held });
+    expect([merged.host.size, merged.back.size, merged.base.size]).toEqual([0, 0, 0]);
+  });
+});
+
+describe('a key of the virtual side alone', () => {
+  const extra = { ownerOf: () => 'virtualAlone' as const };
+
+  it.each([
+    ['new on the host', same({})],
+    ['there since before the base', { virtual: {}, host: { k: '1' } }],
+    ['on a host object without a base', undefined],
+  ])('is removed from the host when the virtual side lacks it: %s', (_name, agreed) => {
+    expect(merge({}, { k: '1' }, agreed, extra).host).toEqual(new Map([['k', null]]));
+  });
+
+  it('is written when a patch makes it', () => {
+    const made = { ...extra, desired: new Map([['k', 'made']]) };
+    expect(merge({}, { k: '1' }, same({}), made).host).toEqual(new Map([['k', 'made']]));
   });
 });

@@ -3,9 +3,10 @@ import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync.ts';
-import { openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';
 import type { FoundCopies } from '../../../src/sync/references/leftovers.ts';
@@ -64,7 +65,7 @@ export class ReferenceWorld extends FakeWorld {
     const { references = [toSecret, toConfigMap], settings, mapping } = this.given;
     const compiled = compilePatchSet(
       references.map((one, index) => ({ index, entry: one })),
-      patchableFields,
+      endpointsKind.payloadFields,
     );
     if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
     const { patcher } = openPatcher({
@@ -75,7 +76,7 @@ export class ReferenceWorld extends FakeWorld {
       clock: this.clock,
       references: this.references.names,
     });
-    return createRules({ ...defaultSettings, ...settings }, mapping, patcher);
+    return createRules(endpointsKind, { ...defaultSettings, ...settings }, { mapping, patcher });
   }
 
   override async run(over: Partial<SyncOptions> = {}): Promise<this> {

@@ -195,7 +195,7 @@ describe('references between two embedded API servers', () => {
     expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe('db');
   });
 
-  it('what a patch exported goes after it went while we were down, with the right to look, and else that is said', async () => {
+  it('copies of a patch that was removed while the daemon was down go if the Role allows the list; if not, status says so', async () => {
     const { hostward } = configuration;
     await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
     await stage.pair({ name: 'web', metadata: { annotations: { k: 'db' } } });
@@ -235,9 +235,9 @@ describe('references between two embedded API servers', () => {
     expect(await stage.copy('web')).toBeUndefined();
   });
 
-  it('rights that are missing are named before anything begins', async () => {
-    await backend.virtual.grant(virtualRights);
-    await backend.host.grant([
+  it('a start names missing rights before it does anything', async () => {
+    await ground.virtual.grant(virtualRights);
+    await ground.host.grant([
       ...roleRights(),
       { ...contentRights, namespace: hostNamespace, resources: ['secrets'], verbs: all.slice(0, 4) },
     ]);
@@ -250,7 +250,7 @@ describe('references between two embedded API servers', () => {
     );
   });
 
-  it('nothing of a Secret is ever said: not in a log, an event, the status or a metric', async () => {
+  it('no content of a Secret appears in a log, an event, the status or a metric', async () => {
     const planted = ['cGxhbnRlZC1vbmU=', 'cGxhbnRlZC10d28=', 'planted-three'];
     const [one = '', two = '', three = ''] = planted;
     let refusals = 0;

@@ -1,17 +1,17 @@
-// Which patch is to blame for a place of a result that is no valid object: the last one that put there what stands there.
-// Found by going back over what was written, and only when something is wrong. Pure.
+// Finds the patch that made an invalid result: the last one that wrote the value at the wrong place. Goes back over the writes
+// of a pass, and only when something is wrong. Pure.
 import type { Matches } from '../../../expression/path/path.ts';
 import type { ObjectPath } from '../../plan/excerpt.ts';
 import type { CompiledPatch } from './patch-set.ts';
 import type { PatchView } from './view.ts';
 
-/** What one patch wrote: its matches and what became of them. */
+/** The matches of one patch and the results written there. */
 export interface PatchWrite {
   patch: CompiledPatch;
   matches: Matches;
-  /** Undefined where the patch wrote into its matches itself. */
+  /** Undefined for a patch that changes parts inside its matches. */
   results: readonly unknown[] | undefined;
-  /** Labels and annotations before a patch of a whole map or object, which may have let a key through as it was. */
+  /** Labels and annotations before a patch of a whole map or object: a key with the same value as before is not its work. */
   before: Texts | undefined;
 }
 
@@ -26,12 +26,8 @@ interface PathNode {
   value: unknown;
 }
 
-/** Undefined when no patch wrote there, or several did and it cannot be told which of them is meant. */
-export function blamedPatchOf(
-  writes: readonly PatchWrite[],
-  view: PatchView,
-  place: ObjectPath,
-): CompiledPatch | undefined {
+/** Undefined when no patch wrote there, or when several did and none of them alone is at fault. */
+export function blamedPatchOf(writes: readonly PatchWrite[], view: PatchView, place: Place): CompiledPatch | undefined {
   const steps = stepsTo(view, place);
   for (const write of [...writes].reverse()) if (hasWritten(write, steps, place)) return write.patch;
   const [first, ...others] = new Set(writes.filter((write) => hasWrittenBelow(write, steps)).map(({ patch }) => patch));
@@ -62,20 +58,20 @@ function hasWritten(
     const [key, written] = [String(matches.keys[at]), results?.[at]];
     if (results !== undefined && written === matches.values[at] && patch.path.segments.length > 2) return false;
     if (isOfText(patch, place) && key === String(place[2]) && written === steps[2]?.value) return true;
-    // Elements of arrays may have moved since, and another may stand where one was taken out.
+    // A removed element moves the later ones, so positions in arrays prove nothing; the value does.
     const mayHaveMoved = Array.isArray(parent) && results !== undefined;
     return steps.some((step) => step.parent === parent && (mayHaveMoved ? step.value === written : step.key === key));
   });
 }
 
-/** A single label or annotation: its map may since have been replaced by one that holds the same. */
-function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: ObjectPath): boolean {
+/** A single label or annotation: a later patch may have replaced its map with another one that holds the same value. */
+function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: Place): boolean {
   if (root !== 'metadata' || key === undefined || segments.length !== 3) return false;
   return [root, map].every((name, at) => segments[at]?.kind === 'every' || segments[at]?.key === name);
 }
 
-/** Of a result for the whole object: labels and annotations were compared before, other fields are its own or as they were. */
-function wroteTopLevel(result: unknown, key: string, [root]: readonly PathNode[]): boolean {
+/** Whether a result for the whole object wrote this top-level key. knownBefore() has ruled out unchanged metadata. */
+function wroteTopLevel(result: unknown, key: string, [root]: readonly Step[]): boolean {
   if (root === undefined || root.key !== key || typeof result !== 'object' || result === null) return false;
   return key === 'metadata' || (result as Record<string, unknown>)[key] === root.value;
 }
@@ -85,8 +81,8 @@ function knownBefore(before: Texts | undefined, [root, map, key]: ObjectPath): {
   return { value: before[map as keyof Texts]?.get(String(key)) };
 }
 
-/** Somewhere inside the place, as with a map that has become too large. */
-function hasWrittenBelow({ matches, results }: PatchWrite, steps: readonly PathNode[]): boolean {
+/** Whether the patch wrote somewhere inside the place, for example one key of a map that is now too large. */
+function hasWrittenBelow({ matches, results }: PatchWrite, steps: readonly Step[]): boolean {
   const inside = steps.at(-1)?.value;
   if (typeof inside !== 'object' || inside === null) return false;
   return matches.parents.some((parent, at) => parent === inside && results?.[at] !== matches.values[at]);

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { referenceKinds } from '../../../../src/config/settings/patch-rules.ts';
 import type { PatchReference } from '../../../../src/config/settings/settings.ts';
 import { generatedName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
-import { namedKinds, ReferenceNames } from '../../../../src/sync/references/names.ts';
-import { edit, type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
-import { entry } from '../fake-patch.ts';
+import { ReferenceNames } from '../../../../src/sync/references/names.ts';
+import { edit, type PaperOptions, PaperWorld, putPair } from '../../paper-sync.ts';
+import { entry } from '../paper-patch.ts';
 
 let world: FakeWorld | undefined;
 async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
@@ -75,7 +76,7 @@ function refers(
 }
 
 describe('names of a reference', () => {
-  it.each(namedKinds)('a %s gets v and thirteen digits in single-namespace mode', (kind) => {
+  it.each(referenceKinds)('a %s gets v and thirteen digits in single-namespace mode', (kind) => {
     expect(refers('my-secret', { kind })).toBe('v5ri45ovgqam9c');
   });
 

@@ -1,0 +1,105 @@
+// OpenAPI v2: the definitions alone, as JSON and as the protobuf that kubectl wants. kubectl asks for it where the v3 document has
+// no PATCH of a kind, which is so for a kind that can only be created, and then checks the object itself against these definitions.
+// There are no paths: one that promises `fieldValidation` of other kinds sends kubectl looking for CustomResourceDefinitions.
+
+import type { Schema } from '../kinds/schema.ts';
+import { bytesField, textField } from '../wire/protobuf-writer.ts';
+
+export const openApiV2Type = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+
+export interface OpenApiV2 {
+  swagger: '2.0';
+  info: { title: string; version: string };
+  paths: Record<string, never>;
+  definitions: Record<string, Record<string, unknown>>;
+}
+
+export function openApiV2(definitions: Readonly<Record<string, Schema>>, version: string): OpenApiV2 {
+  const converted = Object.entries(definitions).map(([name, schema]) => [name, convert(schema)] as const);
+  const info = { title: 'Kubernetes', version };
+  return { swagger: '2.0', info, paths: {}, definitions: Object.fromEntries(converted) };
+}
+
+/** Keywords that mean the same in v2. */
+const sameKeywords = [
+  'type',
+  'format',
+  'description',
+  'default',
+  'required',
+  'enum',
+  'minimum',
+  'maximum',
+  'pattern',
+] as const;
+
+function convert(schema: Schema): Record<string, unknown> {
+  const ref = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
+  const description = schema.description === undefined ? {} : { description: schema.description };
+  if (ref !== undefined) return { ...description, $ref: ref.replace('#/components/schemas/', '#/definitions/') };
+  const made: Record<string, unknown> = {};
+  for (const keyword of sameKeywords) if (schema[keyword] !== undefined) made[keyword] = schema[keyword];
+  if (schema.maxLength !== undefined) made['maxLength'] = schema.maxLength;
+  // v2 has no alternatives: what may be a number or a text is a text with a format.
+  if (schema.format === 'int-or-string') made['type'] = 'string';
+  if (schema.items !== undefined) made['items'] = convert(schema.items);
+  if (typeof schema.additionalProperties === 'object')
+    made['additionalProperties'] = convert(schema.additionalProperties);
+  if (schema.properties !== undefined) {
+    made['properties'] = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, field]) => [name, convert(field)]),
+    );
+  }
+  for (const [name, value] of Object.entries(schema)) if (name.startsWith('x-kubernetes-')) made[name] = value;
+  return made;
+}
+
+/** Numbers of the fields in gnostic's OpenAPIv2.proto. */
+export function openApiV2Bytes({ swagger, info, definitions }: OpenApiV2): Buffer {
+  const named = Object.entries(definitions).map(([name, schema]) => bytesField(1, namedSchema(name, schema)));
+  return Buffer.concat([
+    textField(1, swagger),
+    bytesField(2, Buffer.concat([textField(1, info.title), textField(2, info.version)])),
+    bytesField(8, Buffer.alloc(0)),
+    bytesField(9, Buffer.concat(named)),
+  ]);
+}
+
+function namedSchema(name: string, schema: unknown): Buffer {
+  return Buffer.concat([textField(1, name), bytesField(2, schemaBytes(schema as Record<string, unknown>))]);
+}
+
+function schemaBytes(schema: Record<string, unknown>): Buffer {
+  const parts: Buffer[] = [];
+  const texts = { $ref: 1, format: 2, description: 4, pattern: 13 };
+  for (const [keyword, field] of Object.entries(texts)) {
+    const value = schema[keyword];
+    if (typeof value === 'string') parts.push(textField(field, value));
+  }
+  if (schema['default'] !== undefined) parts.push(bytesField(5, anyBytes(schema['default'])));
+  for (const name of (schema['required'] ?? []) as string[]) parts.push(textField(19, name));
+  for (const value of (schema['enum'] ?? []) as unknown[]) parts.push(bytesField(20, anyBytes(value)));
+  if (schema['additionalProperties'] !== undefined) {
+    const values = bytesField(1, schemaBytes(schema['additionalProperties'] as Record<string, unknown>));
+    parts.push(bytesField(21, values));
+  }
+  if (typeof schema['type'] === 'string') parts.push(bytesField(22, textField(1, schema['type'])));
+  if (schema['items'] !== undefined) {
+    parts.push(bytesField(23, bytesField(1, schemaBytes(schema['items'] as Record<string, unknown>))));
+  }
+  if (schema['properties'] !== undefined) {
+    const named = Object.entries(schema['properties'] as object);
+    const fields = named.map(([name, field]) => bytesField(1, namedSchema(name, field)));
+    parts.push(bytesField(25, Buffer.concat(fields)));
+  }
+  for (const [name, value] of Object.entries(schema)) {
+    if (!name.startsWith('x-kubernetes-')) continue;
+    parts.push(bytesField(31, Buffer.concat([textField(1, name), bytesField(2, anyBytes(value))])));
+  }
+  return Buffer.concat(parts);
+}
+
+/** A value as YAML, which JSON is. */
+function anyBytes(value: unknown): Buffer {
+  return textField(2, JSON.stringify(value));
+}

@@ -1,0 +1,116 @@
+// The kinds that are questions: who am I, may I, may they, whose token is this.
+
+import { invalidValue } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
+import type { AccessRule, Reviewer } from '../request/access-rules.ts';
+import type { User } from '../request/identity.ts';
+import { StatusFault } from '../request/status-fault.ts';
+import type { Target, Verb } from '../request/target.ts';
+import { at, items, text } from './fields.ts';
+import type { Kind } from './kind.ts';
+
+export function reviewKinds(access: Reviewer): Kind[] {
+  const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };
+  const authentication = {
+    group: 'authentication.k8s.io',
+    version: 'v1',
+    schemaPrefix: 'io.k8s.api.authentication.v1',
+  };
+  return [
+    question(authentication, 'SelfSubjectReview', (_review, user) => ({ status: { userInfo: userInfo(user) } })),
+    question(authentication, 'TokenReview', (review) => {
+      const user = access.userOfToken(text(review, 'spec', 'token'));
+      const status =
+        user === undefined ? { user: {}, error: 'invalid token' } : { authenticated: true, user: userInfo(user) };
+      return { spec: review['spec'], status };
+    }),
+    question(authorization, 'SelfSubjectAccessReview', (review, user) => decided(review, user, access)),
+    question(authorization, 'SubjectAccessReview', (review) => decided(review, subjectOf(review), access)),
+    question(authorization, 'LocalSubjectAccessReview', (review) => decided(review, subjectOf(review), access), true),
+    question(authorization, 'SelfSubjectRulesReview', (review, user) => ({
+      spec: review['spec'],
+      status: rulesStatus(access.rulesOf(user), text(review, 'spec', 'namespace')),
+    })),
+  ];
+}
+
+function question(
+  place: { group: string; version: string; schemaPrefix: string },
+  kind: string,
+  answer: (review: KubeObject, user: User) => Record<string, unknown>,
+  namespaced = false,
+): Kind {
+  const { group, version, schemaPrefix } = place;
+  const singular = kind.toLowerCase();
+  return {
+    group,
+    version,
+    kind,
+    plural: `${singular}s`,
+    singular,
+    namespaced,
+    verbs: ['create'],
+    schema: `${schemaPrefix}.${kind}`,
+    storage: '',
+    strategy: {},
+    columns: [],
+    answer: (review, ctx) => ({ ...answer(review, ctx.user), metadata: review.metadata ?? {} }),
+  };
+}
+
+function userInfo(user: User): object {
+  return {
+    username: user.name,
+    ...(user.uid === undefined ? {} : { uid: user.uid }),
+    groups: user.groups,
+    ...(user.extra === undefined ? {} : { extra: user.extra }),
+  };
+}
+
+function subjectOf(review: KubeObject): User {
+  return { name: text(review, 'spec', 'user'), groups: items(review, 'spec', 'groups').map(String) };
+}
+
+function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
+  const asked = ['resourceAttributes', 'nonResourceAttributes'].filter(
+    (field) => at(review, 'spec', field) !== undefined,
+  );
+  if (asked.length !== 1) {
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    const errors = [invalidValue('spec.resourceAttributes', asked.length === 0 ? null : {}, why)];
+    throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
+  }
+  const decision = access.decide(user, targetOf(review));
+  const status = decision.allowed ? { allowed: true } : { allowed: false, reason: decision.reason };
+  return { spec: review['spec'], status };
+}
+
+function targetOf(review: KubeObject): Target {
+  const resource = at(review, 'spec', 'resourceAttributes');
+  const isResource = resource !== undefined;
+  const asked = isResource ? resource : at(review, 'spec', 'nonResourceAttributes');
+  return {
+    isResource,
+    verb: text(asked, 'verb') as Verb,
+    path: text(asked, 'path'),
+    group: text(asked, 'group'),
+    version: text(asked, 'version'),
+    namespace: text(asked, 'namespace'),
+    resource: text(asked, 'resource'),
+    subresource: text(asked, 'subresource'),
+    name: text(asked, 'name'),
+    query: new URLSearchParams(),
+  };
+}
+
+function rulesStatus(rules: readonly AccessRule[], namespace: string): object {
+  const inPlace = rules.filter((rule) => rule.namespaces === undefined || rule.namespaces.includes(namespace));
+  const resourceRules = inPlace
+    .filter((rule) => rule.resources !== undefined)
+    .map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs, apiGroups, resources, resourceNames }));
+  const nonResourceRules = inPlace
+    .filter((rule) => rule.nonResourceURLs !== undefined)
+    .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs }));
+  return { resourceRules, nonResourceRules, incomplete: false };
+}

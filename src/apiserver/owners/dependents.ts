@@ -1,0 +1,58 @@
+// Which objects name owners, found by their own key and by the uid of an owner. No decisions, no store.
+import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import type { Kind } from '../kinds/kind.ts';
+
+export interface Seen {
+  kind: Kind;
+  namespace: string;
+  name: string;
+  object: KubeObject;
+}
+
+export interface Dependent {
+  kind: Kind;
+  namespace: string;
+  name: string;
+  uid: string;
+  owners: readonly OwnerReference[];
+  isDeleting: boolean;
+}
+
+export class Dependents {
+  #byKey = new Map<string, Dependent>();
+  #keysByOwner = new Map<string, Set<string>>();
+
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0;
+  }
+
+  get(key: string): Dependent | undefined {
+    return this.#byKey.get(key);
+  }
+
+  ownedBy(uid: string): [string, Dependent][] {
+    const keys = [...(this.#keysByOwner.get(uid) ?? [])];
+    return keys.map((key): [string, Dependent] => [key, this.#byKey.get(key) as Dependent]);
+  }
+
+  /** An object without owners is no dependent. */
+  put(key: string, { kind, namespace, name, object }: Seen): void {
+    this.remove(key);
+    const { ownerReferences: owners = [], uid = '', deletionTimestamp } = object.metadata;
+    if (owners.length === 0) return;
+    this.#byKey.set(key, { kind, namespace, name, uid, owners, isDeleting: deletionTimestamp !== undefined });
+    for (const owner of owners) {
+      const keys = this.#keysByOwner.get(owner.uid) ?? new Set<string>();
+      this.#keysByOwner.set(owner.uid, keys.add(key));
+    }
+  }
+
+  remove(key: string): void {
+    for (const { uid } of this.#byKey.get(key)?.owners ?? []) {
+      const keys = this.#keysByOwner.get(uid);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#keysByOwner.delete(uid);
+    }
+    this.#byKey.delete(key);
+  }
+}

@@ -1,0 +1,44 @@
+// Rules in the form of RBAC's and the question whether a rule covers a request. In: a rule and a target. Out: yes or no.
+// Who holds which rules is the tenant's business.
+import type { Decision, User } from './identity.ts';
+import type { Target } from './target.ts';
+
+export interface AccessRule {
+  verbs: readonly string[];
+  /** '' is the core group; `*` is all. */
+  apiGroups?: readonly string[];
+  /** `pods`, `pods/status`, `*`. */
+  resources?: readonly string[];
+  resourceNames?: readonly string[];
+  /** Absent = in all namespaces and at the cluster scope. */
+  namespaces?: readonly string[];
+  nonResourceURLs?: readonly string[];
+}
+
+/** What the review kinds ask a tenant. */
+export interface Reviewer {
+  decide(user: User, target: Target): Decision;
+  rulesOf(user: User): readonly AccessRule[];
+  userOfToken(token: string): User | undefined;
+}
+
+/** Members of this group may do everything. */
+export const mastersGroup = 'system:masters';
+
+export function covers(rule: AccessRule, target: Target): boolean {
+  if (!includes(rule.verbs, target.verb)) return false;
+  if (!target.isResource) return (rule.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, target.path));
+  const resource = target.subresource === '' ? target.resource : `${target.resource}/${target.subresource}`;
+  if (!includes(rule.apiGroups ?? [], target.group)) return false;
+  if (!includes(rule.resources ?? [], resource)) return false;
+  if (rule.resourceNames !== undefined && !rule.resourceNames.includes(target.name)) return false;
+  return rule.namespaces === undefined || rule.namespaces.includes(target.namespace);
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes('*') || list.includes(value);
+}
+
+function matchesPath(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path;
+}

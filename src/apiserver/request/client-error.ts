@@ -1,0 +1,43 @@
+// What is answered to bytes that are no request: the connection speaks no HTTP, or its headers are too large. There is no
+// response object yet, so the answer is written by hand, as a Status like every other refusal.
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { badRequest, type Status } from '../../object/meta/status.ts';
+
+export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
+  const answering = new WeakSet<Socket>();
+  server.on('request', ({ socket }, response) => {
+    answering.add(socket);
+    response.once('close', () => answering.delete(socket));
+  });
+  server.on('clientError', (error, stream) => {
+    const socket = stream as Socket;
+    answer(error, socket, { maxHeaderBytes, isAnswering: answering.has(socket) });
+  });
+}
+
+function answer(
+  error: Error & { code?: string },
+  socket: Socket,
+  { maxHeaderBytes, isAnswering }: { maxHeaderBytes: number; isAnswering: boolean },
+): void {
+  // The client has gone, or another answer is under way on this connection and must not be mixed with this one.
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
+    socket.destroy();
+    return;
+  }
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const status: Status = isTooLarge
+    ? { ...badRequest(`the request's headers are too large: the limit is ${maxHeaderBytes} bytes`), code: 431 }
+    : badRequest('the request is not well-formed HTTP');
+  const body = JSON.stringify(status);
+  const head = [
+    `HTTP/1.1 ${isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-cache, private',
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}

@@ -1,0 +1,80 @@
+// A serving certificate in files that somebody else renews. In: two paths and a clock. Out: each new pair, once it is whole. A pair
+// that does not fit together, as halfway through a renewal, changes nothing: the old pair goes on serving.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Clock, Timer } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+
+export interface ServingPair {
+  certPem: string;
+  keyPem: string;
+}
+
+export interface CertificatePaths {
+  certificate: string;
+  key: string;
+}
+
+/** Renewals come weeks before the end: ten seconds are soon, and two reads of small files cost nothing. */
+const lookEveryMs = 10_000;
+
+/** Throws when there is no certificate, no key, or when they do not belong together. */
+export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
+  const [certPem, keyPem] = await Promise.all([readFile(paths.certificate, 'utf8'), readFile(paths.key, 'utf8')]);
+  if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem))) {
+    throw new Error(`read ${paths.certificate}: want the certificate of ${paths.key}, it has another key`);
+  }
+  return { certPem, keyPem };
+}
+
+export class CertificateFiles {
+  #paths: CertificatePaths;
+  #clock: Clock;
+  #log: Log;
+  #changed: (pair: ServingPair) => void;
+  #current: ServingPair;
+  #timer: Timer | undefined;
+  #lastFault = '';
+
+  constructor(options: {
+    paths: CertificatePaths;
+    current: ServingPair;
+    clock: Clock;
+    log: Log;
+    changed: (pair: ServingPair) => void;
+  }) {
+    this.#paths = options.paths;
+    this.#current = options.current;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#changed = options.changed;
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #schedule(): void {
+    this.#timer = this.#clock.after(lookEveryMs, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const pair = await readPair(this.#paths);
+      const isSame = pair.certPem === this.#current.certPem && pair.keyPem === this.#current.keyPem;
+      if (!isSame && this.#timer !== undefined) {
+        this.#changed(pair);
+        this.#current = pair;
+        this.#log.info({ certificate: this.#paths.certificate }, 'certificate reloaded');
+      }
+      this.#lastFault = '';
+    } catch (error) {
+      // Said once, not every ten seconds.
+      if (String(error) !== this.#lastFault) this.#log.error({ error: String(error) }, 'certificate not reloaded');
+      this.#lastFault = String(error);
+    }
+    if (this.#timer !== undefined) this.#schedule();
+  }
+}

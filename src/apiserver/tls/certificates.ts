@@ -1,0 +1,90 @@
+// A certificate authority of the cluster's own and a serving certificate from it. In: names and addresses. Out: PEM texts.
+import { randomBytes, webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+
+export interface ServingCertificate {
+  caPem: string;
+  certPem: string;
+  keyPem: string;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const dayMs = 86_400_000;
+/** Clocks of clients may be behind ours. */
+const backdatedMs = dayMs;
+const lifetimeMs = 3650 * dayMs;
+
+export interface Authority {
+  certPem: string;
+  keyPem: string;
+}
+
+/** With `authority` the certificate is signed by it; without one an authority is made, and its key is thrown away. */
+export async function makeServingCertificate(
+  clusterName: string,
+  names: readonly string[],
+  now: Date,
+  authority?: Authority,
+): Promise<ServingCertificate> {
+  const x509 = await library();
+  const { certPem: caPem, keyPem: caKeyPem } = authority ?? (await makeAuthority(clusterName, now));
+  const ca = new x509.X509Certificate(caPem);
+  const caKey = await webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(caKeyPem), algorithm, false, [
+    'sign',
+  ]);
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: randomBytes(8).toString('hex'),
+    subject: `CN=${clusterName}`,
+    issuer: ca.subject,
+    ...validity(now),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey: caKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value })),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(ca),
+    ],
+  });
+  return { caPem, certPem: `${certificate.toString('pem')}\n`, keyPem: await keyPemOf(keys.privateKey) };
+}
+
+export async function makeAuthority(clusterName: string, now: Date): Promise<Authority> {
+  const x509 = await library();
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const ca = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: randomBytes(8).toString('hex'),
+    name: `CN=${clusterName}-ca`,
+    ...validity(now),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { certPem: `${ca.toString('pem')}\n`, keyPem: await keyPemOf(keys.privateKey) };
+}
+
+async function library() {
+  // Decorators in the library want this polyfill before anything else of it is loaded.
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  x509.cryptoProvider.set('default', webcrypto as never);
+  return x509;
+}
+
+function validity(now: Date): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(now.getTime() - backdatedMs), notAfter: new Date(now.getTime() + lifetimeMs) };
+}
+
+async function keyPemOf(key: webcrypto.CryptoKey): Promise<string> {
+  const x509 = await library();
+  return `${x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')}\n`;
+}

@@ -1,0 +1,146 @@
+// Finds the records that a list, a watch's state or a deletecollection is about, in key order and at one revision: through an
+// index or a name where one tells which keys can match, else by a look at every object, in steps.
+import { expired, tooLargeResourceVersion } from '../../object/meta/status.ts';
+import { compareKeys } from '../../store/key-order.ts';
+import type { StoredRecord } from '../../store/store.ts';
+import type { Kind } from '../kinds/kind.ts';
+import type { Call } from '../kinds/kit.ts';
+import { expiredContinue, StatusFault } from '../request/status-fault.ts';
+import { shownFromText, storageKey } from '../wire/stored-text.ts';
+import { encodeContinue } from './continue-token.ts';
+import type { Selection } from './selection.ts';
+
+/** Records are fetched and filtered so many at a time: the loop is free in between. */
+export const stepRecords = 500;
+
+export interface Listed {
+  records: StoredRecord[];
+  revision: number;
+  /** Key of the last record given, when there are more. */
+  more: string | undefined;
+  remaining: number | undefined;
+}
+
+type CollectCall = Pick<Call, 'kit' | 'kind' | 'target'>;
+
+interface Candidates {
+  keys: readonly string[];
+  revision: number;
+}
+
+/** The keys that can match, where that is known without a look at every object. */
+async function candidateKeys(call: CollectCall, selection: Selection, range: Range): Promise<Candidates | undefined> {
+  const { kit, kind, target } = call;
+  const { onlyName, index } = selection;
+  const hasOneKey = onlyName !== undefined && onlyName !== '' && !(kind.namespaced && target.namespace === '');
+  if (!hasOneKey && index === undefined) return undefined;
+  const revision = range.atRevision ?? (await kit.store.currentRevision());
+  if (hasOneKey) return { keys: [storageKey(kind, target.namespace, onlyName)], revision };
+  if (index === undefined) return undefined;
+  const keys = await kit.indexes.keys(kind, index.field, index.values, revision);
+  return keys === undefined ? undefined : { keys: keys.filter((key) => key.startsWith(range.prefix)), revision };
+}
+
+async function collectKeys(
+  call: CollectCall,
+  selection: Selection,
+  range: Range,
+  { keys, revision }: Candidates,
+): Promise<Listed> {
+  const records: StoredRecord[] = [];
+  const { afterKey } = range;
+  const left = afterKey === undefined ? keys : keys.filter((key) => compareKeys(key, afterKey) > 0);
+  for (const [index, key] of left.entries()) {
+    // The first key that begins with a key is the key itself.
+    const page = await call.kit.store.list(key, { atRevision: revision, limit: 1 });
+    if (page.kind === 'futureRevision') {
+      throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
+    }
+    if (page.kind === 'compacted') throw tooOld(range, records.at(-1)?.key ?? afterKey);
+    take(
+      records,
+      page.records.filter((record) => record.key === key),
+      call.kind,
+      selection,
+      range.limit,
+    );
+    const isFull = range.limit > 0 && records.length >= range.limit;
+    if (isFull) return { records, revision, more: index + 1 < left.length ? key : undefined, remaining: undefined };
+    if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  // A revision that is not there is refused also where no key can match.
+  if (left.length === 0) await checkRevision(call, range, revision);
+  return { records, revision, more: undefined, remaining: undefined };
+}
+
+async function checkRevision(call: CollectCall, range: Range, revision: number): Promise<void> {
+  const page = await call.kit.store.list(range.prefix, { atRevision: revision, limit: 1 });
+  if (page.kind === 'compacted') throw tooOld(range, range.afterKey);
+  if (page.kind === 'futureRevision') throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
+}
+
+interface Range {
+  prefix: string;
+  limit: number;
+  atRevision?: number;
+  afterKey?: string;
+}
+
+export async function collect(call: CollectCall, selection: Selection, range: Range): Promise<Listed> {
+  const candidates = await candidateKeys(call, selection, range);
+  if (candidates !== undefined) return collectKeys(call, selection, range, candidates);
+  const records: StoredRecord[] = [];
+  let { atRevision, afterKey } = range;
+  for (;;) {
+    const wanted = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
+    // A selector may pass over most of what it sees: it always looks at a whole step.
+    const step = selection.takesAll ? wanted : stepRecords;
+    const page = await call.kit.store.list(range.prefix, {
+      limit: step,
+      ...(atRevision === undefined ? {} : { atRevision }),
+      ...(afterKey === undefined ? {} : { afterKey }),
+    });
+    if (page.kind === 'futureRevision') {
+      throw new StatusFault(tooLargeResourceVersion(atRevision ?? 0, page.currentRevision));
+    }
+    if (page.kind === 'compacted') throw tooOld(range, afterKey);
+    atRevision ??= page.revision;
+    const filled = take(records, page.records, call.kind, selection, range.limit);
+    afterKey = filled ?? page.records.at(-1)?.key ?? afterKey;
+    const cutWithinPage = filled !== undefined && filled !== page.records.at(-1)?.key;
+    const hasMore = page.hasMore || cutWithinPage;
+    const full = range.limit > 0 && records.length >= range.limit;
+    if (!hasMore || full) {
+      const more = hasMore ? afterKey : undefined;
+      const remaining = hasMore && selection.takesAll ? page.remaining : undefined;
+      return { records, revision: atRevision, more, remaining };
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Returns the key at which the limit was reached, if it was. */
+function take(
+  into: StoredRecord[],
+  page: readonly StoredRecord[],
+  kind: Kind,
+  selection: Selection,
+  limit: number,
+): string | undefined {
+  for (const record of page) {
+    if (!selection.takesAll && !selection.matches(shownFromText(record.value, kind, record.revision))) continue;
+    into.push(record);
+    if (into.length === limit) return record.key;
+  }
+  return undefined;
+}
+
+function tooOld(range: Range, afterKey: string | undefined): StatusFault {
+  if (range.afterKey === undefined) {
+    return new StatusFault(expired('The resourceVersion for the provided list is too old.'));
+  }
+  const another = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) });
+  const message =
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+  return expiredContinue(message, another);
+}

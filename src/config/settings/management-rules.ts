@@ -1,0 +1,174 @@
+// Rules of hostward.management that concern several settings at once: names that occur twice, members that do not exist,
+// spaces of unknown clusters, endpoints without a listener. Every problem at once, each with its path below the block.
+import { type Fault, fault, quoted } from '../fault.ts';
+import { Positions } from '../yaml/positions.ts';
+import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
+import { child, type TreeNode } from '../yaml/tree.ts';
+import { builtInAdministrator, type ManagementMember, type ManagementValues } from './management-settings.ts';
+
+interface Problem {
+  code: 'CONFIG_DUPLICATE_NAME' | 'CONFIG_UNKNOWN_NAME' | 'CONFIG_MEMBER' | 'CONFIG_MANAGEMENT';
+  /** Below hostward.management. */
+  path: SettingsPath;
+  found: string;
+  wanted: string;
+  fix?: string;
+}
+
+/** The namespace of a project is `p-` and its name, and a namespace has 63 characters at most. */
+const longestProjectName = 61;
+
+/** `own` is the tree of our own settings, and `place` the path that it stands at. */
+export function managementFaults(
+  values: ManagementValues | undefined,
+  own: TreeNode | undefined,
+  place: SettingsPath,
+): Fault[] {
+  if (values === undefined) return [];
+  const positions = new Positions(own);
+  return managementProblems(values).map(({ path, ...parts }) => {
+    const below = ['management', ...path];
+    return fault({ ...parts, at: positions.positionOf(below), path: showPath([...place, ...below]) });
+  });
+}
+
+/** Settings that say nothing about syncing. */
+const withoutSync = new Set(['management', 'listen', 'logLevel']);
+
+/** Nothing in the files asks for the sync of a virtual cluster. */
+export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode | undefined): boolean {
+  if (root?.kind !== 'map' || own?.kind !== 'map' || child(own, 'management') === undefined) return false;
+  const isOurs = [...root.entries.keys()].every((key) => key === 'hostward' || key === 'global');
+  return isOurs && [...own.entries.keys()].every((key) => withoutSync.has(key));
+}
+
+function managementProblems(values: ManagementValues): Problem[] {
+  const users = new Set([builtInAdministrator, ...values.administrators.users]);
+  for (const user of values.users) if (user?.name !== undefined) users.add(user.name);
+  const known: Known = {
+    users,
+    teams: new Set(values.teams.flatMap((team) => team?.name ?? [])),
+    clusters: new Set(values.clusters.flatMap((cluster) => cluster?.name ?? [])),
+  };
+  return [
+    ...duplicates(values.users, ['users']),
+    ...duplicates(values.teams, ['teams']),
+    ...duplicates(values.clusters, ['clusters']),
+    ...duplicates(values.projects, ['projects']),
+    ...values.teams.flatMap((team, at) => unknownUsers(team?.users ?? [], ['teams', at, 'users'], known)),
+    ...values.clusters.flatMap((cluster, at) => members(cluster?.members ?? [], ['clusters', at, 'members'], known)),
+    ...values.projects.flatMap((_, at) => projectProblems(values, at, known)),
+    ...listenerProblems(values),
+  ];
+}
+
+interface Known {
+  users: ReadonlySet<string>;
+  teams: ReadonlySet<string>;
+  clusters: ReadonlySet<string>;
+}
+
+/** A list in which a fault was found already may have holes. */
+type Checked<T> = readonly (T | undefined)[];
+
+function duplicates(list: Checked<{ name?: string }>, path: SettingsPath): Problem[] {
+  const seen = new Set<string>();
+  return list.flatMap((item, at): Problem[] => {
+    const name = item?.name;
+    if (name === undefined) return [];
+    const isKnown = seen.has(name);
+    seen.add(name);
+    if (!isKnown) return [];
+    const parts = { found: `${quoted(name)} a second time`, wanted: 'every name once' };
+    return [{ code: 'CONFIG_DUPLICATE_NAME', path: [...path, at, 'name'], ...parts }];
+  });
+}
+
+function unknownUsers(names: readonly string[], path: SettingsPath, known: Known): Problem[] {
+  return names.flatMap((name, at) => (known.users.has(name) ? [] : [unknown('user', name, [...path, at])]));
+}
+
+function unknown(what: 'user' | 'team' | 'cluster', name: string, path: SettingsPath): Problem {
+  const found = `${quoted(name)}, which is not there`;
+  return {
+    code: 'CONFIG_UNKNOWN_NAME',
+    path,
+    found,
+    wanted: `a ${what} of hostward.management.${what}s`,
+    fix: `add it to ${what}s, or correct the name`,
+  };
+}
+
+function members(list: Checked<ManagementMember>, path: SettingsPath, known: Known): Problem[] {
+  const seen = new Set<string>();
+  return list.flatMap((member, at): Problem[] => {
+    if (member === undefined) return [];
+    const { user, team, group } = member;
+    const given = Object.entries({ user, team, group }).filter(([, name]) => name !== undefined);
+    const place = [...path, at];
+    const [only] = given;
+    if (only === undefined || given.length > 1) {
+      const found = given.length === 0 ? 'none of them' : given.map(([key]) => key).join(' and ');
+      return [{ code: 'CONFIG_MEMBER', path: place, found, wanted: 'exactly one of user, team and group' }];
+    }
+    const subject = only.join(' ');
+    const problems: Problem[] = [];
+    if (seen.has(subject)) {
+      const parts = { found: `${quoted(only[1] ?? '')} a second time`, wanted: 'every member once' };
+      problems.push({ code: 'CONFIG_DUPLICATE_NAME', path: [...place, only[0]], ...parts });
+    }
+    seen.add(subject);
+    if (user !== undefined && !known.users.has(user)) problems.push(unknown('user', user, [...place, 'user']));
+    if (team !== undefined && !known.teams.has(team)) problems.push(unknown('team', team, [...place, 'team']));
+    return problems;
+  });
+}
+
+function projectProblems({ projects }: ManagementValues, at: number, known: Known): Problem[] {
+  const project = projects[at];
+  if (project === undefined) return [];
+  const path = ['projects', at];
+  const problems = [
+    ...members(project.members, [...path, 'members'], known),
+    ...duplicates(project.virtualClusters, [...path, 'virtualClusters']),
+    ...duplicates(project.spaces, [...path, 'spaces']),
+  ];
+  for (const [index, space] of project.spaces.entries()) {
+    if (space?.cluster === undefined || known.clusters.has(space.cluster)) continue;
+    problems.push(unknown('cluster', space.cluster, [...path, 'spaces', index, 'cluster']));
+  }
+  if (project.name?.length > longestProjectName) {
+    const wanted = `a name of at most ${longestProjectName} characters, because its namespace is p-NAME`;
+    const found = `${project.name.length} characters`;
+    problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'name'], found, wanted });
+  }
+  return problems;
+}
+
+function listenerProblems({ listen, ingressListen, projects }: ManagementValues): Problem[] {
+  const problems: Problem[] = [];
+  const hosts = new Map<string, string>();
+  for (const [at, project] of projects.entries()) {
+    for (const [index, instance] of project?.virtualClusters.entries() ?? []) {
+      const ingress = instance?.ingress;
+      if (ingress?.servedBy !== 'hostward' || ingress.server === undefined) continue;
+      const path = ['projects', at, 'virtualClusters', index, 'ingress'];
+      if (ingressListen === undefined) {
+        const fix = 'set hostward.management.ingressListen';
+        const wanted = 'an address to serve it at';
+        problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'servedBy'], found: 'hostward', wanted, fix });
+      }
+      const host = new URL(ingress.server).hostname;
+      const other = hosts.get(host);
+      const found = `the host of ${other}, and the instance is chosen by it`;
+      const wanted = 'a host of its own for every virtual cluster that Hostward serves';
+      if (other !== undefined) problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'server'], found, wanted });
+      hosts.set(host, `${project?.name}/${instance?.name}`);
+    }
+  }
+  if (ingressListen !== undefined && ingressListen === listen && !listen.endsWith(':0')) {
+    const parts = { found: 'that of listen', wanted: 'an address of its own' };
+    problems.push({ code: 'CONFIG_MANAGEMENT', path: ['ingressListen'], ...parts });
+  }
+  return problems;
+}

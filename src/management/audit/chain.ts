@@ -1,0 +1,69 @@
+// Lines that hold on to each other: each carries its number and the digest of the line before, so that nothing can be
+// changed, taken out, put in or moved without breaking the chain. Pure: in comes an entry, out goes a line.
+import { createHash, createHmac } from 'node:crypto';
+
+/** In hex. With a key, a chain that fits can be made only by a program that can read the key. */
+export type Digest = (text: string) => string;
+
+export const plainDigest: Digest = (text) => createHash('sha256').update(text, 'utf8').digest('hex');
+
+export function keyedDigest(key: Uint8Array): Digest {
+  return (text) => createHmac('sha256', key).update(text, 'utf8').digest('hex');
+}
+
+export interface ChainState {
+  /** Number of the next line. */
+  next: number;
+  /** Digest of the line before; at the beginning of a file that of the last line of the file before. */
+  previous: string;
+}
+
+/** What stands before the first line of the first file. */
+export const beginning: ChainState = { next: 1, previous: '0'.repeat(64) };
+
+/** Longer is no entry: bodies never stand in the log. */
+export const maxLineLength = 16 * 1024;
+
+/** Members that the chain itself writes. */
+const own = ['seq', 'previous', 'digest'] as const;
+
+/** Without the line break at its end. */
+export function chainLine(state: ChainState, entry: object, digest: Digest): { line: string; state: ChainState } {
+  const taken = own.find((name) => Object.hasOwn(entry, name));
+  if (taken !== undefined) throw new Error(`write an audit line: want an entry without "${taken}", there is one`);
+  const body = JSON.stringify({ seq: state.next, previous: state.previous, ...entry }).slice(0, -1);
+  const sum = digest(body);
+  const line = `${body},"digest":"${sum}"}`;
+  if (line.length > maxLineLength)
+    throw new Error(`write an audit line: want at most ${maxLineLength} characters, got ${line.length}`);
+  return { line, state: { next: state.next + 1, previous: sum } };
+}
+
+export interface ReadLine {
+  seq: number;
+  previous: string;
+  digest: string;
+  /** Everything else. */
+  entry: Record<string, unknown>;
+}
+
+/** Undefined when the line is not one of a chain, or has been changed. */
+export function readLine(line: string, digest: Digest): ReadLine | undefined {
+  const match = /^(\{.*),"digest":"([0-9a-f]{64})"\}$/s.exec(line);
+  const [, body, sum] = match ?? [];
+  if (line.length > maxLineLength || body === undefined || sum === undefined || digest(body) !== sum) return undefined;
+  const members = parsed(line);
+  if (members === undefined) return undefined;
+  const { seq, previous, digest: _, ...entry } = members;
+  if (typeof seq !== 'number' || typeof previous !== 'string') return undefined;
+  return { seq, previous, digest: sum, entry };
+}
+
+/** Without a key anybody can make a digest that fits, of a text that is no JSON as well. */
+function parsed(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}

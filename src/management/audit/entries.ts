@@ -1,0 +1,92 @@
+// What stands in the audit log: who asked for what, what became of it, and for streams when they began and ended. Made only
+// of names and numbers; bodies, headers and secrets have no place in an entry.
+import { type AccessRequest, requestText } from '../scope/request.ts';
+
+export interface AuditSubject {
+  kind: 'user' | 'team' | 'subject' | 'unknown';
+  name: string;
+  /** Name of the key object; empty for a request that proved no key. */
+  key: string;
+}
+
+interface Common {
+  /** RFC 3339 with milliseconds. */
+  time: string;
+  /** One for all entries of a request; the Audit-Id of its answer. */
+  id: string;
+}
+
+export type AuditEntry = Common &
+  (
+    | {
+        stage: 'intent';
+        subject: AuditSubject;
+        /** Of the socket, never of a header. */
+        source: string;
+        target: AccessRequest['target'];
+        request: string;
+        /** Path and query without the values that are not known to be harmless. */
+        url: string;
+      }
+    | { stage: 'outcome'; code: number; reason?: string }
+    | { stage: 'streamStart' }
+    | { stage: 'streamEnd'; bytesIn: number; bytesOut: number; reason: string }
+  );
+
+export function intentEntry(
+  common: Common,
+  of: { subject: AuditSubject; source: string; request: AccessRequest; url: string },
+): AuditEntry {
+  const { subject, source, request, url } = of;
+  const text = withoutSecrets(requestText(request));
+  return { ...common, stage: 'intent', subject, source, target: request.target, request: text, url: redactURL(url) };
+}
+
+export function outcomeEntry(common: Common, code: number, reason?: string): AuditEntry {
+  const said = reason === undefined ? {} : { reason: withoutSecrets(reason) };
+  return { ...common, stage: 'outcome', code, ...said };
+}
+
+/** Query parameters of the Kubernetes API whose values are no secrets. */
+const harmless: ReadonlySet<string> = new Set([
+  'allowWatchBookmarks',
+  'dryRun',
+  'fieldManager',
+  'fieldValidation',
+  'force',
+  'gracePeriodSeconds',
+  'limit',
+  'orphanDependents',
+  'pretty',
+  'propagationPolicy',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'sendInitialEvents',
+  'timeoutSeconds',
+  'watch',
+]);
+
+const longestURL = 2048;
+
+export function redactURL(url: string): string {
+  const mark = url.indexOf('?');
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const query = mark < 0 ? '' : url.slice(mark + 1);
+  const kept = query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const [name = ''] = pair.split('=');
+      return harmless.has(name) ? pair : `${name}=…`;
+    });
+  const whole = withoutSecrets(kept.length === 0 ? path : `${path}?${kept.join('&')}`);
+  return whole.length > longestURL ? `${whole.slice(0, longestURL)}…` : whole;
+}
+
+/** Keys and tokens that somebody put where they do not belong, such as into a path or a name. */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/mpk_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, 'mpk_$1_…')
+    .replace(/eyJ[\w-]+(?:\.[\w-]*){1,2}/g, '<token>')
+    .replace(/(bearer)(\s+|%20)\S+/gi, '$1 …');
+}

@@ -1,0 +1,84 @@
+// From a proved key to a credential, or to the reason why the key does not count now: deleted, disabled, expired, its
+// subject gone, or one of the keys that made it no longer alive. Judged anew for every request.
+import type { Credential } from '../../scope/allows.ts';
+import type { Directory, SubjectKind } from '../../scope/directory.ts';
+import { isExpired } from './expiry.ts';
+import type { KeyFacts } from './key-facts.ts';
+
+export interface KeyWorld {
+  directory: Directory;
+  /** By the name of the object. */
+  key(name: string): KeyFacts | undefined;
+  /** The newest use that is known; for expiry, not for showing. */
+  lastActivityMs(facts: KeyFacts): number | undefined;
+  /** The uid that the name has now. Undefined = no such record, which is as good as gone. */
+  subjectUid(kind: SubjectKind, name: string): string | undefined;
+}
+
+export type DeadBecause =
+  | 'deleted'
+  | 'disabled'
+  | 'expired'
+  | 'subject gone'
+  | 'subject disabled'
+  | 'network'
+  | 'maker';
+
+export type Authenticated =
+  | { kind: 'credential'; credential: Credential; facts: KeyFacts }
+  | { kind: 'dead'; because: DeadBecause };
+
+/** A chain of keys that made each other; deeper than a person can follow is refused. */
+export const maxMakers = 8;
+
+export function credentialOf(
+  facts: KeyFacts,
+  world: KeyWorld,
+  request: { nowMs: number; address: string | undefined },
+): Authenticated {
+  const because = deadBecause(facts, world, request.nowMs);
+  if (because !== undefined) return { kind: 'dead', because };
+  if (facts.networks !== undefined && !facts.networks.includes(request.address))
+    return { kind: 'dead', because: 'network' };
+  const makers = makersOf(facts, world);
+  if (makers === undefined || makers.some((maker) => deadBecause(maker, world, request.nowMs) !== undefined))
+    return { kind: 'dead', because: 'maker' };
+  const { subject } = facts.record;
+  const resolved = world.directory.resolve(subject, { listed: facts.groups, granted: facts.record.grantedGroups });
+  if (resolved.kind !== 'here') return { kind: 'dead', because: 'subject gone' };
+  const scopes = [facts.scope, ...makers.map((maker) => maker.scope)];
+  return { kind: 'credential', facts, credential: { subject: resolved.subject, keyName: facts.name, scopes } };
+}
+
+function deadBecause(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
+  if (facts.isDeleted) return 'deleted';
+  if (facts.isDisabled) return 'disabled';
+  if (isExpired(facts.times, world.lastActivityMs(facts), nowMs)) return 'expired';
+  const { kind, name, uid } = facts.record.subject;
+  const resolved = world.directory.resolve({ kind, name });
+  if (resolved.kind === 'disabled') return 'subject disabled';
+  // A name that was given to somebody else has another uid, and revives nothing.
+  if (resolved.kind === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';
+  return undefined;
+}
+
+/** The keys that made it, nearest first; undefined when one is missing, is another key by now, or the chain has no end. */
+export function makersOf(facts: KeyFacts, world: Pick<KeyWorld, 'key'>): KeyFacts[] | undefined {
+  const makers: KeyFacts[] = [];
+  for (let madeBy = facts.record.madeBy; madeBy !== undefined; ) {
+    const maker = world.key(madeBy.name);
+    if (maker === undefined || maker.record.uid !== madeBy.uid || makers.length === maxMakers) return undefined;
+    makers.push(maker);
+    madeBy = maker.record.madeBy;
+  }
+  return makers;
+}
+
+/** Keys that the credential can see: its subject's, those of the teams it is in, for an administrator all. */
+export function isVisible(facts: Pick<KeyFacts, 'record'>, credential: Credential, isAdministrator: boolean): boolean {
+  if (isAdministrator) return true;
+  const { kind, name } = facts.record.subject;
+  const { subject } = credential;
+  if (kind === 'team') return subject.teams.has(name);
+  return subject.kind === kind && subject.name === name;
+}

@@ -1,0 +1,45 @@
+// What authentication needs to know of a key, taken from its object once for every version of it.
+
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { parseScope } from '../../scope/parse-scope.ts';
+import type { MaybeScope } from '../../scope/scope.ts';
+import { cidrsAnnotation, type SourceNetworks, sourceNetworks } from '../rules/source-networks.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
+import type { KeyTimes } from './expiry.ts';
+
+export interface KeyFacts {
+  name: string;
+  record: KeyRecord;
+  times: KeyTimes;
+  isDeleted: boolean;
+  isDisabled: boolean;
+  groups: readonly string[];
+  scope: MaybeScope;
+  /** Undefined = from everywhere. */
+  networks: SourceNetworks | undefined;
+}
+
+/** The object has been validated; what does not fit all the same allows less, never more. */
+export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
+  const spec = isRecord(object['spec']) ? object['spec'] : {};
+  const { name = '', creationTimestamp, deletionTimestamp, annotations } = object.metadata;
+  const ttl = spec['ttl'];
+  const scope = spec['scope'];
+  const cidrs = annotations?.[cidrsAnnotation];
+  const groups = Array.isArray(spec['groups']) ? spec['groups'].filter((group) => typeof group === 'string') : [];
+  return {
+    name,
+    record,
+    times: {
+      creationMs: Date.parse(creationTimestamp ?? '') || 0,
+      ttl: typeof ttl === 'number' ? ttl : 0,
+      afterLastActivity: spec['ttlAfterLastActivity'] === true,
+    },
+    isDeleted: deletionTimestamp !== undefined,
+    isDisabled: spec['disabled'] === true,
+    groups,
+    scope: scope === undefined || scope === null ? undefined : parseScope(scope).scope,
+    networks: cidrs === undefined ? undefined : sourceNetworks(cidrs),
+  };
+}

@@ -1,0 +1,143 @@
+// A new key: the defaults that its maker's key gives it, and what the maker may not give. A key is never wider than what
+// made it, in scope, in groups and in time.
+import { type FieldError, invalidValue, requiredValue } from '../../../object/meta/field-error.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { isScoped } from '../../scope/allows.ts';
+import { covers } from '../../scope/covers.ts';
+import type { SubjectName } from '../../scope/directory.ts';
+import { parseScope } from '../../scope/parse-scope.ts';
+import { administratorRoles, type MaybeScope } from '../../scope/scope.ts';
+import { maxMakers } from '../life/credential.ts';
+import { suppliedFaults } from '../secret/supplied.ts';
+import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
+import { administratorTypes, type KeySpec, keySpec, loginFields, subjectOf } from './key-spec.ts';
+import { serverMarkFaults } from './server-marks.ts';
+
+/** Fills in what the writer left out. Gives back the warnings. */
+export function fillNewKey(object: KubeObject, { caller, limits, nowMs }: JudgeContext): string[] {
+  const spec = isRecord(object['spec']) ? object['spec'] : {};
+  object['spec'] = spec;
+  const { user, team, subject, type, ttl } = keySpec(object);
+  const who = caller.credential.subject;
+  if (user === '' && team === '' && subject === '') spec[who.kind] = who.name;
+  if (type === '') spec['type'] = 'User';
+  if (ttl !== 0 || typeof (spec['ttl'] ?? 0) !== 'number') return [];
+  const left = caller.expiryMs === undefined ? undefined : Math.floor((caller.expiryMs - nowMs) / 1000);
+  const most = limits.maxTTL === 0 ? undefined : limits.maxTTL;
+  const filled = Math.min(left ?? Number.POSITIVE_INFINITY, most ?? Number.POSITIVE_INFINITY);
+  if (!Number.isFinite(filled)) return [];
+  spec['ttl'] = Math.max(1, filled);
+  if (left === undefined || left > filled) return [];
+  return [`spec.ttl: set to ${spec['ttl']}, because the key that makes this one expires then`];
+}
+
+/** The object is filled in and valid by itself. `ownerKeys` is how many keys its owner has already. */
+export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys: number): Judgement {
+  const judgement = emptyJudgement();
+  const { caller, limits } = context;
+  const spec = keySpec(object);
+  const owner = subjectOf(spec);
+  if (owner !== undefined) judgeOwner(owner, context, judgement);
+  judgeGroups(spec.groups, owner, context, judgement);
+  judgeSupplied(spec.key, context, judgement);
+  judgement.refusals.push(...widthRefusals(spec, context), ...privilegeRefusals(object, spec, caller.isAdministrator));
+  judgement.errors.push(...timeFaults(spec, context), ...serverMarkFaults(object, undefined));
+  if (ownerKeys >= limits.perOwner)
+    judgement.refusals.push({
+      field: 'metadata',
+      message: `the owner has ${ownerKeys} keys, and may have ${limits.perOwner}`,
+    });
+  if (isScoped(caller.credential) && caller.makers >= maxMakers)
+    judgement.refusals.push({
+      field: 'metadata',
+      message: `a chain of keys that make each other ends after ${maxMakers}`,
+    });
+  return judgement;
+}
+
+function judgeOwner(owner: SubjectName, { caller, directory }: JudgeContext, { errors, refusals }: Judgement): void {
+  const { subject } = caller.credential;
+  const field = `spec.${owner.kind}`;
+  if (caller.isAdministrator) {
+    const isKnown = owner.kind === 'user' ? directory.hasUser(owner.name) : directory.hasTeam(owner.name);
+    if (owner.kind !== 'subject' && !isKnown)
+      errors.push(invalidValue(field, owner.name, `there is no such ${owner.kind} in the configuration`));
+    return;
+  }
+  if (owner.kind === 'subject') refusals.push({ field, message: 'only an administrator makes keys of a subject' });
+  if (owner.kind === 'user' && (subject.kind !== 'user' || subject.name !== owner.name))
+    refusals.push({ field, message: 'only an administrator makes keys of another user' });
+  // Whether the team exists is not said.
+  if (owner.kind === 'team' && !subject.teams.has(owner.name))
+    refusals.push({ field, message: 'only members of a team and administrators make its keys' });
+}
+
+function judgeGroups(
+  groups: readonly string[],
+  owner: SubjectName | undefined,
+  { caller, directory }: JudgeContext,
+  { refusals }: Judgement,
+): void {
+  if (caller.isAdministrator || owner === undefined) return;
+  const held = directory.ownGroups(owner);
+  for (const [index, group] of groups.entries()) {
+    if (held.includes(group)) continue;
+    const message = `"${group}" is not held by the ${owner.kind}; only an administrator grants it`;
+    refusals.push({ field: `spec.groups[${index}]`, message });
+  }
+}
+
+function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, refusals }: Judgement): void {
+  if (key === '') return;
+  if (caller.isAdministrator || limits.allowSupplied) errors.push(...suppliedFaults(key, 'spec.key'));
+  else refusals.push({ field: 'spec.key', message: 'only an administrator supplies the value; leave the field empty' });
+}
+
+/** The scope against those of the caller. */
+export function widthRefusals({ scope }: KeySpec, { caller }: JudgeContext): Refusal[] {
+  const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
+  const coverage = covers(caller.credential.scopes, child);
+  if (coverage.covered) return [];
+  if (coverage.unscoped) return [{ field: 'spec.scope', message: 'a key that has a scope makes no key without one' }];
+  return coverage.entries.map((field) => ({
+    field,
+    message: 'is not inside any one entry of the scope of the calling key',
+  }));
+}
+
+/** What only administrators give: types, roles and the data of logins. */
+export function privilegeRefusals(object: KubeObject, spec: KeySpec, isAdministrator: boolean): Refusal[] {
+  if (isAdministrator) return [];
+  const refusals: Refusal[] = [];
+  if (administratorTypes.includes(spec.type))
+    refusals.push({ field: 'spec.type', message: `"${spec.type}" is given by administrators only` });
+  for (const entry of parseScope(spec.scope).scope.entries) {
+    if (entry.kind === 'role' && administratorRoles.has(entry.role))
+      refusals.push({ field: `${entry.path}.role`, message: `"${entry.role}" is given by administrators only` });
+  }
+  const given = isRecord(object['spec']) ? object['spec'] : {};
+  for (const field of loginFields) {
+    if (given[field] !== undefined && given[field] !== null)
+      refusals.push({ field: `spec.${field}`, message: 'is written by administrators only' });
+  }
+  return refusals;
+}
+
+/** The limits of the configuration, and the end of the calling key. */
+export function timeFaults(spec: KeySpec, { caller, limits, nowMs }: JudgeContext, creationMs = nowMs): FieldError[] {
+  const errors: FieldError[] = [];
+  const { ttl, ttlAfterLastActivity } = spec;
+  if (limits.requireExpiry && ttl === 0) errors.push(requiredValue('spec.ttl', 'every key must have an end'));
+  if (limits.maxTTL > 0 && (ttl === 0 || ttl > limits.maxTTL))
+    errors.push(invalidValue('spec.ttl', ttl, `must be from 1 to ${limits.maxTTL}, the longest that is configured`));
+  if (caller.expiryMs === undefined) return errors;
+  if (ttlAfterLastActivity)
+    errors.push(invalidValue('spec.ttlAfterLastActivity', true, 'the calling key expires, so this end must be fixed'));
+  const left = Math.floor((caller.expiryMs - creationMs) / 1000);
+  if (ttl === 0 || ttl > Math.max(1, left))
+    errors.push(
+      invalidValue('spec.ttl', ttl, `must end no later than the calling key, in ${Math.max(1, left)} seconds`),
+    );
+  return errors;
+}

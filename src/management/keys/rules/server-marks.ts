@@ -1,0 +1,49 @@
+// Labels and annotations that begin with hostward.dev/ are the server's alone, apart from the list of networks that a key
+// may be used from. A client may send them back unchanged.
+import { type FieldError, forbiddenField } from '../../../object/meta/field-error.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import type { SubjectName } from '../../scope/directory.ts';
+import { keySpec } from './key-spec.ts';
+import { cidrsAnnotation } from './source-networks.ts';
+
+const reserved = 'hostward.dev/';
+
+/** Who disabled the key; `administrator:NAME` keeps everybody else from enabling it. */
+export const disabledByAnnotation = 'hostward.dev/disabled-by';
+const byAdministrator = 'administrator:';
+
+export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+  return (['labels', 'annotations'] as const).flatMap((where) => {
+    const now = object.metadata[where] ?? {};
+    const before = old?.metadata[where] ?? {};
+    const keys = new Set([...Object.keys(now), ...Object.keys(before)]);
+    return [...keys]
+      .filter((key) => key.startsWith(reserved) && key !== cidrsAnnotation)
+      .filter((key) => own(now, key) !== own(before, key))
+      .map((key) => forbiddenField(`metadata.${where}[${key}]`, `${reserved}* is written by the server only`));
+  });
+}
+
+function own(map: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+/** Writes down who disabled it, or takes that away when it is enabled. After the change has been judged. */
+export function markDisabled(
+  object: KubeObject,
+  wasDisabled: boolean,
+  by: SubjectName,
+  isAdministrator: boolean,
+): void {
+  const isDisabled = keySpec(object).disabled;
+  if (isDisabled === wasDisabled) return;
+  const annotations = { ...object.metadata.annotations };
+  // The kind stands in front, so that no name of a user can look like an administrator's mark.
+  if (isDisabled) annotations[disabledByAnnotation] = `${isAdministrator ? byAdministrator : `${by.kind}:`}${by.name}`;
+  else delete annotations[disabledByAnnotation];
+  object.metadata.annotations = annotations;
+}
+
+export function isDisabledByAdministrator(object: KubeObject): boolean {
+  return object.metadata.annotations?.[disabledByAnnotation]?.startsWith(byAdministrator) === true;
+}

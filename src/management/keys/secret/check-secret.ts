@@ -1,0 +1,47 @@
+// From the text of a bearer token to the record of a key. Unknown ids cost what wrong secrets cost: the same look-up, the
+// same number of HMACs and of comparisons, so that the time of a refusal says nothing about which ids exist.
+import type { KeyRecord, StoredSecret } from './key-record.ts';
+import { secretSlots } from './key-record.ts';
+import type { Peppers, SecretDigest } from './pepper.ts';
+import { readToken } from './token.ts';
+
+/** Indexes of the keys that exist; both answer from memory and at once. */
+export interface KeyIndex {
+  byId(id: string): KeyRecord | undefined;
+  /** Among the supplied secrets of all keys. */
+  bySupplied(digest: SecretDigest): KeyRecord | undefined;
+}
+
+export type CheckedSecret =
+  | { kind: 'proved'; record: KeyRecord }
+  /** Not a key by its form: no look-up was made. */
+  | { kind: 'malformed' }
+  | { kind: 'unknown' };
+
+const zeroDigest = '0'.repeat(64);
+
+export function checkSecret(text: string, index: KeyIndex, peppers: Peppers, nowMs: number): CheckedSecret {
+  const token = readToken(text);
+  if (token.kind === 'malformed') return token;
+  const record = token.kind === 'own' ? index.byId(token.id) : findSupplied(text, index, peppers);
+  // A key that does not exist is proved as well, against digests that nothing has.
+  const empty: StoredSecret = {
+    version: peppers.newest.version,
+    digest: zeroDigest,
+    validUntilMs: 0,
+    isSupplied: false,
+  };
+  let isProved = false;
+  for (let slot = 0; slot < secretSlots; slot++) {
+    const secret = record?.secrets[slot] ?? empty;
+    const isRight = peppers.proves(text, secret);
+    const isInTime = secret.validUntilMs === undefined || nowMs < secret.validUntilMs;
+    isProved = isProved || (isRight && isInTime);
+  }
+  return record !== undefined && isProved ? { kind: 'proved', record } : { kind: 'unknown' };
+}
+
+function findSupplied(text: string, index: KeyIndex, peppers: Peppers): KeyRecord | undefined {
+  const found = peppers.digests(text).map((digest) => index.bySupplied(digest));
+  return found.find((record) => record !== undefined);
+}

@@ -1,0 +1,30 @@
+// What is kept of a key beside its object: the digests of its secret, who it is pinned to, who made it. Nothing of it is
+// ever part of an answer.
+import type { SubjectKind } from '../../scope/directory.ts';
+import type { SecretDigest } from './pepper.ts';
+
+export interface StoredSecret extends SecretDigest {
+  /** Milliseconds since the epoch; a rotated secret is valid until then. Undefined = as long as the key. */
+  validUntilMs: number | undefined;
+  /** Brought by a client: found by its digest, for it has no id. */
+  isSupplied: boolean;
+}
+
+export interface KeyRecord {
+  name: string;
+  uid: string;
+  /** The id in the text of the key; empty while there are only supplied secrets. */
+  id: string;
+  /** The valid secret first, then the one that a rotation left. Never more than two. */
+  secrets: readonly StoredSecret[];
+  subject: { kind: SubjectKind; name: string; uid: string };
+  /** Those of spec.groups that an administrator granted. */
+  grantedGroups: readonly string[];
+  /** The scoped key that made this one: it lives only while that one does. */
+  madeBy: { name: string; uid: string } | undefined;
+  /** Raised with any change of scope, groups, disabled or ttl; direct tokens carry it. */
+  tokenGeneration: number;
+}
+
+/** At most two secrets at a time, so that checking a key always costs the same. */
+export const secretSlots = 2;

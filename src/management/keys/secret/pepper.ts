@@ -1,0 +1,66 @@
+// What is stored of a secret: its HMAC-SHA-256 under a pepper that lies outside the database. Peppers have versions, so that
+// a new one can be taken up while the old one still proves the keys that were made under it.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** HMAC-SHA-256, passed in so that a test can count the calls. */
+export type Hmac = (pepper: Uint8Array, text: string) => Uint8Array;
+
+export const hmacSha256: Hmac = (pepper, text) => createHmac('sha256', pepper).update(text, 'utf8').digest();
+
+export interface Pepper {
+  version: number;
+  bytes: Uint8Array;
+}
+
+/** The digest in hex, with the version of its pepper. */
+export interface SecretDigest {
+  version: number;
+  digest: string;
+}
+
+/** More are a rotation that was never finished; every unknown key is computed under each of them. */
+const maxPeppers = 4;
+const pepperBytes = 32;
+
+export class Peppers {
+  /** Newest first. */
+  readonly versions: readonly Pepper[];
+  readonly #hmac: Hmac;
+
+  constructor(peppers: readonly Pepper[], hmac: Hmac = hmacSha256) {
+    if (peppers.length === 0 || peppers.length > maxPeppers)
+      throw new Error(`read the peppers: want 1 to ${maxPeppers}, got ${peppers.length}`);
+    const short = peppers.find(({ bytes }) => bytes.length < pepperBytes);
+    if (short !== undefined)
+      throw new Error(`read pepper ${short.version}: want ${pepperBytes} bytes, got ${short.bytes.length}`);
+    this.versions = peppers.toSorted((a, b) => b.version - a.version);
+    this.#hmac = hmac;
+  }
+
+  get newest(): Pepper {
+    return this.versions[0] as Pepper;
+  }
+
+  digest(text: string): SecretDigest {
+    return { version: this.newest.version, digest: this.#hex(this.newest, text) };
+  }
+
+  /** Under every pepper, newest first: how a supplied key is found. */
+  digests(text: string): SecretDigest[] {
+    return this.versions.map((pepper) => ({ version: pepper.version, digest: this.#hex(pepper, text) }));
+  }
+
+  /** One HMAC and one comparison in constant time, also when the pepper of the version is lost. */
+  proves(text: string, stored: SecretDigest): boolean {
+    const pepper = this.versions.find(({ version }) => version === stored.version);
+    const computed = this.#hmac(pepper?.bytes ?? this.newest.bytes, text);
+    const expected = Buffer.from(stored.digest, 'hex');
+    const isSized = expected.length === computed.length;
+    const isEqual = timingSafeEqual(computed, isSized ? expected : Buffer.alloc(computed.length));
+    return isEqual && isSized && pepper !== undefined;
+  }
+
+  #hex(pepper: Pepper, text: string): string {
+    return Buffer.from(this.#hmac(pepper.bytes, text)).toString('hex');
+  }
+}

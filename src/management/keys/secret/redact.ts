@@ -1,0 +1,86 @@
+// The fields that no answer ever holds: taken off an object before anything is computed from it, and kept apart. What
+// remains is what patches, differences, selectors, managedFields and conflicts are made of.
+
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+
+export interface HiddenFields {
+  /** The value of the key: proved or digested at once, and never kept. */
+  key?: string;
+  connectorData?: string;
+  idToken?: string;
+  accessToken?: string;
+  refreshToken?: string;
+}
+
+/** Everything but the key itself is stored, encrypted. */
+export type StoredHidden = Omit<HiddenFields, 'key'>;
+
+const places = [
+  { path: [], field: 'key' },
+  { path: ['identity'], field: 'connectorData' },
+  { path: ['oidcLogin'], field: 'idToken' },
+  { path: ['oidcLogin'], field: 'accessToken' },
+  { path: ['oidcLogin'], field: 'refreshToken' },
+] as const;
+
+/** For the kit: where a writeOnly field stands. */
+export const hiddenPaths: readonly string[] = places.map(({ path, field }) => ['spec', ...path, field].join('.'));
+
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** The object itself is left as it is. */
+export function detachHidden<T extends KubeObject>(object: T): { redacted: T; hidden: HiddenFields } {
+  const redacted = structuredClone(object);
+  const hidden = takeFrom(redacted);
+  scrubLastApplied(redacted);
+  return { redacted, hidden };
+}
+
+function takeFrom(object: Record<string, unknown>): HiddenFields {
+  const hidden: HiddenFields = {};
+  for (const { path, field } of places) {
+    let holder: unknown = object['spec'];
+    for (const step of path) holder = isRecord(holder) ? holder[step] : undefined;
+    if (!isRecord(holder) || !Object.hasOwn(holder, field)) continue;
+    const value = holder[field];
+    // A value of another type is a secret all the same, and the schema has refused it.
+    delete holder[field];
+    if (typeof value === 'string') hidden[field] = value;
+  }
+  return hidden;
+}
+
+/** kubectl copies the whole manifest into an annotation, secrets included. */
+function scrubLastApplied(object: KubeObject): void {
+  const annotations = object.metadata?.annotations;
+  const text = annotations?.[lastApplied];
+  if (annotations === undefined || typeof text !== 'string') return;
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(text);
+  } catch {
+    // Not what kubectl writes, so it may hold anything.
+    delete annotations[lastApplied];
+    return;
+  }
+  if (!isRecord(manifest)) return;
+  const before = JSON.stringify(manifest);
+  takeFrom(manifest);
+  const after = JSON.stringify(manifest);
+  if (after !== before) annotations[lastApplied] = `${after}\n`;
+}
+
+/** What is stored after a write: absent keeps, a text replaces, an empty text removes, `identity: null` clears. */
+export function mergeHidden(stored: StoredHidden, given: HiddenFields, written: KubeObject): StoredHidden {
+  const spec = isRecord(written['spec']) ? written['spec'] : {};
+  const merged: StoredHidden = { ...stored };
+  for (const { path, field } of places) {
+    if (field === 'key') continue;
+    const [parent] = path;
+    const value = given[field];
+    if (value !== undefined && value !== '') merged[field] = value;
+    else if (value === '' || spec[parent] === null) delete merged[field];
+  }
+  return merged;
+}

@@ -1,0 +1,71 @@
+// The evaluator: whether a credential may do what a request asks for, and why. A credential is a subject, the name of its
+// key and a list of scopes (its own, its maker's, and so on). The subject's right comes first, then each scope must allow
+// the request by itself. Pure: the same question has the same answer.
+import { isDiscoveryOrReview, isOwnKeyOrToken } from './base-grant.ts';
+import type { Directory, Subject } from './directory.ts';
+import { matchesEntry, reaches } from './match-entry.ts';
+import { type AccessRequest, requestText } from './request.ts';
+import { rightFor } from './rights.ts';
+import type { MaybeScope, Scope } from './scope.ts';
+
+export interface Credential {
+  subject: Subject;
+  /** Name of the key object. */
+  keyName: string;
+  /** The own scope first, then those of the makers. Undefined = that key has no scope. */
+  scopes: readonly MaybeScope[];
+}
+
+export interface AccessDecision {
+  allowed: boolean;
+  /** A sentence for audit, `keys explain` and the message of a 403. */
+  reason: string;
+  /** The entry of the own scope that lets the request through; undefined without a scope, and where the base grant does. */
+  entry: string | undefined;
+}
+
+export function allows(directory: Directory, credential: Credential, request: AccessRequest): AccessDecision {
+  const { subject, keyName, scopes } = credential;
+  const right = rightFor(directory, subject, request);
+  if (right === undefined) return denied(`the ${subject.kind} has no right to ${requestText(request)}`);
+  if (asksForCertificate(request) && scopes.some((scope) => scope?.entries.some(({ kind }) => kind === 'rule')))
+    return denied('a key with rules in its scope gets no client certificate');
+  const grants = scopes.map((scope) => (scope === undefined ? '' : grantedBy(directory, scope, keyName, request)));
+  const missing = grants.indexOf(undefined);
+  if (missing >= 0) {
+    const whose = missing === 0 ? 'its scope' : `the scope of the key that made it${missing > 1 ? ', further up' : ''}`;
+    return denied(`no entry of ${whose} allows ${requestText(request)}`);
+  }
+  const own = grants[0] ?? '';
+  const because = own === '' ? right : `${right}, by ${own}`;
+  return { allowed: true, reason: because, entry: own === '' || own === baseGrant ? undefined : own };
+}
+
+/** What administrators alone may do with the keys of others needs a credential that nothing narrows. */
+export function actsAsAdministrator({ subject, scopes }: Credential): boolean {
+  return subject.isAdministrator && scopes.every((scope) => scope === undefined);
+}
+
+export function isScoped({ scopes }: Credential): boolean {
+  return scopes.some((scope) => scope !== undefined);
+}
+
+const baseGrant = 'the base grant';
+
+function grantedBy(directory: Directory, scope: Scope, keyName: string, request: AccessRequest): string | undefined {
+  if (request.target.kind === 'Management') {
+    if (isDiscoveryOrReview(request) || isOwnKeyOrToken(request, keyName)) return baseGrant;
+  } else if (isDiscoveryOrReview(request)) {
+    const reaching = scope.entries.find((entry) => reaches(entry, request.target));
+    if (reaching !== undefined) return reaching.path;
+  }
+  return scope.entries.find((entry) => matchesEntry(entry, request, directory))?.path;
+}
+
+function asksForCertificate(request: AccessRequest): boolean {
+  return request.isResource && request.clientCert === true;
+}
+
+function denied(reason: string): AccessDecision {
+  return { allowed: false, reason, entry: undefined };
+}

@@ -1,0 +1,43 @@
+// What every live key may do, whatever its scope: find out what the API offers, ask about itself, look after its own key
+// object and make a direct token that is never wider than itself.
+import { type AccessRequest, isPlainPath, keyResource, managementGroup, tokenResource } from './request.ts';
+
+/** Discovery, OpenAPI, version and health: each of these and every path below it. */
+const openPaths: ReadonlySet<string> = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz']);
+
+const reviews: ReadonlySet<string> = new Set([
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'selfsubjectreviews.authentication.k8s.io',
+]);
+
+/** On the management API, and on every proxied API that the scope can reach: without it kubectl does not work there. */
+export function isDiscoveryOrReview(request: AccessRequest): boolean {
+  if (request.isResource) {
+    const { verb, group, resource, subresource } = request;
+    return verb === 'create' && subresource === '' && reviews.has(`${resource}.${group}`);
+  }
+  if (request.verb !== 'get' && request.verb !== 'head') return false;
+  if (!isPlainPath(request.path)) return false;
+  const first = request.path.split('/')[1] ?? '';
+  return request.path === '/' || openPaths.has(first);
+}
+
+/** What a key may change on its own object is limited when the change is judged. */
+const ownKeyVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete', 'list', 'watch']);
+
+/** On the management API alone. `keyName` is the caller's own key. */
+export function isOwnKeyOrToken(request: AccessRequest, keyName: string): boolean {
+  if (!request.isResource || request.target.kind !== 'Management') return false;
+  const { verb, group, resource, subresource, namespace, name } = request;
+  if (group !== managementGroup || subresource !== '' || namespace !== '') return false;
+  if (resource === keyResource) return name === keyName && ownKeyVerbs.has(verb);
+  return resource === tokenResource && verb === 'create';
+}
+
+/** Verbs on the keys that a subject owns, and direct tokens: rights of everybody. */
+export function isEverybodysRight(request: AccessRequest): boolean {
+  if (!request.isResource || request.group !== managementGroup || request.namespace !== '') return false;
+  if (request.resource === keyResource) return true;
+  return request.resource === tokenResource && request.verb === 'create' && request.subresource === '';
+}

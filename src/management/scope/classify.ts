@@ -1,0 +1,127 @@
+// From method and URL to what a request asks for: which server it goes to, and there a resource or a path. Authorization
+// and routing use the same answer, so a path that two readers could understand differently is refused here.
+import { parseTarget, type Target } from '../../apiserver/request/target.ts';
+import { exactValue, parseFieldSelector } from '../../object/select/field-selector.ts';
+import { type AccessRequest, type Destination, instanceResource } from './request.ts';
+
+export type Classified =
+  /** `rest` is path and query below the prefix of the target: what is served, or sent on. */
+  { kind: 'request'; request: AccessRequest; rest: string } | { kind: 'notFound' } | { kind: 'bad'; message: string };
+
+export interface Asked {
+  method: string;
+  /** As sent, without the path of the base address. */
+  url: string;
+  /** The request has an Upgrade header. */
+  isUpgrade: boolean;
+}
+
+const management = '/kubernetes/management';
+
+export function classify({ method, url, isUpgrade }: Asked): Classified {
+  const mark = url.indexOf('?');
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const query = mark < 0 ? '' : url.slice(mark);
+  if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
+  // Go leaves a parameter with a semicolon out, where others read it: a selector could be seen here and not upstream.
+  if (query.includes(';')) return { kind: 'bad', message: 'a query must not contain semicolons; encode them as %3B' };
+  const found = destinationOf(path);
+  if (found === undefined) return { kind: 'notFound' };
+  const rest = found.rest + query;
+  const target = parseTarget(method, rest);
+  if (!target.isResource) {
+    const request = { isResource: false as const, target: found.target, verb: target.verb, path: target.path };
+    return { kind: 'request', request, rest };
+  }
+  if (isUpgrade && (target.verb === 'list' || target.verb === 'watch'))
+    return { kind: 'bad', message: 'a list or watch is not upgraded to another protocol' };
+  return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), rest };
+}
+
+/** The same for a target on the management API that has been parsed already, as a review names it. */
+export function managementRequest(target: Target): AccessRequest {
+  const destination: Destination = { kind: 'Management' };
+  if (target.isResource) return resourceRequest(destination, target, false);
+  return { isResource: false, target: destination, verb: target.verb, path: target.path };
+}
+
+function resourceRequest(destination: Destination, target: Target, isUpgrade: boolean): AccessRequest {
+  const { group, resource, subresource, namespace } = target;
+  const isList = target.verb === 'list' || target.verb === 'watch';
+  const name = target.name === '' && isList ? selectedName(target.query) : target.name;
+  const what = { isResource: true as const, target: destination, group, resource, subresource, namespace, name };
+  // An upgraded connection carries commands, whatever method opened it.
+  const verb = isUpgrade ? 'create' : target.verb;
+  const isWithoutName = namespace === '' && target.name === '' && target.verb !== 'create';
+  return isWithoutName && mayBeNamespaced(destination, group, resource)
+    ? { ...what, verb, allNamespaces: true }
+    : { ...what, verb };
+}
+
+/** On proxied APIs the kinds are unknown, and an unknown one counts as namespaced: that allows less. */
+function mayBeNamespaced(destination: Destination, group: string, resource: string): boolean {
+  if (destination.kind === 'Management') return resource === instanceResource;
+  return !clusterScoped.has(group === '' ? resource : `${resource}.${group}`);
+}
+
+/** Well-known kinds without namespace, so that rules for requests without namespace can list them. */
+const clusterScoped: ReadonlySet<string> = new Set([
+  'namespaces',
+  'nodes',
+  'persistentvolumes',
+  'apiservices.apiregistration.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'ingressclasses.networking.k8s.io',
+  'priorityclasses.scheduling.k8s.io',
+  'runtimeclasses.node.k8s.io',
+  'storageclasses.storage.k8s.io',
+]);
+
+/** Only one selector that says exactly one name is a name; two parameters could be read in either order. */
+function selectedName(query: URLSearchParams): string {
+  const [text, ...others] = query.getAll('fieldSelector');
+  if (text === undefined || others.length > 0) return '';
+  const parsed = parseFieldSelector(text);
+  return parsed.ok ? (exactValue(parsed.selector, 'metadata.name') ?? '') : '';
+}
+
+function destinationOf(path: string): { target: Destination; rest: string } | undefined {
+  if (path === management || path.startsWith(`${management}/`))
+    return { target: { kind: 'Management' }, rest: path.slice(management.length) || '/' };
+  const [, root, kind, first, second, third, ...steps] = path.split('/');
+  if (root !== 'kubernetes' || first === undefined || first === '') return undefined;
+  if (kind === 'cluster') {
+    const below = [second, third, ...steps].filter((step) => step !== undefined);
+    return { target: { kind: 'Cluster', cluster: first }, rest: `/${below.join('/')}` };
+  }
+  if (kind !== 'project' || third === undefined || third === '') return undefined;
+  const rest = `/${steps.join('/')}`;
+  if (second === 'virtualcluster')
+    return { target: { kind: 'ProjectVirtualCluster', project: first, virtualCluster: third }, rest };
+  if (second === 'space') return { target: { kind: 'ProjectSpace', project: first, space: third }, rest };
+  return undefined;
+}
+
+/** Names with a percent sign are legal (`system%3Anode`); slashes, dots and control characters behind one are tricks. */
+function isUnambiguous(path: string): boolean {
+  if (!path.startsWith('/') || /[\\\p{Cc} #]/u.test(path)) return false;
+  const steps = path.slice(1).split('/');
+  // One slash at the end is what discovery clients send.
+  if (steps.length > 1 && steps.at(-1) === '') steps.pop();
+  return path === '/' || steps.every(isUnambiguousStep);
+}
+
+function isUnambiguousStep(step: string): boolean {
+  if (step === '' || step === '.' || step === '..') return false;
+  if (!step.includes('%')) return true;
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(step);
+  } catch {
+    return false;
+  }
+  // Decoded twice it must be the same, or a second reader would see another path.
+  return decoded !== '.' && decoded !== '..' && !/[/\\%\p{Cc}]/u.test(decoded);
+}

@@ -1,0 +1,107 @@
+// Who there is, according to the configuration: users, teams, projects and clusters by name, built once for every loaded
+// configuration. It answers who a key stands for now; what that subject may do is in rights.ts.
+import {
+  builtInAdministrator,
+  type ManagementCluster,
+  type ManagementMember,
+  type ManagementProject,
+  type ManagementSettings,
+  type ManagementUser,
+} from '../../config/settings/management-settings.ts';
+
+export type SubjectKind = 'user' | 'team' | 'subject';
+
+export interface SubjectName {
+  kind: SubjectKind;
+  name: string;
+}
+
+export interface Subject extends SubjectName {
+  /** All groups that count now. */
+  groups: ReadonlySet<string>;
+  /** The teams that the subject is in now, for a team the team itself among them. */
+  teams: ReadonlySet<string>;
+  /** Administrators may do everything; what concerns the keys of others needs a key without scope besides. */
+  isAdministrator: boolean;
+}
+
+/** Groups that a key adds to its subject. */
+export interface KeyGroups {
+  listed: readonly string[];
+  /** Those that an administrator granted. */
+  granted: readonly string[];
+}
+
+export type Resolved = { kind: 'here'; subject: Subject } | { kind: 'gone' } | { kind: 'disabled' };
+
+const noGroups: KeyGroups = { listed: [], granted: [] };
+
+export class Directory {
+  readonly settings: ManagementSettings;
+  readonly projects: ReadonlyMap<string, ManagementProject>;
+  readonly clusters: ReadonlyMap<string, ManagementCluster>;
+  readonly #users: ReadonlyMap<string, ManagementUser>;
+  readonly #teams: ReadonlySet<string>;
+  readonly #administrators: ReadonlySet<string>;
+
+  constructor(settings: ManagementSettings) {
+    this.settings = settings;
+    this.#administrators = new Set([builtInAdministrator, ...settings.administrators.users]);
+    const users = new Map<string, ManagementUser>();
+    for (const name of this.#administrators) users.set(name, { name, groups: [], disabled: false });
+    for (const user of settings.users) users.set(user.name, user);
+    this.#users = users;
+    this.#teams = new Set(settings.teams.map((team) => team.name));
+    this.projects = new Map(settings.projects.map((project) => [project.name, project]));
+    this.clusters = new Map(settings.clusters.map((cluster) => [cluster.name, cluster]));
+  }
+
+  get userNames(): string[] {
+    return [...this.#users.keys()];
+  }
+
+  hasUser(name: string): boolean {
+    return this.#users.has(name);
+  }
+
+  hasTeam(name: string): boolean {
+    return this.#teams.has(name);
+  }
+
+  /** The groups that the subject has by itself. Teams and subjects have no groups of their own. */
+  ownGroups({ kind, name }: SubjectName): readonly string[] {
+    return kind === 'user' ? (this.#users.get(name)?.groups ?? []) : [];
+  }
+
+  resolve(of: SubjectName, groups: KeyGroups = noGroups): Resolved {
+    if (of.kind === 'team' && !this.#teams.has(of.name)) return { kind: 'gone' };
+    if (of.kind === 'user') {
+      const user = this.#users.get(of.name);
+      if (user === undefined) return { kind: 'gone' };
+      if (user.disabled) return { kind: 'disabled' };
+    }
+    const counted = new Set(this.ownGroups(of));
+    // A group that the owner took for a key counts while the owner holds it, and then it is counted already.
+    for (const group of groups.listed) if (groups.granted.includes(group)) counted.add(group);
+    const isAdministrator =
+      (of.kind === 'user' && this.#administrators.has(of.name)) ||
+      this.settings.administrators.groups.some((group) => counted.has(group));
+    return { kind: 'here', subject: { ...of, groups: counted, teams: this.#teamsOf(of, counted), isAdministrator } };
+  }
+
+  #teamsOf(of: SubjectName, groups: ReadonlySet<string>): ReadonlySet<string> {
+    const teams = new Set<string>();
+    if (of.kind === 'team') teams.add(of.name);
+    for (const team of this.settings.teams) {
+      const isNamed = of.kind === 'user' && team.users.includes(of.name);
+      if (isNamed || team.groups.some((group) => groups.has(group))) teams.add(team.name);
+    }
+    return teams;
+  }
+}
+
+export function isMember(member: ManagementMember, subject: Subject): boolean {
+  if (member.user !== undefined) return subject.kind === 'user' && subject.name === member.user;
+  if (member.team !== undefined) return subject.teams.has(member.team);
+  return member.group !== undefined && subject.groups.has(member.group);
+}

@@ -1,0 +1,112 @@
+// Whether one entry of a scope lets a request through. Verbs are limited by rules and roles alone; everything else about
+// verbs is a matter of the subject's rights.
+import type { Directory } from './directory.ts';
+import { matchesRule, ruleReaches } from './match-rule.ts';
+import {
+  type AccessRequest,
+  type Destination,
+  instanceResource,
+  isManagementResource,
+  isPlainPath,
+  namespaceOfProject,
+  projectOfNamespace,
+} from './request.ts';
+import { isInsideSpace } from './rights.ts';
+import { all, type Entry, type RoleEntry } from './scope.ts';
+
+export function matchesEntry(entry: Entry, request: AccessRequest, directory: Directory): boolean {
+  if (!request.isResource && !isPlainPath(request.path)) return false;
+  if (entry.kind === 'rule') return matchesRule(entry, request);
+  if (entry.kind === 'role') return matchesRole(entry, request, directory);
+  // Through the subresource proxy of a pod, service or node leads a way past every list of resources.
+  if (request.target.kind !== 'Management' && request.isResource && request.subresource === 'proxy') return false;
+  if (request.target.kind === 'Management') return matchesManagement(entry, request);
+  if (!reaches(entry, request.target)) return false;
+  return request.target.kind !== 'ProjectSpace' || isInsideSpace(directory, request.target, request);
+}
+
+type NamedEntry = Exclude<Entry, { kind: 'rule' } | { kind: 'role' }>;
+
+function matchesManagement(entry: NamedEntry, request: AccessRequest): boolean {
+  if (!request.isResource) return false;
+  if (entry.kind === 'project') {
+    const project = projectOfNamespace(request.namespace);
+    return project !== undefined && (entry.project === all || entry.project === project);
+  }
+  if (entry.kind !== 'virtualCluster' || !isManagementResource(request, instanceResource)) return false;
+  const isInProject = request.namespace === namespaceOfProject(entry.project);
+  return isInProject && (entry.virtualCluster === all || entry.virtualCluster === request.name);
+}
+
+/** Whether a scope with this entry has anything to look for at a proxied API, so that discovery is open there. */
+export function reaches(entry: Entry, target: Destination): boolean {
+  switch (target.kind) {
+    case 'Management':
+      return true;
+    case 'Cluster':
+      if (entry.kind === 'rule') return ruleReaches(entry, target);
+      return entry.kind === 'cluster' && (entry.cluster === all || entry.cluster === target.cluster);
+    case 'ProjectSpace':
+      if (entry.kind === 'rule') return ruleReaches(entry, target);
+      if (entry.kind === 'space')
+        return entry.project === target.project && (entry.space === all || entry.space === target.space);
+      return entry.kind === 'project' && (entry.project === all || entry.project === target.project);
+    case 'ProjectVirtualCluster':
+      if (entry.kind === 'rule') return ruleReaches(entry, target);
+      if (entry.kind === 'virtualCluster') {
+        const isNamed = entry.virtualCluster === all || entry.virtualCluster === target.virtualCluster;
+        return entry.project === target.project && isNamed;
+      }
+      return entry.kind === 'project' && (entry.project === all || entry.project === target.project);
+    default:
+      return target satisfies never;
+  }
+}
+
+function matchesRole(entry: RoleEntry, request: AccessRequest, directory: Directory): boolean {
+  if (request.target.kind !== 'Management') return false;
+  switch (entry.role) {
+    case 'platform-cli':
+      return ['get', 'list', 'watch'].includes(request.verb) && isNarrowedInstance(entry, request);
+    case 'vcluster':
+      return request.verb === 'get' && isNarrowedInstance(entry, request);
+    case 'agent':
+      return isAgentRequest(entry, request, directory);
+    case 'metrics-reader':
+      // Metrics belong to no project, so that a role narrowed to projects does not include them.
+      return !isNarrowed(entry) && !request.isResource && request.verb === 'get' && request.path === '/metrics';
+    case 'network-peer':
+    case 'workspace':
+    case 'metrics-writer':
+      return false;
+    default:
+      return entry.role satisfies never;
+  }
+}
+
+function isNarrowed(entry: RoleEntry): boolean {
+  return entry.projects.length > 0 || entry.virtualClusters.length > 0;
+}
+
+function isNarrowedInstance(entry: RoleEntry, request: AccessRequest): boolean {
+  if (!isManagementResource(request, instanceResource) || request.subresource !== '') return false;
+  if (!isNarrowed(entry)) return true;
+  const project = projectOfNamespace(request.namespace);
+  if (project === undefined) return false;
+  return (
+    entry.projects.includes(project) ||
+    entry.virtualClusters.some((one) => one.project === project && one.name === request.name)
+  );
+}
+
+const agentPaths = /^\/agent\/([^/%]+)\/(revocations|audit|activity)$/;
+
+/** An agent reads the revocations of its clusters and sends their audit and activity. */
+function isAgentRequest(entry: RoleEntry, request: AccessRequest, directory: Directory): boolean {
+  if (request.isResource) return false;
+  const [, cluster, what] = agentPaths.exec(request.path) ?? [];
+  if (cluster === undefined || request.verb !== (what === 'revocations' ? 'get' : 'post')) return false;
+  if (!isNarrowed(entry)) return true;
+  const projects = [...entry.projects, ...entry.virtualClusters.map(({ project }) => project)];
+  return projects.some((name) => directory.projects.get(name)?.spaces.some((space) => space.cluster === cluster));
+}

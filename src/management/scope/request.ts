@@ -1,0 +1,82 @@
+// What a request asks for, as the evaluator sees it: which server it goes to, and there a resource or a path. Names only;
+// whether anything of that name exists is another question.
+
+export type Destination =
+  | { kind: 'Management' }
+  | { kind: 'Cluster'; cluster: string }
+  | { kind: 'ProjectSpace'; project: string; space: string }
+  | { kind: 'ProjectVirtualCluster'; project: string; virtualCluster: string };
+
+export interface ResourceRequest {
+  isResource: true;
+  target: Destination;
+  /** An upgrade counts as create, whatever its method. */
+  verb: string;
+  group: string;
+  resource: string;
+  subresource: string;
+  /** Empty for cluster-scoped resources and across all namespaces. */
+  namespace: string;
+  /** The resource is namespaced and the request names no namespace. Where this is unknown, say true: it allows less. */
+  allNamespaces?: boolean;
+  /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. */
+  name: string;
+  /** A kubeconfig with client certificate is asked for. */
+  clientCert?: boolean;
+}
+
+export interface PathRequest {
+  isResource: false;
+  target: Destination;
+  /** The method in lower case. */
+  verb: string;
+  /** Below the prefix of the target, as sent. */
+  path: string;
+}
+
+export type AccessRequest = ResourceRequest | PathRequest;
+
+export const managementGroup = 'management.platform';
+export const keyResource = 'ownedaccesskeys';
+export const tokenResource = 'directclusterendpointtokens';
+export const instanceResource = 'virtualclusterinstances';
+
+const projectPrefix = 'p-';
+
+export function namespaceOfProject(project: string): string {
+  return projectPrefix + project;
+}
+
+/** Undefined for a namespace that belongs to no project. */
+export function projectOfNamespace(namespace: string): string | undefined {
+  return namespace.startsWith(projectPrefix) && namespace.length > projectPrefix.length
+    ? namespace.slice(projectPrefix.length)
+    : undefined;
+}
+
+export function isManagementResource(request: AccessRequest, resource: string): request is ResourceRequest {
+  return (
+    request.isResource &&
+    request.target.kind === 'Management' &&
+    request.group === managementGroup &&
+    request.resource === resource
+  );
+}
+
+/** No step is empty, `.`, `..` or percent-encoded; such a path could mean another one behind a proxy. */
+export function isPlainPath(path: string): boolean {
+  if (path === '/') return true;
+  if (!path.startsWith('/') || path.includes('%')) return false;
+  const steps = path.slice(1).split('/');
+  // One slash at the end is what discovery clients send.
+  if (steps.length > 1 && steps.at(-1) === '') steps.pop();
+  return steps.every((step) => step !== '' && step !== '.' && step !== '..');
+}
+
+/** In words, for explanations and denials. */
+export function requestText(request: AccessRequest): string {
+  if (!request.isResource) return `${request.verb} ${request.path}`;
+  const { verb, group, resource, subresource, namespace, name } = request;
+  const what = `${resource}${subresource === '' ? '' : `/${subresource}`}${group === '' ? '' : `.${group}`}`;
+  return `${verb} ${what}${name === '' ? '' : ` ${name}`}${namespace === '' ? '' : ` in ${namespace}`}`;
+}

@@ -1,0 +1,140 @@
+// Who sends a request: from the bearer token to the user that the kit knows, and from that user back to the credential that was
+// proved. A request with a good key counts as a use of it, whatever its answer will be.
+import type { IncomingMessage } from 'node:http';
+import type { Authenticate, User } from '../../apiserver/request/identity.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Clock } from '../../clock.ts';
+import { serviceUnavailable, unauthorized } from '../../object/meta/status.ts';
+import type { Activity } from '../keys/life/activity.ts';
+import { credentialOf, type DeadBecause, type KeyWorld, makersOf } from '../keys/life/credential.ts';
+import { expiryOf } from '../keys/life/expiry.ts';
+import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { Caller } from '../keys/rules/judgement.ts';
+import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { Peppers } from '../keys/secret/pepper.ts';
+import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
+import type { Subject } from '../scope/directory.ts';
+import type { KeyBook } from './key-book.ts';
+
+/** What was proved for one request. */
+export interface Session {
+  credential: Credential;
+  /** Undefined for the program itself. */
+  facts: KeyFacts | undefined;
+  /** As it was then, for a later look at whether it still holds. */
+  view: string;
+  address: string | undefined;
+}
+
+export interface CallerParts {
+  book: KeyBook;
+  world: () => KeyWorld;
+  peppers: Peppers;
+  activity: Activity;
+  clock: Clock;
+}
+
+const authenticated = 'system:authenticated';
+const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+/** What needs no key, so that probes and load balancers can ask. */
+const openPath = /^(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?(?:\?|$)/;
+
+export class Callers {
+  readonly #parts: CallerParts;
+  readonly #sessions = new WeakMap<User, Session>();
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+  }
+
+  authenticate: Authenticate = async (request: IncomingMessage) => {
+    const header = request.headers.authorization;
+    if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
+    const text = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+    if (text === undefined) return undefined;
+    const { book, peppers, clock, activity } = this.#parts;
+    const nowMs = clock.wallTime().getTime();
+    const checked = checkSecret(text, book, peppers, nowMs);
+    const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
+    if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
+    const address = request.socket.remoteAddress;
+    const found = credentialOf(facts, this.#parts.world(), { nowMs, address });
+    // Whoever has the value may know what is wrong with it.
+    if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
+    try {
+      await activity.used(facts.record.uid, facts.times.ttl);
+    } catch {
+      throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
+    }
+    return this.#userOf({ credential: found.credential, facts, view: viewOf(facts, found.credential), address });
+  };
+
+  sessionOf(user: User): Session | undefined {
+    return this.#sessions.get(user);
+  }
+
+  /** The program itself, for keys that are made on the machine: an administrator without a key. */
+  get program(): User {
+    const subject: Subject = {
+      kind: 'user',
+      name: 'admin',
+      groups: new Set(),
+      teams: new Set(),
+      isAdministrator: true,
+    };
+    return this.#userOf({
+      credential: { subject, keyName: '', scopes: [undefined] },
+      facts: undefined,
+      view: '',
+      address: undefined,
+    });
+  }
+
+  callerOf({ credential, facts }: Session): Caller {
+    const world = this.#parts.world();
+    const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
+    const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);
+    return { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
+  }
+
+  /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
+  isStill(user: User): boolean {
+    const session = this.#sessions.get(user);
+    if (session?.facts === undefined) return true;
+    const { facts, view, address } = session;
+    const now = this.#parts.book.key(facts.name);
+    if (now?.record.uid !== facts.record.uid) return false;
+    const nowMs = this.#parts.clock.wallTime().getTime();
+    const found = credentialOf(now, this.#parts.world(), { nowMs, address });
+    return found.kind === 'credential' && viewOf(now, found.credential) === view;
+  }
+
+  #userOf(session: Session): User {
+    const { subject, keyName } = session.credential;
+    const uid = session.facts?.record.subject.uid;
+    const user: User = {
+      name: subject.kind === 'user' ? subject.name : `${subject.kind}:${subject.name}`,
+      ...(uid === undefined ? {} : { uid }),
+      groups: [...subject.groups, authenticated],
+      ...(keyName === '' ? {} : { extra: { 'hostward.dev/key': [keyName] } }),
+    };
+    this.#sessions.set(user, session);
+    return user;
+  }
+}
+
+/** Everything that decides what the credential may see and do, apart from the configuration. */
+function viewOf({ record }: KeyFacts, { subject, scopes }: Credential): string {
+  const { groups, teams, isAdministrator } = subject;
+  return JSON.stringify([record.tokenGeneration, isAdministrator, [...groups].sort(), [...teams].sort(), scopes]);
+}
+
+const deadText: Record<DeadBecause, string> = {
+  deleted: 'the access key is being deleted',
+  disabled: 'the access key is disabled',
+  expired: 'the access key has expired',
+  'subject gone': 'the owner of the access key is not in the configuration',
+  'subject disabled': 'the owner of the access key is disabled',
+  network: 'the access key is not valid from your address',
+  maker: 'the access key that made this one is no longer valid',
+};

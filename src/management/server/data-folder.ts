@@ -1,0 +1,87 @@
+// The folder of the management API: the database, the secrets that must not lie in it, and the own certificate authority. Only
+// its owner may read it. Whoever has opened the database has the folder for itself, so everything else is read after that.
+import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isRecord } from '../../object/text/json.ts';
+import { FieldCipher } from '../keys/secret/field-cipher.ts';
+import { Peppers } from '../keys/secret/pepper.ts';
+import type { RandomBytes } from '../keys/secret/token.ts';
+
+export interface Secrets {
+  peppers: Peppers;
+  cipher: FieldCipher;
+  /** Proves the audit log. */
+  auditKey: Uint8Array;
+}
+
+const secretsFile = 'secrets.json';
+const secretBytes = 32;
+
+export function databasePath(folder: string): string {
+  return join(folder, 'keys.db');
+}
+
+export function auditPath(folder: string): string {
+  return join(folder, 'audit.log');
+}
+
+export async function makeDataFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // A folder that was there before may have been made with another mode.
+  await chmod(folder, 0o700);
+}
+
+/** `hasKeys`: the database holds keys already, which lost secrets would silently kill. */
+export async function openSecrets(folder: string, random: RandomBytes, hasKeys: boolean): Promise<Secrets> {
+  const path = join(folder, secretsFile);
+  const known = await textOf(path);
+  if (known !== undefined) return secretsOf(known, path, random);
+  if (hasKeys)
+    throw new Error(`read ${path}: want the secrets of the keys in the database, there is no such file; restore it`);
+  const make = () => Buffer.from(random(secretBytes)).toString('base64');
+  const made = { peppers: [{ version: 1, bytes: make() }], fieldKey: make(), auditKey: make() };
+  const text = `${JSON.stringify(made, undefined, 2)}\n`;
+  await writeWhole(path, text);
+  return secretsOf(text, path, random);
+}
+
+function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`read ${path}: want JSON, it is damaged; restore it from a backup`);
+  }
+  const { peppers, fieldKey, auditKey } = isRecord(value) ? value : {};
+  if (!Array.isArray(peppers) || typeof fieldKey !== 'string' || typeof auditKey !== 'string')
+    throw new Error(`read ${path}: want peppers, fieldKey and auditKey, one of them is missing`);
+  const versions = peppers.filter(isRecord).map(({ version, bytes }) => {
+    return { version: Number(version), bytes: Buffer.from(String(bytes), 'base64') };
+  });
+  return {
+    peppers: new Peppers(versions),
+    cipher: new FieldCipher(Buffer.from(fieldKey, 'base64'), random),
+    auditKey: Buffer.from(auditKey, 'base64'),
+  };
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** On the disk before the first key that rests on it. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+}

@@ -1,0 +1,126 @@
+// OwnedAccessKey as the kit serves it: its names, its columns, what a caller may see of it, and its rotation.
+import { text } from '../../apiserver/kinds/fields.ts';
+import { allVerbs, type Column, type Kind } from '../../apiserver/kinds/kind.ts';
+import { age } from '../../apiserver/wire/table.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { expiryOf, isExpired } from '../keys/life/expiry.ts';
+import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
+import { keySchemaName } from '../kinds/key-schema.ts';
+import { actsAsAdministrator } from '../scope/allows.ts';
+import { keyResource, managementGroup } from '../scope/request.ts';
+import type { Callers } from './callers.ts';
+import { ownerKey } from './key-book.ts';
+import type { KeyStrategy } from './key-strategy.ts';
+
+const ownerIndex = 'owner';
+
+export function keyKind(parts: { strategy: KeyStrategy; callers: Callers; viewSince: () => number }): Kind {
+  const { strategy, callers, viewSince } = parts;
+  return {
+    group: managementGroup,
+    version: 'v1',
+    kind: 'OwnedAccessKey',
+    plural: keyResource,
+    singular: 'ownedaccesskey',
+    shortNames: ['oak'],
+    namespaced: false,
+    verbs: allVerbs,
+    schema: keySchemaName,
+    storage: keyResource,
+    strategy,
+    columns,
+    selectableFields: {
+      'spec.user': (object) => text(object, 'spec', 'user'),
+      'spec.team': (object) => text(object, 'spec', 'team'),
+    },
+    indexes: {
+      [ownerIndex]: (object) => ownersOf(object),
+      'spec.user': (object) => [text(object, 'spec', 'user')],
+      'spec.team': (object) => [text(object, 'spec', 'team')],
+    },
+    visibleTo(user) {
+      const session = callers.sessionOf(user);
+      if (session === undefined || actsAsAdministrator(session.credential)) return undefined;
+      const { subject } = session.credential;
+      const values = [ownerKey(subject), ...[...subject.teams].map((name) => ownerKey({ kind: 'team', name }))];
+      const seen = new Set(values);
+      return {
+        sees: (object) => ownersOf(object).some((owner) => seen.has(owner)),
+        index: { field: ownerIndex, values: [...seen] },
+        since: viewSince(),
+      };
+    },
+  };
+}
+
+function ownersOf(object: KubeObject): string[] {
+  const owner = subjectOf(keySpec(object));
+  return owner === undefined ? [] : [ownerKey(owner)];
+}
+
+const columns: readonly Column[] = [
+  {
+    name: 'Name',
+    type: 'string',
+    format: 'name',
+    description: 'Name of the key.',
+    priority: 0,
+    cell: ({ metadata }) => metadata.name ?? '',
+  },
+  column('Owner', 'The user, team or subject that the key stands for.', ownerText),
+  column('Status', 'Active, Disabled, Expired or Terminating.', statusText),
+  column('Expires', 'When the key ends, from now on.', expiresText),
+  column('Last used', 'How long ago the key was last used.', (object, now) => {
+    const last = text(object, 'status', 'lastActivity');
+    return last === '' ? '<never>' : age(last, now);
+  }),
+  column('Age', 'How long ago the key was made.', ({ metadata }, now) =>
+    age(metadata.creationTimestamp ?? undefined, now),
+  ),
+  column('Display name', 'Name to show.', (object) => keySpec(object).displayName, 1),
+  column('Type', 'Who manages the key.', (object) => keySpec(object).type, 1),
+  column('Scope', 'What the key is narrowed to.', scopeText, 1),
+];
+
+function column(name: string, description: string, cell: Column['cell'], priority = 0): Column {
+  return { name, type: 'string', description, priority, cell };
+}
+
+function ownerText(object: KubeObject): string {
+  const owner = subjectOf(keySpec(object));
+  if (owner === undefined) return '';
+  return owner.kind === 'user' ? owner.name : `${owner.kind}:${owner.name}`;
+}
+
+function timesOf(object: KubeObject) {
+  const { ttl, ttlAfterLastActivity } = keySpec(object);
+  const last = Date.parse(text(object, 'status', 'lastActivity'));
+  const creationMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0;
+  const times = { creationMs, ttl, afterLastActivity: ttlAfterLastActivity };
+  return { times, lastMs: Number.isNaN(last) ? undefined : last };
+}
+
+function statusText(object: KubeObject, now: Date): string {
+  if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
+  const { times, lastMs } = timesOf(object);
+  if (isExpired(times, lastMs, now.getTime())) return 'Expired';
+  return keySpec(object).disabled ? 'Disabled' : 'Active';
+}
+
+function expiresText(object: KubeObject, now: Date): string {
+  const { times, lastMs } = timesOf(object);
+  const expiryMs = expiryOf(times, lastMs);
+  if (expiryMs === undefined) return '<never>';
+  if (expiryMs <= now.getTime()) return '<expired>';
+  return age(now.toISOString(), new Date(expiryMs));
+}
+
+/** How many entries each list has; `none` is a scope that allows next to nothing. */
+function scopeText(object: KubeObject): string {
+  const { scope } = keySpec(object);
+  if (scope === undefined) return '<all>';
+  const lists = Object.entries(scope as Record<string, unknown>).flatMap(([name, list]) =>
+    Array.isArray(list) && list.length > 0 ? `${name}=${list.length}` : [],
+  );
+  return lists.length === 0 ? '<none>' : lists.join(',');
+}

@@ -1,0 +1,235 @@
+// What is done when a key is written, in the hooks of the kit: the hidden fields are taken off, what the writer left out is filled
+// in, the result is validated and judged, and the secret is made. Faults of the object are 422, what this caller may not do is 403.
+import type { Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
+import { forbiddenBecause } from '../../apiserver/request/status-fault.ts';
+import type { Clock } from '../../clock.ts';
+import type { KeyLimits } from '../../config/settings/management-settings.ts';
+import type { FieldError } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { isRecord } from '../../object/text/json.ts';
+import type { Activity } from '../keys/life/activity.ts';
+import { keyFacts } from '../keys/life/key-facts.ts';
+import { changesToken, fillChangedKey, judgeChangedKey, type KeyChange } from '../keys/rules/change.ts';
+import { fillNewKey, judgeNewKey } from '../keys/rules/issue.ts';
+import { type JudgeContext, type Judgement, refusalText } from '../keys/rules/judgement.ts';
+import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
+import { markDisabled } from '../keys/rules/server-marks.ts';
+import { validateKey } from '../keys/rules/validate-key.ts';
+import type { FieldCipher } from '../keys/secret/field-cipher.ts';
+import type { KeyRecord } from '../keys/secret/key-record.ts';
+import type { Peppers } from '../keys/secret/pepper.ts';
+import { mergeHidden } from '../keys/secret/redact.ts';
+import { makeSecret } from '../keys/secret/rotate.ts';
+import { duplicateSupplied } from '../keys/secret/supplied.ts';
+import type { RandomBytes } from '../keys/secret/token.ts';
+import { isScoped } from '../scope/allows.ts';
+import type { SubjectName } from '../scope/directory.ts';
+import { keyResource, managementGroup } from '../scope/request.ts';
+import type { Callers, Session } from './callers.ts';
+import type { KeyBook } from './key-book.ts';
+import type { People } from './people.ts';
+import { hiddenPart, openHidden, restoreHidden, sealHidden, takeHidden, withoutHidden } from './stored-key.ts';
+
+export interface KeyParts {
+  book: KeyBook;
+  people: People;
+  callers: Callers;
+  activity: Activity;
+  peppers: Peppers;
+  cipher: FieldCipher;
+  random: RandomBytes;
+  limits: () => KeyLimits;
+  clock: Clock;
+}
+
+/** What one write knows of itself between the hooks. */
+interface Draft {
+  context: JudgeContext;
+  by: SubjectName;
+  /** The value of the key, for judging and for the one answer that shows it. */
+  plain: string;
+  wasDisabled: boolean;
+  judge(judged: KubeObject): Judgement;
+}
+
+const resource = { group: managementGroup, resource: keyResource };
+/** The schema has said it already, in the same words for every kind. */
+const saidBySchema: ReadonlySet<string> = new Set(['spec.ttl', 'spec.type', 'spec.displayName', 'spec.description']);
+
+export class KeyStrategy implements Strategy {
+  readonly countsGenerations = true;
+  readonly hasStatus = true;
+  readonly #parts: KeyParts;
+  readonly #drafts = new WeakMap<KubeObject, Draft>();
+
+  constructor(parts: KeyParts) {
+    this.#parts = parts;
+  }
+
+  // A grace period is what the writer asks for, and none without being asked.
+  defaultGracePeriodSeconds = (): number => 0;
+
+  present = (object: KubeObject): KubeObject => {
+    const lastMs = this.#parts.activity.lastMs(object.metadata.uid ?? '');
+    const status = lastMs === undefined ? {} : { lastActivity: `${new Date(lastMs).toISOString().slice(0, 19)}Z` };
+    return { ...withoutHidden(object), status };
+  };
+
+  presentOnce = (object: KubeObject): KubeObject => {
+    const shown = this.present(object);
+    const key = this.#drafts.get(object)?.plain;
+    return { ...shown, spec: { ...(shown['spec'] as object), ...(key === undefined ? {} : { key }) } };
+  };
+
+  restore = restoreHidden;
+
+  warnings = (object: KubeObject): string[] => validateKey(object).warnings;
+
+  prepareForCreate = (object: KubeObject, ctx: WriteContext): void => {
+    const { book, people, peppers, random, cipher } = this.#parts;
+    const session = this.#sessionOf(ctx);
+    const context = this.#contextOf(session);
+    const hidden = takeHidden(object);
+    delete object['status'];
+    for (const line of fillNewKey(object, context)) ctx.warn(line);
+    const uid = object.metadata.uid ?? '';
+    const spec = keySpec(object);
+    const owner = subjectOf(spec) ?? session.credential.subject;
+    const supplied = hidden.key ?? '';
+    const digests = supplied === '' ? [] : peppers.digests(supplied);
+    const made = supplied === '' ? makeSecret(random, peppers) : suppliedSecret(supplied, peppers);
+    const isTaken = book.isTaken(digests);
+    const ownerKeys = book.ownerKeys(owner);
+    const { isAdministrator } = context.caller;
+    const maker = isScoped(session.credential) ? session.facts?.record : undefined;
+    const record: KeyRecord = {
+      name: object.metadata.name ?? '',
+      uid,
+      ...made.part,
+      subject: { ...pick(owner), uid: people.subjectUid(owner.kind, owner.name) ?? '' },
+      grantedGroups: isAdministrator ? spec.groups : [],
+      madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
+      tokenGeneration: 1,
+    };
+    const sealed = sealHidden(mergeHidden({}, hidden, object), { sealed: {}, opened: {} }, { cipher, uid });
+    object['hidden'] = { record, sealed };
+    this.#drafts.set(object, {
+      context,
+      by: session.credential.subject,
+      plain: made.text,
+      wasDisabled: false,
+      judge: (judged) => {
+        const judgement = judgeNewKey(supplied === '' ? judged : withKey(judged, supplied), context, ownerKeys);
+        if (isTaken) judgement.errors.push(duplicateSupplied('spec.key'));
+        return judgement;
+      },
+    });
+    book.reserve(uid, owner, digests);
+    if (!ctx.dryRun) ctx.warn(shownOnceText);
+  };
+
+  prepareForUpdate = (object: KubeObject, old: KubeObject, ctx: WriteContext): void => {
+    const { peppers, cipher, activity } = this.#parts;
+    const part = hiddenPart(old);
+    const hidden = takeHidden(object);
+    delete object['status'];
+    delete old['status'];
+    fillChangedKey(object, old);
+    if (part === undefined) return;
+    const session = this.#parts.callers.sessionOf(ctx.user);
+    const key = hidden.key ?? '';
+    const isSameKey = part.record.secrets.some((secret) => peppers.proves(key, secret));
+    const opened = openHidden(part, cipher);
+    const merged = mergeHidden(opened, hidden, withCleared(object, old));
+    const { uid } = part.record;
+    const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
+    const record: KeyRecord = {
+      ...part.record,
+      grantedGroups: grantedAfter(part.record, object, old, isAdministrator),
+      tokenGeneration: part.record.tokenGeneration + (changesToken(object, old) ? 1 : 0),
+    };
+    object['hidden'] = { record, sealed: sealHidden(merged, { sealed: part.sealed, opened }, { cipher, uid }) };
+    // The kit itself changes finalizers and owners: it is no caller, and nothing is judged.
+    if (session === undefined) return;
+    const facts = keyFacts(old, part.record);
+    const context = this.#contextOf(session);
+    const change: Omit<KeyChange, 'object'> = {
+      old,
+      times: facts.times,
+      lastActivityMs: activity.forExpiryMs(uid, facts.times.ttl),
+      isSameKey,
+      isSelf: session.facts?.record.uid === uid,
+    };
+    this.#drafts.set(object, {
+      context,
+      by: session.credential.subject,
+      plain: '',
+      wasDisabled: facts.isDisabled,
+      judge: (judged) => judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context),
+    });
+  };
+
+  validate = (object: KubeObject): FieldError[] => {
+    const { errors } = validateKey(object);
+    const draft = this.#drafts.get(object);
+    if (errors.length > 0 || draft === undefined) return errors.filter(({ path }) => !saidBySchema.has(path));
+    const judgement = draft.judge(object);
+    if (judgement.errors.length > 0) return judgement.errors;
+    if (judgement.refusals.length === 0) return [];
+    const causes = judgement.refusals.map(({ field, message }) => ({ reason: 'FieldValueForbidden', message, field }));
+    throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
+  };
+
+  /** The object is in order: now it is written down who disabled it. */
+  reserve = (object: KubeObject): void => {
+    const draft = this.#drafts.get(object);
+    if (draft !== undefined) markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
+  };
+
+  released = (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? '');
+
+  #sessionOf(ctx: WriteContext): Session {
+    const session = this.#parts.callers.sessionOf(ctx.user);
+    if (session === undefined) throw new Error('make a key: want a caller that was authenticated, there is none');
+    return session;
+  }
+
+  #contextOf(session: Session): JudgeContext {
+    const { callers, people, limits, clock } = this.#parts;
+    const caller = callers.callerOf(session);
+    return { caller, directory: people.directory, limits: limits(), nowMs: clock.wallTime().getTime() };
+  }
+}
+
+const shownOnceText =
+  'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password';
+
+function suppliedSecret(text: string, peppers: Peppers): ReturnType<typeof makeSecret> {
+  const secret = { ...peppers.digest(text), validUntilMs: undefined, isSupplied: true };
+  return { text, part: { id: '', secrets: [secret] } };
+}
+
+function pick({ kind, name }: SubjectName): SubjectName {
+  return { kind, name };
+}
+
+function withKey(object: KubeObject, key: string): KubeObject {
+  return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
+}
+
+/** Decoding drops a null, and what it cleared takes its hidden part along. */
+function withCleared(object: KubeObject, old: KubeObject): KubeObject {
+  const [now, before] = [object, old].map((of) => (isRecord(of['spec']) ? of['spec'] : {}));
+  const cleared = ['identity', 'oidcLogin'].filter(
+    (field) => before?.[field] !== undefined && now?.[field] === undefined,
+  );
+  return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
+}
+
+/** A group that an administrator gave stays granted; one that its owner took never was. */
+function grantedAfter(record: KeyRecord, object: KubeObject, old: KubeObject, byAdministrator: boolean): string[] {
+  const before = keySpec(old).groups;
+  return keySpec(object).groups.filter(
+    (group) => record.grantedGroups.includes(group) || (byAdministrator && !before.includes(group)),
+  );
+}

@@ -1,0 +1,154 @@
+// Who and what the configuration names, kept in the store: a record with a uid for every name, and for every virtual cluster an
+// instance that clients read and watch. In: a store and the settings. Out: the directory and the uid that a name has now.
+import { createHash, randomUUID } from 'node:crypto';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { timestamp } from '../../apiserver/meta/object-meta.ts';
+import { storageKey, storagePrefix, toStoredText } from '../../apiserver/wire/stored-text.ts';
+import type { Clock } from '../../clock.ts';
+import {
+  builtInAdministrator,
+  type ManagementProject,
+  type ManagementSettings,
+} from '../../config/settings/management-settings.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { Store } from '../../store/store.ts';
+import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
+import { Directory, type SubjectKind } from '../scope/directory.ts';
+import { namespaceOfProject } from '../scope/request.ts';
+import { changedRecords, currentUid, type NamedRecord, namesOf, recordKey } from '../settings/records.ts';
+
+const recordsPrefix = '/management/records/';
+const viewKey = '/management/view';
+
+export class People {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  #directory: Directory;
+  #records = new Map<string, NamedRecord>();
+  #viewSince = 0;
+
+  constructor(store: Store, clock: Clock, settings: ManagementSettings) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#directory = new Directory(settings);
+  }
+
+  get directory(): Directory {
+    return this.#directory;
+  }
+
+  /** Older revisions may show another part of the world than callers see now. */
+  get viewSince(): number {
+    return this.#viewSince;
+  }
+
+  async start(): Promise<void> {
+    const page = await this.#store.list(recordsPrefix);
+    if (page.kind !== 'page') throw new Error('read the records: want the present, the store has forgotten it');
+    for (const { value } of page.records) {
+      const record = JSON.parse(value) as NamedRecord;
+      this.#records.set(recordKey(record), record);
+    }
+    await this.take(this.#directory.settings);
+  }
+
+  /** Names that went are suspended before anything else, so that no request sees them half gone. */
+  async take(settings: ManagementSettings): Promise<void> {
+    this.#directory = new Directory(settings);
+    const nowMs = this.#clock.wallTime().getTime();
+    const changed = changedRecords(this.#records, namesOf(this.#directory), { nowMs, newUid: randomUUID });
+    for (const record of changed) {
+      this.#records.set(recordKey(record), record);
+      const key = `${recordsPrefix}${record.kind}/${record.name}`;
+      await this.#store.write(key, { expect: undefined, value: JSON.stringify(record) });
+    }
+    await this.#publish(instanceKind, this.#instances());
+    await this.#publish(namespaceKind, this.#namespaces());
+    await this.#noteView(settings);
+  }
+
+  subjectUid(kind: SubjectKind, name: string): string | undefined {
+    // Nobody lists subjects, so there is nobody else that the name could be given to.
+    return kind === 'subject' ? `subject:${name}` : this.#uidOf(kind, name);
+  }
+
+  #uidOf(kind: NamedRecord['kind'], name: string): string | undefined {
+    return currentUid(this.#records.get(recordKey({ kind, name })));
+  }
+
+  async #noteView({ administrators, users, teams }: ManagementSettings): Promise<void> {
+    const view = createHash('sha256')
+      .update(JSON.stringify([administrators, users, teams]))
+      .digest('hex');
+    const { record } = await this.#store.get(viewKey);
+    const known = record === undefined ? undefined : (JSON.parse(record.value) as { view: string; since: number });
+    if (known !== undefined && known.view === view) {
+      this.#viewSince = known.since;
+      return;
+    }
+    this.#viewSince = known === undefined ? 0 : await this.#store.currentRevision();
+    const value = JSON.stringify({ view, since: this.#viewSince });
+    await this.#store.write(viewKey, { expect: undefined, value });
+  }
+
+  #instances(): KubeObject[] {
+    return this.#directory.settings.projects.flatMap((project) =>
+      project.virtualClusters.map(({ name, ingress }) => {
+        const spec: Record<string, unknown> = { project: project.name };
+        if (ingress !== undefined) spec['ingress'] = { server: ingress.server, servedBy: ingress.servedBy };
+        const place = { name, namespace: namespaceOfProject(project.name) };
+        return { metadata: this.#metadata(place, 'virtualCluster', `${project.name}/${name}`), spec };
+      }),
+    );
+  }
+
+  #namespaces(): KubeObject[] {
+    const namespaceOf = (project: ManagementProject) =>
+      this.#metadata({ name: namespaceOfProject(project.name) }, 'project', project.name);
+    // As old as the first name of all.
+    const first = this.#records.get(recordKey({ kind: 'user', name: builtInAdministrator }));
+    const none = {
+      name: 'default',
+      uid: 'default',
+      creationTimestamp: timestamp(new Date(first?.firstSeenMs ?? 0)),
+      generation: 1,
+    };
+    return [none, ...this.#directory.settings.projects.map(namespaceOf)].map((metadata) => ({
+      metadata,
+      spec: {},
+      status: { phase: 'Active' },
+    }));
+  }
+
+  #metadata(
+    place: { name: string; namespace?: string },
+    kind: NamedRecord['kind'],
+    name: string,
+  ): KubeObject['metadata'] {
+    const record = this.#records.get(recordKey({ kind, name }));
+    const creationTimestamp = timestamp(new Date(record?.firstSeenMs ?? 0));
+    return { ...place, uid: record?.uid ?? '', creationTimestamp, generation: 1 };
+  }
+
+  async #publish(kind: Kind, objects: readonly KubeObject[]): Promise<void> {
+    const wanted = new Map(
+      objects.map((object) => [
+        storageKey(kind, object.metadata.namespace ?? '', object.metadata.name ?? ''),
+        toStoredText(object),
+      ]),
+    );
+    const page = await this.#store.list(storagePrefix(kind, ''));
+    const there = new Map(page.kind === 'page' ? page.records.map(({ key, value }) => [key, value]) : []);
+    for (const [key, value] of there) {
+      // An object of another uid is another object: it goes before the new one comes.
+      const isSame = wanted.has(key) && uidIn(wanted.get(key) as string) === uidIn(value);
+      if (!isSame) await this.#store.write(key, { expect: undefined, value: undefined });
+    }
+    for (const [key, value] of wanted)
+      if (there.get(key) !== value) await this.#store.write(key, { expect: undefined, value });
+  }
+}
+
+function uidIn(text: string): string | undefined {
+  return (JSON.parse(text) as KubeObject).metadata.uid;
+}

@@ -1,0 +1,143 @@
+// What a caller may do, as the kit asks for it: a decision for each request, the same for a review, and the rules that
+// `kubectl auth can-i --list` prints, found by asking the evaluator.
+import type { AccessRule, Reviewer } from '../../apiserver/request/access-rules.ts';
+import type { Authorize, Decision, User } from '../../apiserver/request/identity.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import { actsAsAdministrator, allows } from '../scope/allows.ts';
+import { managementRequest } from '../scope/classify.ts';
+import type { Directory } from '../scope/directory.ts';
+import {
+  type AccessRequest,
+  instanceResource,
+  keyResource,
+  managementGroup,
+  namespaceOfProject,
+} from '../scope/request.ts';
+import type { Callers, Session } from './callers.ts';
+
+const openPaths = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/openapi/*',
+  '/version',
+  '/healthz',
+  '/livez',
+  '/readyz',
+  '/',
+];
+const keyVerbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const instanceVerbs = ['get', 'list', 'watch'];
+
+export class Rights implements Reviewer {
+  readonly #callers: Callers;
+  readonly #directory: () => Directory;
+
+  constructor(callers: Callers, directory: () => Directory) {
+    this.#callers = callers;
+    this.#directory = directory;
+  }
+
+  authorize: Authorize = ({ user, target }) => this.decide(user, target);
+
+  decide(user: User, target: Target): Decision {
+    // Nothing is served there, and that is all there is to say.
+    if (!target.isResource && target.path === '') return { allowed: true };
+    const session = this.#callers.sessionOf(user);
+    if (session === undefined) {
+      // Strangers got this far for the paths that need no key.
+      return { allowed: !target.isResource && target.verb === 'get' };
+    }
+    const { allowed, reason } = allows(this.#directory(), session.credential, managementRequest(target));
+    return allowed ? { allowed } : { allowed, reason };
+  }
+
+  userOfToken(): undefined {
+    return undefined;
+  }
+
+  rulesOf(user: User): readonly AccessRule[] {
+    const session = this.#callers.sessionOf(user);
+    if (session === undefined) return [];
+    if (actsAsAdministrator(session.credential)) {
+      return [
+        { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+        { verbs: ['*'], nonResourceURLs: ['*'] },
+      ];
+    }
+    return [
+      ...selfReviews,
+      { verbs: ['get'], nonResourceURLs: openPaths },
+      ...this.#keyRules(session),
+      ...this.#instanceRules(session),
+    ];
+  }
+
+  #keyRules(session: Session): AccessRule[] {
+    const about = { apiGroups: [managementGroup], resources: [keyResource] };
+    const rules: AccessRule[] = [];
+    const everywhere = keyVerbs.filter((verb) => this.#may(session, { verb, resource: keyResource }));
+    if (everywhere.length > 0) rules.push({ verbs: everywhere, ...about });
+    for (const name of namesIn(session)) {
+      const verbs = keyVerbs.filter((verb) => this.#may(session, { verb, resource: keyResource, name }));
+      const more = verbs.filter((verb) => !everywhere.includes(verb));
+      if (more.length > 0) rules.push({ verbs: more, ...about, resourceNames: [name] });
+    }
+    if (this.#may(session, { verb: 'create', resource: keyResource, subresource: 'rotate' }))
+      rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [`${keyResource}/rotate`] });
+    return rules;
+  }
+
+  #instanceRules(session: Session): AccessRule[] {
+    return this.#directory().settings.projects.flatMap((project) => {
+      const namespace = namespaceOfProject(project.name);
+      const about = { apiGroups: [managementGroup], resources: [instanceResource], namespaces: [namespace] };
+      const may = (verb: string, name = '') =>
+        this.#may(session, { verb, resource: instanceResource, namespace, name });
+      const everywhere = instanceVerbs.filter((verb) => may(verb));
+      const rules: AccessRule[] = everywhere.length > 0 ? [{ verbs: everywhere, ...about }] : [];
+      for (const { name } of project.virtualClusters) {
+        const more = instanceVerbs.filter((verb) => !everywhere.includes(verb) && may(verb, name));
+        if (more.length > 0) rules.push({ verbs: more, ...about, resourceNames: [name] });
+      }
+      return rules;
+    });
+  }
+
+  #may(
+    { credential }: Session,
+    of: { verb: string; resource: string; subresource?: string; namespace?: string; name?: string },
+  ): boolean {
+    const { verb, resource, subresource = '', namespace = '', name = '' } = of;
+    const request: AccessRequest = {
+      isResource: true,
+      target: { kind: 'Management' },
+      group: managementGroup,
+      verb,
+      resource,
+      subresource,
+      namespace,
+      name,
+    };
+    return allows(this.#directory(), credential, request).allowed;
+  }
+}
+
+const selfReviews: readonly AccessRule[] = [
+  {
+    verbs: ['create'],
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+  },
+  { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+];
+
+/** The names that a scope can be about: the key itself and those that its rules list. */
+function namesIn({ credential }: Session): Set<string> {
+  const names = new Set<string>([credential.keyName]);
+  for (const scope of credential.scopes)
+    for (const entry of scope?.entries ?? [])
+      if (entry.kind === 'rule') for (const name of entry.resourceNames) names.add(name);
+  return names;
+}

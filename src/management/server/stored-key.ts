@@ -1,0 +1,83 @@
+// How an OwnedAccessKey lies in the store: the object without its hidden fields, and beside them, under `hidden`, the record of
+// its secret and the fields that are encrypted. What is under `hidden` never leaves the process.
+import type { KubeObject } from '../../object/meta/object.ts';
+import { isRecord } from '../../object/text/json.ts';
+import type { FieldCipher } from '../keys/secret/field-cipher.ts';
+import type { KeyRecord } from '../keys/secret/key-record.ts';
+import { detachHidden, type HiddenFields, hiddenPaths, type StoredHidden } from '../keys/secret/redact.ts';
+
+export interface HiddenPart {
+  record: KeyRecord;
+  /** By name of the field, encrypted for the uid of the key. */
+  sealed: Record<string, string>;
+}
+
+export function hiddenPart(object: KubeObject): HiddenPart | undefined {
+  const part = object['hidden'];
+  return isRecord(part) && isRecord(part['record']) ? (part as unknown as HiddenPart) : undefined;
+}
+
+/** Takes the hidden fields off the object itself. */
+export function takeHidden(object: KubeObject): HiddenFields {
+  const { redacted, hidden } = detachHidden(object);
+  object['spec'] = redacted['spec'];
+  if (redacted.metadata.annotations !== undefined) object.metadata.annotations = redacted.metadata.annotations;
+  return hidden;
+}
+
+/** Without everything that is hidden; the argument stays as it is. */
+export function withoutHidden(object: KubeObject): KubeObject {
+  const { hidden: _hidden, ...shown } = object;
+  return hiddenPaths.some((path) => valueAt(shown, path) !== undefined)
+    ? detachHidden(shown as KubeObject).redacted
+    : (shown as KubeObject);
+}
+
+/** Gives an object what it lacks of the hidden parts of another. */
+export function restoreHidden(object: KubeObject, from: KubeObject): void {
+  if (from['hidden'] !== undefined) object['hidden'] ??= from['hidden'];
+  for (const path of hiddenPaths) {
+    const value = valueAt(from, path);
+    if (value !== undefined && valueAt(object, path) === undefined) putAt(object, path, value);
+  }
+}
+
+export function sealHidden(
+  hidden: StoredHidden,
+  before: { sealed: Record<string, string>; opened: StoredHidden },
+  to: { cipher: FieldCipher; uid: string },
+): Record<string, string> {
+  const sealed: Record<string, string> = {};
+  for (const [field, value] of Object.entries(hidden) as [keyof StoredHidden, string][]) {
+    const kept = before.opened[field] === value ? before.sealed[field] : undefined;
+    // What stays the same keeps its bytes, so that an unchanged write is one.
+    sealed[field] = kept ?? to.cipher.seal(value, to.uid);
+  }
+  return sealed;
+}
+
+export function openHidden(part: HiddenPart, cipher: FieldCipher): StoredHidden {
+  const opened: Record<string, string> = {};
+  for (const [field, value] of Object.entries(part.sealed)) {
+    const text = cipher.open(value, part.record.uid);
+    if (text !== undefined) opened[field] = text;
+  }
+  return opened;
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  let value: unknown = object;
+  for (const step of path.split('.')) value = isRecord(value) ? value[step] : undefined;
+  return value;
+}
+
+function putAt(object: KubeObject, path: string, value: unknown): void {
+  const steps = path.split('.');
+  const last = steps.pop() as string;
+  let holder: Record<string, unknown> = object;
+  for (const step of steps) {
+    if (!isRecord(holder[step])) holder[step] = {};
+    holder = holder[step] as Record<string, unknown>;
+  }
+  holder[last] = value;
+}

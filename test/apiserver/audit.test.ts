@@ -1,0 +1,96 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Audit, AuditEntry } from '../../src/apiserver/kinds/kit.ts';
+import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
+import { serviceUnavailable } from '../../src/object/meta/status.ts';
+import { collection, openShop, type Shop } from './widgets.ts';
+
+const open: Shop[] = [];
+const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
+  const shop = await openShop(options);
+  open.push(shop);
+  return shop;
+};
+afterEach(async () => {
+  for (const shop of open.splice(0)) await shop.stop();
+});
+
+const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+
+describe('an audit', () => {
+  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
+    const heard: string[] = [];
+    let isBlocked = false;
+    const audit = {
+      begins: ({ target, user }: AuditEntry) => {
+        heard.push(`${user?.name} begins ${target.verb}`);
+        if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
+      },
+      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
+    };
+    const shop = await start({ audit });
+    await shop.call('POST', collection, widget('a'));
+    await shop.call('POST', collection, widget('a'));
+    isBlocked = true;
+    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(503);
+    isBlocked = false;
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
+    expect(heard.slice(0, 6)).toEqual([
+      'owner begins create',
+      'create ends 201',
+      'owner begins create',
+      'create ends 409',
+      'owner begins delete',
+      'delete ends 503',
+    ]);
+  });
+
+  const listening = () => {
+    const heard: string[] = [];
+    const audit: Audit = {
+      begins: ({ target, user }) => void heard.push(`${user?.name} begins ${target.verb} ${target.path}`),
+      ends: ({ target, user }, code, stream) => {
+        const bytes = stream === undefined ? '' : ` after ${stream.bytes} bytes`;
+        heard.push(`${user?.name} ends ${target.verb} ${target.path} ${code}${bytes}`);
+      },
+    };
+    return { heard, audit };
+  };
+
+  it('hears once of each request that is refused: strangers, missing rights, unknown kinds and paths', async () => {
+    const { heard, audit } = listening();
+    const shop = await start({ audit });
+    shop.access.add({ name: 'ann', token: 'ann-token' });
+    await shop.call('GET', collection, undefined, { authorization: 'Bearer wrong' });
+    await shop.call('GET', collection, undefined, { authorization: 'Bearer ann-token' });
+    await shop.call('GET', '/apis/shop.example/v1/namespaces/main/nothings');
+    await shop.call('GET', '/apis/nowhere.example/v1/things');
+    await shop.call('GET', '/nowhere');
+    await shop.call('GET', '/version');
+    expect(heard).toEqual([
+      `undefined ends list ${collection} 401`,
+      `ann ends list ${collection} 403`,
+      'owner ends list /apis/shop.example/v1/namespaces/main/nothings 404',
+      'owner ends list /apis/nowhere.example/v1/things 404',
+      'owner begins get /nowhere',
+      'owner ends get /nowhere 404',
+      'owner begins get /version',
+      'owner ends get /version 200',
+    ]);
+  });
+
+  it('hears of a watch when it begins and when it is over, with the bytes that were sent', async () => {
+    const { heard, audit } = listening();
+    const shop = await start({ audit });
+    await shop.call('POST', collection, widget('a'));
+    heard.length = 0;
+    const headers = { authorization: 'Bearer owner-token' };
+    const response = await fetch(`${shop.server.url}${collection}?watch=true`, { headers });
+    expect(heard).toEqual([`owner begins watch ${collection}`]);
+    shop.server.endWatches();
+    const bytes = (await response.text()).length;
+    while (heard.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(heard.slice(1)).toEqual([`owner ends watch ${collection} 200 after ${bytes} bytes`]);
+    await shop.call('GET', `${collection}?watch=true&timeoutSeconds=x`);
+    expect(heard.slice(2)).toEqual([`owner begins watch ${collection}`, `owner ends watch ${collection} 400`]);
+  });
+});

@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectPlain } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+import { collection, openShop, type Shop } from './widgets.ts';
+
+const open: Shop[] = [];
+const folders: string[] = [];
+afterEach(async () => {
+  for (const shop of open.splice(0)) await shop.stop();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
+  const shop = await openShop(options);
+  open.push(shop);
+  return shop;
+};
+
+describe('certificates in files', () => {
+  const folder = () => {
+    const made = mkdtempSync(join(tmpdir(), 'hostward-door-'));
+    folders.push(made);
+    return { certificate: join(made, 'tls.crt'), key: join(made, 'tls.key') };
+  };
+  const newPair = (name: string) => makeServingCertificate(name, ['localhost'], new Date());
+  const served = (shop: Shop): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ port: shop.server.port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+        resolve(String(socket.getPeerCertificate().subject.CN));
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+
+  it('are served, and served anew when they change; half a change changes nothing', async () => {
+    const files = folder();
+    const [first, second] = [await newPair('first'), await newPair('second')];
+    writeFileSync(files.certificate, first.certPem);
+    writeFileSync(files.key, first.keyPem);
+    const clock = new VirtualClock();
+    const shop = await start({ tls: { files }, clock });
+    expect(await served(shop)).toBe('first');
+    const timers = clock.pendingTimers;
+    const look = async () => {
+      await clock.advance(10_000);
+      while (clock.pendingTimers < timers) await new Promise((resolve) => setImmediate(resolve));
+    };
+    writeFileSync(files.certificate, second.certPem);
+    await look();
+    expect(await served(shop)).toBe('first');
+    writeFileSync(files.key, second.keyPem);
+    await look();
+    expect(await served(shop)).toBe('second');
+  });
+
+  it('that do not fit together refuse the start', async () => {
+    const files = folder();
+    writeFileSync(files.certificate, (await newPair('one')).certPem);
+    writeFileSync(files.key, (await newPair('other')).keyPem);
+    await expect(openShop({ tls: { files } })).rejects.toThrow(/it has another key/);
+  });
+});
+
+describe('what is no request', () => {
+  const raw = (shop: Shop, text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connectPlain(shop.server.port, '127.0.0.1', () => socket.write(text));
+      let answer = '';
+      socket.on('data', (bytes) => {
+        answer += bytes.toString();
+      });
+      socket.on('close', () => resolve(answer));
+      socket.on('error', reject);
+    });
+  const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Record<string, unknown>;
+
+  it('with headers over the limit is answered 431 with a Status, and under it as usual', async () => {
+    const shop = await start({ maxHeaderBytes: 16 * 1024 });
+    const headers = (bytes: number) => ({ 'x-filler': 'x'.repeat(bytes) });
+    expect((await shop.call('GET', collection, undefined, headers(15 * 1024))).status).toBe(200);
+    const answer = await raw(shop, `GET / HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(17 * 1024)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(bodyOf(answer)).toMatchObject({
+      kind: 'Status',
+      code: 431,
+      message: expect.stringContaining('16384 bytes'),
+    });
+  });
+
+  it('with headers over the limit is answered so on a connection that has served others, too', async () => {
+    const shop = await start({ maxHeaderBytes: 16 * 1024 });
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connectPlain(shop.server.port, '127.0.0.1', () =>
+        socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'),
+      );
+      let text = '';
+      socket.on('data', (bytes) => {
+        const isFirst = text === '';
+        text += bytes.toString();
+        if (isFirst) socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(17 * 1024)}\r\n\r\n`);
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 431']);
+  });
+
+  it('and speaks no HTTP is answered 400 with a Status', async () => {
+    const shop = await start();
+    const answer = await raw(shop, 'HELLO\r\n\r\n');
+    expect(bodyOf(answer)).toMatchObject({ kind: 'Status', code: 400, reason: 'BadRequest' });
+  });
+});
+
+describe('failed logins', () => {
+  it('are told to the tenant, who may ask for patience; good credentials pass all the same', async () => {
+    const failures: string[] = [];
+    const shop = await start({
+      failedLogin: (source) => {
+        failures.push(source);
+        return failures.length > 2 ? 7 : undefined;
+      },
+    });
+    const wrong = () => shop.call('GET', collection, undefined, { authorization: 'Bearer wrong' });
+    expect([(await wrong()).status, (await wrong()).status]).toEqual([401, 401]);
+    const limited = await wrong();
+    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '7']);
+    expect((await shop.call('GET', collection)).status).toBe(200);
+    expect(failures).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+  });
+});

@@ -1,0 +1,69 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Kind } from '../../src/apiserver/kinds/kind.ts';
+import { Caretaker } from '../../src/apiserver/owners/caretaker.ts';
+import { systemClock } from '../../src/clock.ts';
+import { DistantStore } from '../store/distant-store.ts';
+import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
+import { Lines, type Shop } from './widgets.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function start(): Promise<{ shop: Shop; store: DistantStore }> {
+  const store = new DistantStore({ clock: systemClock });
+  await store.start();
+  closers.push(() => store.stop());
+  const indexed: Kind = { ...gadgetKind, indexes: { 'spec.owner': (object) => [String(specOf(object)['owner'])] } };
+  const shop = await openGadgets({ store }, indexed);
+  closers.push(() => shop.stop());
+  return { shop, store };
+}
+
+const stored = (name: string, owner: string, meta: object = {}) =>
+  JSON.stringify({ metadata: { name, uid: `uid-${name}`, ...meta }, spec: { owner } });
+const gadget = (name: string, owner: string) => ({ metadata: { name }, spec: { owner } });
+
+describe('a server whose store has missed changes', () => {
+  it('ends its watches, and answers 410 to who goes on from before', async () => {
+    const { shop, store } = await start();
+    const made = await shop.call('POST', gadgets, gadget('a', 'ann'));
+    const { resourceVersion } = made.json['metadata'] as { resourceVersion: string };
+    const watch = async () => {
+      const url = `${shop.server.url}${gadgets}?watch=true&resourceVersion=${resourceVersion}`;
+      const response = await fetch(url, { headers: { authorization: 'Bearer owner-token' } });
+      return new Lines(response.body as ReadableStream<Uint8Array>);
+    };
+    const lines = await watch();
+    await store.miss('/registry/gadgets/b', stored('b', 'ann'));
+    expect(await lines.next()).toBeUndefined();
+    expect(await (await watch()).next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
+  });
+
+  it('finds by its indexes what was written meanwhile', async () => {
+    const { shop, store } = await start();
+    const owned = async () => {
+      const { json } = await shop.call('GET', `${gadgets}?fieldSelector=spec.owner%3Dann`);
+      return (json['items'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
+    };
+    await shop.call('POST', gadgets, gadget('a', 'ann'));
+    expect(await owned()).toEqual(['a']);
+    await store.miss('/registry/gadgets/b', stored('b', 'ann'));
+    expect(await owned()).toEqual(['a', 'b']);
+    await shop.call('POST', gadgets, gadget('c', 'ann'));
+    expect(await owned()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('still collects what has lost its owner', async () => {
+    const { shop, store } = await start();
+    const caretaker = new Caretaker(shop.server.kit);
+    await caretaker.start();
+    closers.push(() => caretaker.stop());
+    await store.miss('/registry/gadgets/owner', stored('owner', 'ann'));
+    const owner = { apiVersion: 'shop.example/v1', kind: 'Gadget', name: 'owner', uid: 'uid-owner' };
+    await store.miss('/registry/gadgets/owned', stored('owned', 'ann', { ownerReferences: [owner] }));
+    await shop.call('DELETE', `${gadgets}/owner`);
+    while ((await shop.call('GET', `${gadgets}/owned`)).status !== 404);
+  });
+});

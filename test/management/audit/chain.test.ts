@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  beginning,
+  type ChainState,
+  chainLine,
+  keyedDigest,
+  plainDigest,
+  readLine,
+} from '../../../src/management/audit/chain.ts';
+import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
+
+const digest = keyedDigest(Buffer.from('a key of the audit log'));
+
+function file(entries: object[], from: ChainState = beginning): { text: string; state: ChainState } {
+  let state = from;
+  let text = '';
+  for (const entry of entries) {
+    const next = chainLine(state, entry, digest);
+    text += `${next.line}\n`;
+    state = next.state;
+  }
+  return { text, state };
+}
+
+const entries = Array.from({ length: 6 }, (_, at) => ({ stage: 'outcome', id: `r${at}`, code: 200 + at }));
+
+describe('a chain of lines', () => {
+  it('is whole as it was written', () => {
+    const { text, state } = file(entries);
+    expect(verifyChain(text, { digest })).toEqual({ kind: 'whole', lines: 6, state, torn: false });
+    expect(
+      text
+        .split('\n')
+        .slice(0, 6)
+        .map((line) => readLine(line, digest)?.entry),
+    ).toEqual(entries);
+    expect(verifyChain('', { digest })).toEqual({ kind: 'whole', lines: 0, state: beginning, torn: false });
+  });
+
+  it('shows any one character that was changed', () => {
+    const { text } = file(entries);
+    fc.assert(
+      fc.property(fc.nat(text.length - 2), fc.constantFrom('0', 'x', '"', ' '), (at, other) => {
+        fc.pre(text[at] !== other && text[at] !== '\n');
+        const changed = text.slice(0, at) + other + text.slice(at + 1);
+        const line = text.slice(0, at).split('\n').length;
+        expect(verifyChain(changed, { digest })).toEqual({ kind: 'broken', line, reason: 'the line was changed' });
+      }),
+    );
+  });
+
+  it('shows lines that were taken out, doubled, moved or put in', () => {
+    const lines = file(entries).text.trimEnd().split('\n');
+    const verified = (of: string[]) => verifyChain(`${of.join('\n')}\n`, { digest, after: beginning });
+    expect(verified(lines).kind).toBe('whole');
+    fc.assert(
+      fc.property(fc.nat(4), (at) => {
+        const without = verified(lines.filter((_, index) => index !== at));
+        expect(without).toMatchObject({
+          kind: 'broken',
+          line: at + 1,
+          reason: expect.stringContaining('lines are missing'),
+        });
+        expect(verified([...lines.slice(0, at + 1), ...lines.slice(at)])).toMatchObject({
+          kind: 'broken',
+          line: at + 2,
+        });
+        const swapped = lines.with(at, lines[at + 1] as string).with(at + 1, lines[at] as string);
+        expect(verified(swapped)).toMatchObject({ kind: 'broken', line: at + 1 });
+      }),
+    );
+    // A line of another chain, with the right number.
+    const other = file([{ id: 'z' }, { id: 'y' }]).text.split('\n');
+    expect(verified(lines.with(1, other[1] as string))).toMatchObject({
+      kind: 'broken',
+      line: 2,
+      reason: 'it follows another line than the one before it',
+    });
+  });
+
+  it('shows an end that was cut off when the last digest is known', () => {
+    const { text, state } = file(entries);
+    const cut = `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`;
+    expect(verifyChain(cut, { digest }).kind).toBe('whole');
+    expect(verifyChain(cut, { digest, last: state.previous })).toMatchObject({ kind: 'broken', line: 6 });
+    expect(verifyChain(text, { digest, last: state.previous }).kind).toBe('whole');
+  });
+
+  it('forgives a last line that a crash tore', () => {
+    const { text } = file(entries);
+    const torn = text.slice(0, -20);
+    expect(verifyChain(torn, { digest })).toMatchObject({ kind: 'whole', lines: 5, torn: true });
+  });
+
+  it('cannot be made again without the key', () => {
+    const line = chainLine(beginning, { id: 'a' }, plainDigest).line;
+    expect(verifyChain(`${line}\n`, { digest }).kind).toBe('broken');
+    expect(verifyChain(`${line}\n`, { digest: plainDigest }).kind).toBe('whole');
+  });
+
+  it('is broken by a line whose digest fits and whose text is no entry', () => {
+    for (const body of ['{"seq":1,', '{"previous":"x"', '{"seq":"1","previous":"x"'])
+      expect(readLine(`${body},"digest":"${plainDigest(body)}"}`, plainDigest)).toBeUndefined();
+  });
+
+  it('goes on from file to file', () => {
+    const one = file(entries.slice(0, 3));
+    const two = file(entries.slice(3), one.state);
+    const kinds = (...texts: string[]) =>
+      verifyFiles(
+        texts.map((text, at) => ({ name: `${at}`, text })),
+        { digest, after: beginning, last: two.state.previous },
+      ).map(({ result }) => result.kind);
+    expect(kinds(one.text, two.text)).toEqual(['whole', 'whole']);
+    expect(kinds(two.text)).toEqual(['broken']);
+    expect(kinds(two.text, one.text)).toEqual(['broken', 'broken']);
+  });
+
+  it('refuses an entry with a member of the chain, or one that is too long', () => {
+    expect(() => chainLine(beginning, { seq: 1 }, digest)).toThrow('without "seq"');
+    expect(() => chainLine(beginning, { digest: 'x' }, digest)).toThrow('without "digest"');
+    expect(() => chainLine(beginning, { text: 'x'.repeat(20_000) }, digest)).toThrow('want at most 16384');
+  });
+
+  it('keeps line breaks of an entry inside the line', () => {
+    const { line } = chainLine(beginning, { id: 'a\nb","digest":"c' }, digest);
+    expect(line.split('\n')).toHaveLength(1);
+    expect(readLine(line, digest)?.entry).toEqual({ id: 'a\nb","digest":"c' });
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { beginning, plainDigest } from '../../../src/management/audit/chain.ts';
+import { intentEntry, outcomeEntry, redactURL, withoutSecrets } from '../../../src/management/audit/entries.ts';
+import {
+  type JournalChange,
+  type JournalEntry,
+  journalLine,
+  limitsOf,
+  reapply,
+  replayJournal,
+} from '../../../src/management/audit/journal.ts';
+import { makeToken } from '../../../src/management/keys/secret/token.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+
+function journal(...changes: [uid: string, change: JournalChange][]): string {
+  let state = beginning;
+  let text = '';
+  for (const [index, [uid, change]] of changes.entries()) {
+    const entry: JournalEntry = {
+      revision: 10 + index,
+      time: '2026-01-01T00:00:00Z',
+      uid,
+      name: `name-${uid}`,
+      change,
+    };
+    const next = journalLine(state, entry, plainDigest);
+    text += `${next.line}\n`;
+    state = next.state;
+  }
+  return text;
+}
+
+const limits = (spec: object): JournalChange => ({ kind: 'limits', limits: limitsOf(object(spec)) });
+
+function object(spec: object): KubeObject {
+  return { metadata: { name: 'k' }, spec: { ...spec } };
+}
+
+describe('the journal of revocations', () => {
+  it('gives the last word on every key', () => {
+    const secret = { version: 1, digest: 'ab', validUntilMs: undefined, isSupplied: false };
+    const text = journal(
+      ['a', limits({ disabled: true, ttl: 60 })],
+      ['b', limits({ scope: {} })],
+      ['a', limits({ ttl: 60, scope: null, displayName: 'x' })],
+      ['c', { kind: 'secrets', secrets: [secret] }],
+      ['b', { kind: 'deleted' }],
+    );
+    const { revocations, highestRevision, verified } = replayJournal(text, plainDigest);
+    expect(verified.kind).toBe('whole');
+    expect(highestRevision).toBe(14);
+    expect(Object.fromEntries(revocations)).toEqual({
+      a: { name: 'name-a', isDeleted: false, limits: { ttl: 60 }, secrets: undefined },
+      b: { name: 'name-b', isDeleted: true, limits: { scope: {} }, secrets: undefined },
+      c: {
+        name: 'name-c',
+        isDeleted: false,
+        limits: undefined,
+        secrets: [{ version: 1, digest: 'ab', isSupplied: false }],
+      },
+    });
+  });
+
+  it('is put over restored keys', () => {
+    const restored = object({ displayName: 'x', scope: { projects: [{ project: 'a' }] }, disabled: true });
+    const base = { name: 'k', isDeleted: false, limits: undefined, secrets: undefined };
+    expect(reapply(restored, base)).toBe(restored);
+    expect(reapply(restored, { ...base, isDeleted: true })).toBeUndefined();
+    expect(reapply(restored, { ...base, limits: { scope: {}, groups: [] } })?.['spec']).toEqual({
+      displayName: 'x',
+      scope: {},
+      groups: [],
+    });
+  });
+
+  it('counts up to where it was tampered with, and says so', () => {
+    const text = journal(['a', { kind: 'deleted' }], ['b', { kind: 'deleted' }], ['c', { kind: 'deleted' }]);
+    const { revocations, verified } = replayJournal(text.replace('"uid":"b"', '"uid":"x"'), plainDigest);
+    expect([...revocations.keys()]).toEqual(['a']);
+    expect(verified).toEqual({ kind: 'broken', line: 2, reason: 'the line was changed' });
+  });
+
+  it('forgives a torn end', () => {
+    const text = journal(['a', { kind: 'deleted' }], ['b', { kind: 'deleted' }]).slice(0, -5);
+    const { revocations, verified } = replayJournal(text, plainDigest);
+    expect([...revocations.keys()]).toEqual(['a']);
+    expect(verified).toMatchObject({ kind: 'whole', torn: true });
+  });
+});
+
+describe('audit entries', () => {
+  const token = makeToken((count) => new Uint8Array(count).fill(7)).text;
+  const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhIn0.c2ln';
+
+  it.each([
+    ['/apis?watch=true&limit=5', '/apis?watch=true&limit=5'],
+    ['/apis?continue=abc&token=x&labelSelector=a%3Db', '/apis?continue=…&token=…&labelSelector=…'],
+    ['/apis?', '/apis'],
+    [`/x/${token}?limit=${token}`, `/x/mpk_${token.slice(4, 21)}_…?limit=mpk_${token.slice(4, 21)}_…`],
+    [`/x/${jwt}`, '/x/<token>'],
+    ['/x/Bearer%20abc', '/x/Bearer …'],
+  ])('show the address %s as %s', (url, shown) => {
+    expect(redactURL(url)).toBe(shown);
+  });
+
+  it('cut an address that is too long', () => {
+    expect(redactURL(`/${'x'.repeat(5000)}`)).toHaveLength(2049);
+  });
+
+  it('hold no key and no token, wherever somebody put them', () => {
+    const common = { time: '2026-01-01T00:00:00.000Z', id: 'r1' };
+    const entry = intentEntry(common, {
+      subject: { kind: 'user', name: 'alice', key: 'ci' },
+      source: '10.0.0.1',
+      url: `/apis/management.platform/v1/ownedaccesskeys/${token}?x=${jwt}`,
+      request: {
+        isResource: true,
+        target: { kind: 'Management' },
+        verb: 'get',
+        group: 'management.platform',
+        resource: 'ownedaccesskeys',
+        subresource: '',
+        namespace: '',
+        name: token,
+      },
+    });
+    const outcome = outcomeEntry(common, 404, `ownedaccesskeys "${token}" not found`);
+    for (const text of [JSON.stringify(entry), JSON.stringify(outcome)]) {
+      expect(text).not.toContain(token.slice(-49));
+      expect(text).not.toContain(jwt);
+    }
+    expect(entry).toMatchObject({ request: expect.stringMatching(/^get ownedaccesskeys.management.platform mpk_/) });
+    expect(outcomeEntry(common, 200)).toEqual({ ...common, stage: 'outcome', code: 200 });
+    expect(withoutSecrets('nothing to hide')).toBe('nothing to hide');
+  });
+});

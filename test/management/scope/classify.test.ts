@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { classify } from '../../../src/management/scope/classify.ts';
+import { request } from './scopes.ts';
+
+const keys = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+const instances = 'apis/management.platform/v1/namespaces/p-a/virtualclusterinstances';
+
+function asked(text: string, isUpgrade = false) {
+  const [method = '', url = ''] = text.split(' ');
+  return classify({ method, url, isUpgrade });
+}
+
+describe('classify()', () => {
+  it.each([
+    [`GET ${keys}`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}/k`, 'get ownedaccesskeys.management.platform k'],
+    [`GET ${keys}?watch=true`, 'watch ownedaccesskeys.management.platform'],
+    [`GET ${keys}?fieldSelector=metadata.name%3Dk`, 'list ownedaccesskeys.management.platform k'],
+    [`GET ${keys}?fieldSelector=metadata.name!%3Dk`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?fieldSelector=metadata.name%3Dk&fieldSelector=x`, 'list ownedaccesskeys.management.platform'],
+    [`POST ${keys}`, 'create ownedaccesskeys.management.platform'],
+    [`POST ${keys}/k/rotate`, 'create ownedaccesskeys/rotate.management.platform k'],
+    [`PATCH ${keys}/k`, 'patch ownedaccesskeys.management.platform k'],
+    [`DELETE ${keys}`, 'deletecollection ownedaccesskeys.management.platform'],
+    [`GET /kubernetes/management/${instances}`, 'list virtualclusterinstances.management.platform in p-a'],
+    [
+      'GET /kubernetes/management/apis/management.platform/v1/virtualclusterinstances',
+      'list virtualclusterinstances.management.platform all',
+    ],
+    [
+      `POST /kubernetes/management/${instances}/v/kubeconfig`,
+      'create virtualclusterinstances/kubeconfig.management.platform v in p-a',
+    ],
+    ['GET /kubernetes/management', 'get /'],
+    ['GET /kubernetes/management/', 'get /'],
+    ['GET /kubernetes/management/openapi/v3/', 'get /openapi/v3/'],
+    ['HEAD /kubernetes/management/version', 'head /version'],
+    ['GET /kubernetes/cluster/c1/api/v1/nodes', 'list nodes @ cluster/c1'],
+    ['GET /kubernetes/cluster/c1/api/v1/pods', 'list pods all @ cluster/c1'],
+    ['GET /kubernetes/cluster/c1/apis/example.com/v1/nodes', 'list nodes.example.com all @ cluster/c1'],
+    ['GET /kubernetes/cluster/c1', 'get / @ cluster/c1'],
+    ['GET /kubernetes/project/a/virtualcluster/v/version', 'get /version @ vc/a/v'],
+    ['GET /kubernetes/project/a/virtualcluster/v/api/v1/namespaces/x/pods/p/log', 'get pods/log p in x @ vc/a/v'],
+    [
+      'GET /kubernetes/project/a/space/s/apis/apps/v1/namespaces/a-s/deployments',
+      'list deployments.apps in a-s @ space/a/s',
+    ],
+    [
+      'GET /kubernetes/cluster/c1/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode',
+      'get clusterroles.rbac.authorization.k8s.io system:node @ cluster/c1',
+    ],
+  ])('%s is %s', (text, wanted) => {
+    const classified = asked(text);
+    expect(classified).toMatchObject({ kind: 'request', request: request(wanted) });
+    const isAll = classified.kind === 'request' && classified.request.isResource && classified.request.allNamespaces;
+    expect(isAll === true).toBe(wanted.includes(' all'));
+  });
+
+  it('counts every upgrade as create', () => {
+    const exec = '/kubernetes/project/a/virtualcluster/v/api/v1/namespaces/x/pods/p/exec?command=sh';
+    expect(asked(`GET ${exec}`, true)).toMatchObject({
+      kind: 'request',
+      request: { verb: 'create', subresource: 'exec', name: 'p' },
+      rest: '/api/v1/namespaces/x/pods/p/exec?command=sh',
+    });
+    expect(asked(`GET ${exec}`)).toMatchObject({ request: { verb: 'get' } });
+    for (const query of ['', '?watch=1'])
+      expect(asked(`GET /kubernetes/cluster/c1/api/v1/pods${query}`, true).kind).toBe('bad');
+  });
+
+  it.each([
+    '/',
+    '/kubernetes',
+    '/kubernetes/managementfoo',
+    '/kubernetes/cluster',
+    '/kubernetes/cluster/',
+    '/kubernetes/project/a',
+    '/kubernetes/project/a/virtualcluster',
+    '/kubernetes/project/a/virtualcluster/',
+    '/kubernetes/project/a/other/v/api',
+    '/Kubernetes/management',
+  ])('knows no server at %s', (path) => {
+    expect(asked(`GET ${path}`)).toEqual({ kind: 'notFound' });
+  });
+
+  it.each([
+    `${keys}/../x`,
+    `${keys}/./x`,
+    `${keys}//x`,
+    `${keys}/%2e%2e/x`,
+    `${keys}/%2E/x`,
+    `${keys}/a%2fb`,
+    `${keys}/a%2Fb`,
+    `${keys}/a%5cb`,
+    `${keys}/a\\b`,
+    `${keys}/a%00`,
+    `${keys}/a%252fb`,
+    `${keys}/%`,
+    `${keys}/%ff`,
+    `${keys}/a#b`,
+    `${keys}//`,
+    'http://host/kubernetes/management',
+    '*',
+    '',
+    '/kubernetes/project/a/virtualcluster/v/api/../../w/api',
+    '/kubernetes/project/a%2fvirtualcluster/v/x',
+    `${keys}?fieldSelector=metadata.name%3Dk;x`,
+  ])('refuses %s', (url) => {
+    expect(classify({ method: 'GET', url, isUpgrade: false }).kind).toBe('bad');
+  });
+});

@@ -1,0 +1,179 @@
+// A management API of its own for a test: a folder, a free port, and a client that speaks TLS and trusts its authority alone.
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '../../../src/clock.ts';
+import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
+import { silentLog } from '../../../src/log.ts';
+import { ManagementApi } from '../../../src/management/server/management-api.ts';
+
+export const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+
+export const people: ManagementSettings = {
+  administrators: { users: ['root'], groups: ['masters'] },
+  users: [
+    { name: 'alice', groups: ['devs'], disabled: false },
+    { name: 'bob', groups: [], disabled: false },
+    { name: 'carol', groups: [], disabled: true },
+  ],
+  teams: [{ name: 'red', users: ['alice'], groups: [] }],
+  clusters: [{ name: 'c1', members: [{ user: 'alice' }] }],
+  projects: [
+    {
+      name: 'shop',
+      members: [{ user: 'alice', role: 'user' }],
+      virtualClusters: [
+        {
+          name: 'v1',
+          ingress: { server: 'https://v1.example.com', servedBy: 'virtualCluster' },
+          clientCert: { clusterRole: 'cluster-admin', maxTTL: 0 },
+        },
+        { name: 'v2', clientCert: { clusterRole: 'cluster-admin', maxTTL: 0 } },
+      ],
+      spaces: [],
+    },
+    { name: 'bank', members: [{ user: 'bob', role: 'viewer' }], virtualClusters: [], spaces: [] },
+  ],
+  keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
+  audit: { reads: false },
+};
+
+export interface Answer {
+  code: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  body: Body;
+}
+
+export type Body = { [field: string]: Body } & { message: string } & Body[] & string & number & boolean;
+
+export interface Ask {
+  key?: string | undefined;
+  headers?: Record<string, string>;
+  body?: object | string | undefined;
+  type?: string;
+}
+
+export interface Bench {
+  api: ManagementApi;
+  folder: string;
+  /** Of an administrator. */
+  admin: string;
+  ask(method: string, path: string, how?: Ask): Promise<Answer>;
+  /** A key with this spec; its value. */
+  keyFor(name: string, spec?: object): Promise<string>;
+  /** Lines of a stream, until it ends or `stop` is called. */
+  follow(path: string, key: string): Promise<Stream>;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+export interface Stream {
+  events: Body[];
+  ended: Promise<void>;
+  stop(): void;
+}
+
+export async function openBench(
+  options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string } = {},
+): Promise<Bench> {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
+  const settings = { ...people, ...options.settings };
+  const server = {
+    listen: '127.0.0.1:0',
+    baseURL: 'https://localhost:8443',
+    dataDir: folder,
+    ingressListen: undefined,
+  };
+  const open = async () => {
+    const clock = options.clock ?? systemClock;
+    const api = new ManagementApi({ settings, server, clock, log: silentLog, version: '0.1.0' });
+    await api.open();
+    return api;
+  };
+  let api = await open();
+  const made = await api.createKey({ metadata: { generateName: 'admin-' }, spec: { user: 'admin' } });
+  const admin = (made['spec'] as { key: string }).key;
+  await api.serve();
+  const ask = (method: string, path: string, how: Ask = {}) => send(api, method, path, { key: admin, ...how });
+  return {
+    get api() {
+      return api;
+    },
+    folder,
+    admin,
+    ask,
+    async keyFor(name, spec = {}) {
+      const { code, body, text } = await ask('POST', keysPath, { body: { metadata: { name }, spec } });
+      if (code !== 201) throw new Error(`make the key ${name}: ${text}`);
+      return String(body['spec']?.['key']);
+    },
+    follow: (path, key) => follow(api, path, key),
+    async restart() {
+      await api.close();
+      api = await open();
+      await api.serve();
+    },
+    async stop() {
+      await api.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function optionsOf(api: ManagementApi, method: string, path: string, { key, headers = {} }: Ask) {
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  return {
+    host: '127.0.0.1',
+    port: api.port,
+    ca: api.caPem,
+    method,
+    path,
+    agent: false as const,
+    headers: { ...authorization, ...headers },
+  };
+}
+
+function send(api: ManagementApi, method: string, path: string, how: Ask): Promise<Answer> {
+  const text = how.body === undefined || typeof how.body === 'string' ? how.body : JSON.stringify(how.body);
+  const type: Record<string, string> = text === undefined ? {} : { 'content-type': how.type ?? 'application/json' };
+  const all = { ...how, headers: { ...type, ...how.headers } };
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest(optionsOf(api, method, path, all), (response) => {
+      let answer = '';
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => {
+        answer += part;
+      });
+      response.on('end', () => {
+        const isJSON = response.headers['content-type']?.includes('json') === true && answer !== '';
+        const body = (isJSON ? JSON.parse(answer) : {}) as Body;
+        resolve({ code: response.statusCode ?? 0, headers: response.headers, text: answer, body });
+      });
+      response.on('error', reject);
+    });
+    request.on('error', reject);
+    request.end(text);
+  });
+}
+
+function follow(api: ManagementApi, path: string, key: string): Promise<Stream> {
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest(optionsOf(api, 'GET', path, { key }), (response) => {
+      const events: Body[] = [];
+      let rest = '';
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => {
+        const lines = (rest + part).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) if (line !== '') events.push(JSON.parse(line) as Body);
+      });
+      const ended = new Promise<void>((over) => response.on('close', () => over()));
+      resolve({ events, ended, stop: () => void response.destroy() });
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
