@@ -28,16 +28,16 @@ describe.skipIf(assets.found === undefined)(
     }, 120_000);
     afterAll(() => backend?.stop());
 
-    goldenSuite(() => ground);
-    countingSuite(() => ground);
-    racesSuite(() => ground);
-    mappingSuite(() => ground);
-    ownerSuite(() => ground);
-    rightsSuite(() => ground);
-    addressesSuite(() => ground);
-    twoWaySuite(() => ground);
-    leadershipSuite(() => ground);
-    massDeleteSuite(() => ground);
-    processSuite(() => ground);
+    goldenSuite(() => backend);
+    countingSuite(() => backend);
+    racesSuite(() => backend);
+    mappingSuite(() => backend);
+    ownerSuite(() => backend);
+    rightsSuite(() => backend);
+    addressesSuite(() => backend);
+    twoWaySuite(() => backend);
+    leadershipSuite(() => backend);
+    massDeleteSuite(() => backend);
+    processSuite(() => backend);
   },
 );

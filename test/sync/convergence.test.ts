@@ -1,6 +1,5 @@
-// Whatever both sides do, in whatever order, while watches lag, lists lie, and the daemon comes and goes: in the end the host
-// is a function of the virtual side, nobody writes any more, and the tenant's objects are only touched for an edit on the
-// host.
+// Random acts on both sides, with lagging watches, wrong lists and restarts of the daemon, must end in one state: the host
+// matches the virtual side, the writes stop, and tenants' objects were written only to carry an edit of the host back.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

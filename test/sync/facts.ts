@@ -1,4 +1,4 @@
-// One virtual object and its host copy as the pure files of sync see them: in sync, until a case changes one point.
+// The facts about one virtual object and its host copy, for tests of the pure files: in sync until a case changes one value.
 
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';

@@ -7,7 +7,7 @@ import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers', () => {
   let backend: EmbeddedBackend;
@@ -16,10 +16,10 @@ describe('live sync between two embedded API servers', () => {
   });
   afterAll(() => backend.stop());
 
-  goldenSuite(() => ground);
-  countingSuite(() => ground);
-  mappingSuite(() => ground);
-  ownerSuite(() => ground);
-  addressesSuite(() => ground);
-  twoWaySuite(() => ground);
+  goldenSuite(() => backend);
+  countingSuite(() => backend);
+  mappingSuite(() => backend);
+  ownerSuite(() => backend);
+  addressesSuite(() => backend);
+  twoWaySuite(() => backend);
 });

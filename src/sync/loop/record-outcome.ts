@@ -139,7 +139,7 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
   const before = backflowMessage(options.ledger.setBackflowFailures(key, failures));
   if (message === before) return;
   if (message === undefined || virtual === undefined) {
-    options.untell(key);
+    options.forgetEvents(key);
     return;
   }
   const reason = 'BackflowFailed';
@@ -147,7 +147,7 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason, message: asSentence(message) });
 }
 
-/** Events begin with a capital. */
+/** Kubernetes event messages begin with a capital letter. */
 function asSentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
 }

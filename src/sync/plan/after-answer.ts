@@ -3,12 +3,12 @@
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
 import { projectHostService, type SyncedKind } from './kind.ts';
-import type { Memory, Outcome, Request } from './step.ts';
+import type { Memory, Outcome, PlannedRequest } from './step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
 
-export function afterAnswer(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
+export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   const after = goOnAfter(memory, request, answer, kind);
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
   if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
@@ -16,7 +16,7 @@ export function afterAnswer(memory: Memory, request: Request, answer: Answer, ki
   return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
 }
 
-function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
+function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
@@ -78,7 +78,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: Synce
 
 const namespaceRetryMs = 5000;
 
-function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
+function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
   const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
   const what = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
@@ -86,7 +86,7 @@ function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
 }
 
 /** What the virtual side does not take back must not hold up what the host is to get. */
-function refused(memory: Memory, request: Request, outcome: Outcome): Memory {
+function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
   const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
   return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
 }

@@ -64,7 +64,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
     case 'ours':
       return decideUpdate(facts, { virtual, host, draft, translation, memory, isTakeOver: false });
     case 'oursForOther':
-      // The other one may wait just so for a place that an old copy of this key still holds.
+      // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {
         kind: 'waiting',
         reason: 'HostNameBusy',
@@ -166,7 +166,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   });
 }
 
-function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): PlanStep {
   const { virtual, host, draft, translation, memory, isTakeOver } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({
@@ -184,7 +184,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     });
   const whole = plan({ holdsBack: false });
   const held = heldBackFlow(whole, facts, memory);
-  // A tenant's change is served at once, whatever the host's edits have to wait for.
+  // A held back-flow must not delay a change that the tenant made.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
     return ask({
@@ -228,7 +228,7 @@ function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
   return agreed === undefined && facts.strays.length === 0;
 }
 
-/** Why what the host changed must wait before it reaches the virtual object. */
+/** The reason why a back-flow must wait; undefined when it may go now. */
 function heldBackFlow(
   update: Update,
   facts: Facts,

@@ -3,7 +3,7 @@
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
-import type { Place as FieldPlace } from './excerpt.ts';
+import type { ObjectPath } from './excerpt.ts';
 import { annotatedKeyOf } from './ownership.ts';
 import type { Place, Placement } from './placement.ts';
 
@@ -58,7 +58,7 @@ export type Shape =
 
 /** What is wrong with the result of patches, and where; the message names the place too. */
 export interface ResultProblem {
-  place: FieldPlace;
+  place: ObjectPath;
   message: string;
 }
 

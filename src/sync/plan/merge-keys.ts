@@ -188,7 +188,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
     if (desiredValue !== undefined || owner === 'virtualAlone') return 'toHost';
-    // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
+    // A host-only key is removed if the tenant is known to have set it; any other one belongs to the host.
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
   if (desiredValue === hostValue) return 'same';
@@ -196,7 +196,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
-  // The tenant never had it: what patches made goes with them, edited or not.
+  // The tenant never had this key. It goes with the patches that made it, even if the host has edited it.
   const isLeftover = isOnHostOnly && (entry?.isMade === true || owner === 'virtualAlone');
   if (!isHostChanged) return isOnHostOnly && !isVirtualChanged && !isLeftover ? 'hostOnly' : 'toHost';
   if (isVirtualChanged) return 'bothVirtualWins';

@@ -34,8 +34,8 @@ const withheld: Outcome = {
   message: 'a list would delete many host copies at once; nothing is deleted until a second list agrees',
 };
 
-/** A mapping moved the key: once the new place is settled the old copies go. */
-export function decideStrays(facts: Facts, { kind }: Translation, outcome: Outcome): Step {
+/** After a mapping has moved the key, its old copies are removed, but only once the new copy is in place. */
+export function decideStrays(facts: Facts, { kind }: Translation, outcome: Outcome): PlanStep {
   const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual, kind) === undefined);
   if (stray === undefined) return done(outcome);
   return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
@@ -46,7 +46,7 @@ function removal(host: HostItem, reason: string): PlannedRequest {
   return { side: 'host', verb: 'remove', place: { namespace: host.namespace, name: host.name }, preconditions, reason };
 }
 
-/** Somebody on the host wants this copy left as it is. */
+/** The outcome for a copy that an operator of the host has paused or given to another controller. */
 export function handsOff(host: HostItem, virtual: VirtualItem | undefined, kind: SyncedKind): Outcome | undefined {
   if (host.annotations?.[pauseKey] === 'true') {
     return { kind: 'left', reason: 'Paused', message: `the host copy is annotated ${pauseKey}=true` };

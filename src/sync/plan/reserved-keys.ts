@@ -37,7 +37,7 @@ export function isReserved(key: string): boolean {
   return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }
 
-/** Keys that go forward like any other but never come back: their owners live on the side where they stand. */
+/** Keys that flow forward but never back: controllers of each side maintain their own values. */
 export function isNeverBack(
   key: string,
   { controllerKeyPrefixes }: { controllerKeyPrefixes: readonly string[] },

@@ -63,7 +63,7 @@ export interface Facts {
   reversed: BackValues | undefined;
   /** Values on the host that stay there, and that the tenant does not get. */
   backflowFailures?: BackflowFailures;
-  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
+  /** A list that lacks this key also lacks many others, so a second list must confirm it before a delete. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
   /** False while a back-flow that only removes labels waits until the view of virtual Services is newer than the host. */
@@ -154,7 +154,7 @@ export interface Memory {
   agreed: Agreement | undefined;
   /** The virtual API server did not take what flowed back: only the host is served, and the pass ends with this. */
   backflowRefused: Outcome | undefined;
-  /** An answer that ends the pass. */
+  /** Set when an answer ends the pass. */
   end: Outcome | undefined;
 }
 

@@ -70,7 +70,7 @@ export function planUpdate(input: UpdateInput): Update {
   }
   if (input.isTakeOver && isTakenByController(host, translation.kind)) {
     const { key } = translation.kind.controllerLabel;
-    // It would be untrue from now on, and would keep host edits from ever flowing back.
+    // The label would be wrong from now on, and isTakenByController() would block back-flow for good.
     if (!draft.labels.has(key)) labels.set(key, null);
   }
   const change: HostChange = {
@@ -176,7 +176,7 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
+/** Makes the host hold the draft, as on create. Beside it only keys stay that belong to the host itself. */
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
   const desired = input.draft[map];

@@ -225,7 +225,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(failed.length > 0 && { backflowFailures: failed }),
-    // A draft whose patches failed cannot tell which side wins.
+    // After a failed patch the draft is unknown, and so is the winning side of each key.
     ...(facts.patchFailure === undefined &&
       facts.virtual &&
       facts.host &&

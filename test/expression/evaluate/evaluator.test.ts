@@ -325,7 +325,7 @@ describe('an expression that runs out of time', () => {
     await ask('bad');
     await clock.advance(1_001);
     await ask('bad');
-    await ask('bed');
+    await ask('fixture');
     expect(tap.alone).toEqual([false, true, false]);
   });
 

@@ -106,8 +106,8 @@ describe('ChildSandbox', () => {
   });
 
   it('answers requests that came together as each by itself', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
+    await using fixture = await opened();
+    await fixture.sandbox.start();
     const numbers = Array.from({ length: 16 }, (_, at) => at);
     const all = numbers.map((at) => fixture.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
     const wanted = numbers.map((at) => (at % 2 === 0 ? { kind: 'timeout' } : answer(`av${at}`)));
@@ -157,11 +157,11 @@ describe('ChildSandbox', () => {
   });
 
   it('is there again after it died', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    await bed.sandbox.run(request(0));
-    process.kill(bed.sandbox.pid as number, 'SIGKILL');
-    expect(await bed.sandbox.run(request(0))).toEqual(answer('av'));
+    await using fixture = await opened();
+    await fixture.sandbox.start();
+    await fixture.sandbox.run(request(0));
+    process.kill(fixture.sandbox.pid as number, 'SIGKILL');
+    expect(await fixture.sandbox.run(request(0))).toEqual(answer('av'));
   });
 
   it('is small', async () => {
@@ -191,7 +191,7 @@ describe('ChildSandbox', () => {
     // As much text as etcd takes in one object.
     const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
     const text = JSON.stringify([null, null, 0, values]);
-    const outcomes = await Promise.all(Array.from({ length: 40 }, () => bed.sandbox.run(text)));
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => fixture.sandbox.run(text)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
     const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${fixture.sandbox.pid}/status`, 'utf8'))?.[1];
     expect(Number(peakMb) / 1_024).toBeLessThan(200);

@@ -1,5 +1,5 @@
-// Holds the fast end of a pass to the slow one: a pass that ends because the host stored what was requested writes the same
-// as a pass that always looks a second time, whatever the host stores instead and whoever interferes.
+// Compares the fast end of a pass with the slow one. A pass that ends because the host has stored the request must write the
+// same as a pass that always looks a second time, for any change by the host and any interference.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -262,7 +262,7 @@ class Twins {
     expect(told[0]).toEqual(told[1]);
   }
 
-  #reload(world: PaperWorld, settings: Partial<RuleSettings>): void {
+  #reload(world: FakeWorld, settings: Partial<RuleSettings>): void {
     world.sync.setRules(
       createRules(endpointsKind, { ...defaultSettings, ...settings }, { patcher: world.patches?.patcher }),
     );

@@ -30,10 +30,10 @@ const message = 'said by the server';
 const conflict: Answer = { kind: 'conflict', message };
 const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
 
-/** What the rest of the pass does. */
+/** Describes how the pass goes on. */
 function goesOn({ end, mustRead, backflowRefused }: Memory): string {
-  if (end !== undefined) return toldOutcome(end);
-  if (backflowRefused !== undefined) return `serves the host, then ${toldOutcome(backflowRefused)}`;
+  if (end !== undefined) return outcomeText(end);
+  if (backflowRefused !== undefined) return `serves the host, then ${outcomeText(backflowRefused)}`;
   return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
 }
 
@@ -89,7 +89,7 @@ describe('after an answer the pass', () => {
     expect(seen).toEqual([...Array.from({ length: 8 }, () => 'reads host'), 'retry']);
   });
 
-  it('has read what it had to read', () => {
+  it('decides again after the read that a conflict required', () => {
     expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok, endpointsKind))).toBe('decides');
     expect(
       goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }, endpointsKind)),
@@ -110,7 +110,7 @@ describe('after an answer the pass', () => {
     expect(afterAnswer(freshMemory(), request, answer, endpointsKind).hostService).toMatchObject(known);
   });
 
-  it('remembers what a back-flow has agreed on, and only when it was written', () => {
+  it('remembers the agreement of a back-flow only after its write', () => {
     expect(afterAnswer(freshMemory(), backFlow, ok, endpointsKind).agreed).toEqual(agreed);
     expect(afterAnswer(freshMemory(), backFlow, conflict, endpointsKind).agreed).toBeUndefined();
     expect(afterAnswer(freshMemory(), patch, ok, endpointsKind).agreed).toBeUndefined();

@@ -116,12 +116,12 @@ describe('an old copy at a former place of the key', () => {
     ['is not deleted again', [at('one', isDeleting)], 'inSync'],
   ])('%s', (_, strays, step, from) => {
     const decided = decideStrays(factsWith({ strays }), translation, { kind: 'inSync' });
-    expect(told(decided)).toBe(step);
+    expect(stepText(decided)).toBe(step);
     if (from !== undefined) expect(decided).toMatchObject({ request: { place: { namespace: from } } });
   });
 
   it('stays while a list is in doubt', () => {
     const facts = factsWith({ strays: [at('one')], isDeleteWithheld: true });
-    expect(told(decideStrays(facts, translation, { kind: 'inSync' }))).toBe('waiting DeleteWithheld');
+    expect(stepText(decideStrays(facts, translation, { kind: 'inSync' }))).toBe('waiting DeleteWithheld');
   });
 });

@@ -236,8 +236,8 @@ describe('references between two embedded API servers', () => {
   });
 
   it('a start names missing rights before it does anything', async () => {
-    await ground.virtual.grant(virtualRights);
-    await ground.host.grant([
+    await backend.virtual.grant(virtualRights);
+    await backend.host.grant([
       ...roleRights(),
       { ...contentRights, namespace: hostNamespace, resources: ['secrets'], verbs: all.slice(0, 4) },
     ]);

@@ -27,7 +27,11 @@ interface PathNode {
 }
 
 /** Undefined when no patch wrote there, or when several did and none of them alone is at fault. */
-export function blamedPatchOf(writes: readonly PatchWrite[], view: PatchView, place: Place): CompiledPatch | undefined {
+export function blamedPatchOf(
+  writes: readonly PatchWrite[],
+  view: PatchView,
+  place: ObjectPath,
+): CompiledPatch | undefined {
   const steps = stepsTo(view, place);
   for (const write of [...writes].reverse()) if (hasWritten(write, steps, place)) return write.patch;
   const [first, ...others] = new Set(writes.filter((write) => hasWrittenBelow(write, steps)).map(({ patch }) => patch));
@@ -65,13 +69,13 @@ function hasWritten(
 }
 
 /** A single label or annotation: a later patch may have replaced its map with another one that holds the same value. */
-function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: Place): boolean {
+function isOfText({ path: { segments } }: CompiledPatch, [root, map, key]: ObjectPath): boolean {
   if (root !== 'metadata' || key === undefined || segments.length !== 3) return false;
   return [root, map].every((name, at) => segments[at]?.kind === 'every' || segments[at]?.key === name);
 }
 
 /** Whether a result for the whole object wrote this top-level key. knownBefore() has ruled out unchanged metadata. */
-function wroteTopLevel(result: unknown, key: string, [root]: readonly Step[]): boolean {
+function wroteTopLevel(result: unknown, key: string, [root]: readonly PathNode[]): boolean {
   if (root === undefined || root.key !== key || typeof result !== 'object' || result === null) return false;
   return key === 'metadata' || (result as Record<string, unknown>)[key] === root.value;
 }
@@ -82,7 +86,7 @@ function knownBefore(before: Texts | undefined, [root, map, key]: ObjectPath): {
 }
 
 /** Whether the patch wrote somewhere inside the place, for example one key of a map that is now too large. */
-function hasWrittenBelow({ matches, results }: PatchWrite, steps: readonly Step[]): boolean {
+function hasWrittenBelow({ matches, results }: PatchWrite, steps: readonly PathNode[]): boolean {
   const inside = steps.at(-1)?.value;
   if (typeof inside !== 'object' || inside === null) return false;
   return matches.parents.some((parent, at) => parent === inside && results?.[at] !== matches.values[at]);

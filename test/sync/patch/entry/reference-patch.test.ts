@@ -7,8 +7,8 @@ import { referencesForward } from '../../../../src/sync/patch/entry/reference-pa
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
 import { ReferenceNames } from '../../../../src/sync/references/names.ts';
-import { edit, type PaperOptions, PaperWorld, putPair } from '../../paper-sync.ts';
-import { entry } from '../paper-patch.ts';
+import { edit, type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
+import { entry } from '../fake-patch.ts';
 
 let world: FakeWorld | undefined;
 async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
