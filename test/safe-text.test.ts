@@ -11,7 +11,7 @@ import { safeText, safeValue } from '../src/safe-text.ts';
 import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
 import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
 import { scene } from './cli/scene.ts';
-import { PaperWorld } from './sync/paper-sync.ts';
+import { FakeWorld } from './sync/fake-sync.ts';
 
 const hostile = 'a\u001b[2J\u009b31m\u202edlrow\u2066\u200b\u{e0041}';
 /** The unsafe characters, written in another way than in the code under test. */
@@ -164,7 +164,7 @@ describe('commands', () => {
   });
 
   it('events on the tenant’s objects hold no unsafe character', async () => {
-    const world = new PaperWorld();
+    const world = new FakeWorld();
     const events = createEventRecorder({
       writer: world.virtual.writer(),
       kind: endpointsKind,

@@ -3,7 +3,7 @@ import { compileExpression } from '../../src/expression/language/compile.ts';
 import { lintExpression } from '../../src/expression/language/lint.ts';
 import { type JsonMap, parsePath } from '../../src/expression/path/path.ts';
 import { writeResults } from '../../src/expression/path/write-results.ts';
-import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './bed.ts';
+import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './fixture.ts';
 
 interface Evaluation extends Inputs {
   expression: string;

@@ -5,7 +5,7 @@ import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
 import { residentMbOf } from '../../src/expression/sandbox/resident-memory.ts';
 import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
-import { compiled, evaluateOne, evaluator, fixture, openChild } from './bed.ts';
+import { compiled, evaluateOne, evaluator, fixture, openChild } from './fixture.ts';
 
 interface Hostile {
   expression: string;

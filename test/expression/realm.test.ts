@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
 import { harnessSource, type SandboxSetup } from '../../src/expression/realm/harness.ts';
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
-import { compiled } from './bed.ts';
+import { compiled } from './fixture.ts';
 
 // Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.
 function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolate {

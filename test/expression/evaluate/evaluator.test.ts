@@ -6,7 +6,7 @@ import { createExpressionMetrics } from '../../../src/expression/evaluate/expres
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { compiled, evaluateOne, evaluator, run } from '../bed.ts';
+import { compiled, evaluateOne, evaluator, run } from '../fixture.ts';
 import { InProcessSandbox } from '../in-process-sandbox.ts';
 
 /** Counts and shows what is sent, and can answer in place of the sandbox. */
@@ -325,7 +325,7 @@ describe('an expression that runs out of time', () => {
     await ask('bad');
     await clock.advance(1_001);
     await ask('bad');
-    await ask('bed');
+    await ask('fixture');
     expect(tap.alone).toEqual([false, true, false]);
   });
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { ExpressionTrial } from '../../../src/expression/evaluate/expression-trial.ts';
 import { silentLog } from '../../../src/log.ts';
-import { virtualToHostDNS } from '../bed.ts';
+import { virtualToHostDNS } from '../fixture.ts';
 
 const trial = new ExpressionTrial({
   clock: systemClock,

@@ -5,7 +5,7 @@ import type { ContextUse } from '../../../src/expression/language/context-use.ts
 import { generate, sourceIndexAt } from '../../../src/expression/language/generate.ts';
 import { lintExpression } from '../../../src/expression/language/lint.ts';
 import { rootOf } from '../../../src/expression/language/member-chain.ts';
-import { compiled, evaluateOne, evaluator, fixture } from '../bed.ts';
+import { compiled, evaluateOne, evaluator, fixture } from '../fixture.ts';
 
 interface Refused {
   expression: string;

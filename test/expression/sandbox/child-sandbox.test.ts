@@ -12,7 +12,7 @@ import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
 import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
-import { children, compiled, evaluateOne, evaluator, openChild } from '../bed.ts';
+import { children, compiled, evaluateOne, evaluator, openChild } from '../fixture.ts';
 
 const setup: SandboxSetup = {
   harness: harnessSource(),
@@ -54,8 +54,8 @@ const hanging = {
 
 describe('ChildSandbox', () => {
   it('answers, and starts where there is no environment but one number, no JIT and no right', async () => {
-    await using bed = await opened();
-    const { sandbox } = bed;
+    await using fixture = await opened();
+    const { sandbox } = fixture;
     await sandbox.start();
     expect(await sandbox.run(request(0))).toEqual(answer('av'));
     expect(await sandbox.run(request(1))).toEqual(answer('n'));
@@ -68,48 +68,48 @@ describe('ChildSandbox', () => {
   });
 
   it('says when it is not running, and when it is stopped under way', async () => {
-    await using bed = await opened();
-    expect(await bed.sandbox.run(request(0))).toMatchObject({ kind: 'unavailable' });
-    await bed.sandbox.start();
-    const pending = bed.sandbox.run(request(2));
-    await bed.sandbox.stop();
+    await using fixture = await opened();
+    expect(await fixture.sandbox.run(request(0))).toMatchObject({ kind: 'unavailable' });
+    await fixture.sandbox.start();
+    const pending = fixture.sandbox.run(request(2));
+    await fixture.sandbox.stop();
     expect(await pending).toMatchObject({ kind: 'unavailable' });
-    expect(bed.sandbox.pid).toBeUndefined();
+    expect(fixture.sandbox.pid).toBeUndefined();
   });
 
   it('rejects its start when there is nothing to start, and says why', async () => {
-    await using bed = await opened({ nodePath: '/nonexistent/node' });
-    await expect(bed.sandbox.start()).rejects.toThrow(/nonexistent/);
+    await using fixture = await opened({ nodePath: '/nonexistent/node' });
+    await expect(fixture.sandbox.start()).rejects.toThrow(/nonexistent/);
   });
 
   it('can be stopped at any moment of its start, which then says so and leaves no process', async () => {
     for (const turnsUntilStop of [0, 1, 5, 50]) {
-      await using bed = await opened();
-      const started = bed.sandbox.start().then(
+      await using fixture = await opened();
+      const started = fixture.sandbox.start().then(
         () => 'started',
         (fault: Error) => fault.message,
       );
       for (let turn = 0; turn < turnsUntilStop; turn++) await new Promise((resolve) => setImmediate(resolve));
-      const pid = bed.sandbox.pid;
-      await bed.sandbox.stop();
+      const pid = fixture.sandbox.pid;
+      await fixture.sandbox.stop();
       expect(await started).toMatch(/was stopped before it was up/);
-      expect(bed.sandbox.pid).toBeUndefined();
+      expect(fixture.sandbox.pid).toBeUndefined();
       expect(pid === undefined || residentMbOf(pid) === undefined).toBe(true);
     }
   });
 
   it('goes on after a time-out', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    const all = [0, 2, 0].map((expression) => bed.sandbox.run(request(expression)));
+    await using fixture = await opened();
+    await fixture.sandbox.start();
+    const all = [0, 2, 0].map((expression) => fixture.sandbox.run(request(expression)));
     expect(await Promise.all(all)).toEqual([answer('av'), { kind: 'timeout' }, answer('av')]);
   });
 
   it('answers requests that came together as each by itself', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
+    await using fixture = await opened();
+    await fixture.sandbox.start();
     const numbers = Array.from({ length: 16 }, (_, at) => at);
-    const all = numbers.map((at) => bed.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
+    const all = numbers.map((at) => fixture.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
     const wanted = numbers.map((at) => (at % 2 === 0 ? { kind: 'timeout' } : answer(`av${at}`)));
     expect(await Promise.all(all)).toEqual(wanted);
   });
@@ -118,9 +118,9 @@ describe('ChildSandbox', () => {
     timeout: 30_000,
   }, async () => {
     const reasons: StartReason[] = [];
-    await using bed = await opened({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
-    await bed.sandbox.start();
-    const all = ['a', 'hang', 'b', 'c'].map((text) => bed.sandbox.run(text));
+    await using fixture = await opened({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
+    await fixture.sandbox.start();
+    const all = ['a', 'hang', 'b', 'c'].map((text) => fixture.sandbox.run(text));
     const echo = (text: string) => ({ kind: 'answer', text });
     const [first, hung, ...others] = await Promise.all(all);
     expect([first, ...others]).toEqual([echo('a'), echo('b'), echo('c')]);
@@ -130,8 +130,8 @@ describe('ChildSandbox', () => {
   });
 
   it('loses nothing and mixes nothing up when it is killed again and again', { timeout: 60_000 }, async () => {
-    await using bed = await opened();
-    const { sandbox } = bed;
+    await using fixture = await opened();
+    const { sandbox } = fixture;
     await sandbox.start();
     let answered = 0;
     let kills = 0;
@@ -157,58 +157,58 @@ describe('ChildSandbox', () => {
   });
 
   it('is there again after it died', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    await bed.sandbox.run(request(0));
-    process.kill(bed.sandbox.pid as number, 'SIGKILL');
-    expect(await bed.sandbox.run(request(0))).toEqual(answer('av'));
+    await using fixture = await opened();
+    await fixture.sandbox.start();
+    await fixture.sandbox.run(request(0));
+    process.kill(fixture.sandbox.pid as number, 'SIGKILL');
+    expect(await fixture.sandbox.run(request(0))).toEqual(answer('av'));
   });
 
   it('is small', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    for (let at = 0; at < 2_000; at++) await bed.sandbox.run(request(0, `v${at}`));
-    expect(residentMbOf(bed.sandbox.pid as number)).toBeLessThan(90);
+    await using fixture = await opened();
+    await fixture.sandbox.start();
+    for (let at = 0; at < 2_000; at++) await fixture.sandbox.run(request(0, `v${at}`));
+    expect(residentMbOf(fixture.sandbox.pid as number)).toBeLessThan(90);
   });
 
   it('keeps nothing of the texts that it has read', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
+    await using fixture = await opened();
+    await fixture.sandbox.start();
     const large = 'v'.repeat(100_000);
     const read = async (requests: number) => {
       for (let at = 0; at < requests; at++)
-        expect(await bed.sandbox.run(request(1, `${at}${large}`))).toEqual(answer('n'));
+        expect(await fixture.sandbox.run(request(1, `${at}${large}`))).toEqual(answer('n'));
     };
     await read(10);
-    const before = residentMbOf(bed.sandbox.pid as number) as number;
+    const before = residentMbOf(fixture.sandbox.pid as number) as number;
     await read(300);
-    expect((residentMbOf(bed.sandbox.pid as number) as number) - before).toBeLessThan(15);
+    expect((residentMbOf(fixture.sandbox.pid as number) as number) - before).toBeLessThan(15);
   });
 
   it('stays bounded with as many of the largest objects in it as it takes at once', { timeout: 60_000 }, async () => {
-    await using bed = await opened({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });
-    await bed.sandbox.start();
+    await using fixture = await opened({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });
+    await fixture.sandbox.start();
     // As much text as etcd takes in one object.
     const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
     const text = JSON.stringify([null, null, 0, values]);
-    const outcomes = await Promise.all(Array.from({ length: 40 }, () => bed.sandbox.run(text)));
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => fixture.sandbox.run(text)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
-    const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];
+    const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${fixture.sandbox.pid}/status`, 'utf8'))?.[1];
     expect(Number(peakMb) / 1_024).toBeLessThan(200);
   });
 
   it('stays bounded, and lives, when short requests have the longest answers', { timeout: 60_000 }, async () => {
     const reasons: StartReason[] = [];
     const expressions = ['value.repeat(262144)', '"a" + value'].map((source) => compiled(source).code);
-    await using bed = await opened({
+    await using fixture = await opened({
       setup: { ...setup, expressions, timeoutMs: 5_000 },
       onStart: (reason) => reasons.push(reason),
     });
-    await bed.sandbox.start();
+    await fixture.sandbox.start();
     // Two bytes for each character in memory, three on the way.
     const long = JSON.stringify([null, null, 0, Array.from({ length: 12 }, () => '日')]);
     const outcomes = await Promise.all(
-      Array.from({ length: 16 }, (_, at) => bed.sandbox.run(at % 4 === 3 ? request(1) : long)),
+      Array.from({ length: 16 }, (_, at) => fixture.sandbox.run(at % 4 === 3 ? request(1) : long)),
     );
     const lengthOf = (outcome: SandboxOutcome) => (outcome.kind === 'answer' ? outcome.text.length : outcome.kind);
     // With quotes, commas and the brackets around them.
@@ -218,10 +218,10 @@ describe('ChildSandbox', () => {
   });
 
   it('leaves no process behind', async () => {
-    const bed = await opened();
-    await bed.sandbox.start();
-    const pid = bed.sandbox.pid as number;
-    await bed.sandbox.stop();
+    const fixture = await opened();
+    await fixture.sandbox.start();
+    const pid = fixture.sandbox.pid as number;
+    await fixture.sandbox.stop();
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
   });
 });

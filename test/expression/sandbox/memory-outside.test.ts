@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
-import { children, evaluator, openChild } from '../bed.ts';
+import { children, evaluator, openChild } from '../fixture.ts';
 
 /** Every builtin that can make much of little, and what they make of each other. `text`, `wide` and `list` are as large as they may be. */
 const given = `((text, wide, list) => %)("x".repeat(1e6), "\\u2003".repeat(1e6), Array(1e5).fill("y".repeat(100)))`;
