@@ -1,16 +1,16 @@
-// The entry point of the sandbox process. The daemon starts it with one pipe as file descriptor 3, without standard input, with
-// one variable in its environment (a setting of the C library), and with the right to read the files of isolated-vm only.
+// The front door of the sandbox process. The daemon starts the process with one pipe as file descriptor 3, one environment
+// variable for the C library, no standard input, and permission to read only the files of isolated-vm.
 import { Socket } from 'node:net';
 import { serveSandbox } from './sandbox-process.ts';
 
 const channelFd = 3;
 
-// Without TZ the first use of a Date would read the time zone of the machine from a file.
+// Without this, the first date in an expression would read the machine's time zone from a file.
 process.env.TZ = 'UTC';
 
 serveSandbox({
   channel: new Socket({ fd: channelFd, readable: true, writable: true }),
   home: process.argv.at(-1) ?? '',
-  // Skips the exit handlers, which would wait for an isolate that may never stop. The types of Node lack reallyExit().
+  // Skips exit handlers, which would wait for an isolate that may never end. Node has reallyExit, but its types lack it.
   die: () => (process as NodeJS.Process & { reallyExit(code: number): never }).reallyExit(1),
 });
