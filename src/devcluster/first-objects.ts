@@ -59,7 +59,7 @@ async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promis
 async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
   const target = parseTarget('POST', collection);
   const kind = server.kit.catalog.find(target.group, target.version, target.resource);
-  if (kind === undefined) throw new Error(`write first objects: want a kind for "${collection}", there is none`);
+  if (kind === undefined) throw new Error(`write first objects: want a kind for "${collection}" to exist`);
   const user = { name: 'system:apiserver', groups: [mastersGroup] };
   const call: Call = {
     kit: server.kit,

@@ -109,7 +109,7 @@ export class SchemaSet {
   /** The node of a named definition; a name that is not there is a bug of the tenant. */
   node(name: string): Node {
     const schema = this.definitions[name];
-    if (schema === undefined) throw new Error(`resolve a schema: want a definition "${name}", there is none`);
+    if (schema === undefined) throw new Error(`resolve a schema: want a definition "${name}" to exist`);
     return this.#resolve(schema);
   }
 
