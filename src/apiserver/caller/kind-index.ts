@@ -89,7 +89,8 @@ class KindIndex {
     const prefix = storagePrefix(this.#kind, '');
     const revision = await this.#store.currentRevision();
     const watch = await this.#store.watch(prefix, revision);
-    if (!('events' in watch)) throw new Error(`build an index: the store compacted revision ${revision} before the watch began`);
+    if (!('events' in watch))
+      throw new Error(`build an index: the store compacted revision ${revision} before the watch began`);
     this.#watch = watch;
     this.#knownSince = revision;
     let afterKey: string | undefined;
