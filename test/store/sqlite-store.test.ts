@@ -142,7 +142,7 @@ describe('sqlite store, as a file', () => {
       claim: 'a file that is no database',
       make: (path) => writeFileSync(path, 'hello '.repeat(1000)),
       code: 'STORE_CORRUPT',
-      says: /damaged or no store/,
+      says: /damaged or not a store/,
     },
     {
       claim: 'a later format',
@@ -194,7 +194,7 @@ describe('sqlite store, when things break', () => {
     const store = await start(newPath(), { workerUrl });
     await put(store, '/a');
     expect(await codeOf(put(store, '/die'))).toBe('STORE_WORKER_GONE');
-    await expect(put(store, '/b')).rejects.toThrow(/thread is gone, it threw: out of memory/);
+    await expect(put(store, '/b')).rejects.toThrow(/thread is gone: it threw: out of memory/);
     expect(await store.get('/a')).toMatchObject({ record: { value: 'x' } });
   });
 
