@@ -164,12 +164,12 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
 async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {
   const { kind } = call;
   checkSchema(call, object);
-  const made = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
-  if (made === undefined) throw methodNotAllowed();
+  const reply = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
+  if (reply === undefined) throw methodNotAllowed();
   return {
     kind: 'value',
     code: 201,
-    value: stamped(kind, made),
+    value: stamped(kind, reply),
     ...(kind.holdsSecret === true && { holdsSecret: true }),
   };
 }
@@ -179,14 +179,14 @@ type Action = Extract<Subresource, { mode: 'action' }>;
 /** Serves a subresource that creates something from the object, e.g. a token for a service account. */
 async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<Outcome> {
   const { kit, kind, target } = call;
-  const found = await kit.store.get(storageKey(kind, target.namespace, target.name));
-  const record = visibleRecord(call, found.record);
+  const { record: stored } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, stored);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
   const bodyCall = { ...call, kind: bodyKind(kind, action) };
   const body = incomingObject(bodyCall, submitted, options.fieldValidation);
   checkSchema(bodyCall, body);
-  const made = await action.act(body, { ...contextOf(call, options.dryRun), object });
-  const value = { ...made, kind: action.kind, apiVersion: groupVersionOf(action) };
+  const reply = await action.act(body, { ...contextOf(call, options.dryRun), object });
+  const value = { ...reply, kind: action.kind, apiVersion: groupVersionOf(action) };
   return { kind: 'value', code: 201, value, ...(action.holdsSecret === true && { holdsSecret: true }) };
 }
 

@@ -140,9 +140,9 @@ export class ApiServer {
     this.endWatches();
     this.kit.indexes.close();
     server.closeIdleConnections();
-    const given = new AbortController();
-    await Promise.race([closed, pause(this.#options.clock, stopGraceMs, given.signal)]);
-    given.abort();
+    const grace = new AbortController();
+    await Promise.race([closed, pause(this.#options.clock, stopGraceMs, grace.signal)]);
+    grace.abort();
     server.closeAllConnections();
     await closed;
     this.#state = 'stopped';

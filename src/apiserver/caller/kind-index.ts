@@ -48,7 +48,7 @@ class KindIndex {
   #kind: Kind;
   #ready: Promise<void>;
   #watch: StoreWatch | undefined;
-  /** `field value` → keys. */
+  /** Keys by bucket, see bucketOf(). */
   #buckets = new Map<string, Set<string>>();
   #bucketsByKey = new Map<string, readonly string[]>();
   #departed: Departed[] = [];
@@ -81,7 +81,8 @@ class KindIndex {
     const buckets = new Set(values.map((value) => bucketOf(field, value)));
     const found = new Set<string>();
     for (const bucket of buckets) for (const key of this.#buckets.get(bucket) ?? []) found.add(key);
-    for (const left of this.#departed) if (left.revision > revision && buckets.has(left.bucket)) found.add(left.key);
+    for (const departed of this.#departed)
+      if (departed.revision > revision && buckets.has(departed.bucket)) found.add(departed.key);
     return [...found].sort(compareKeys);
   }
 

@@ -36,21 +36,21 @@ function convert(schema: Schema): Record<string, unknown> {
   const ref = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
   const description = schema.description === undefined ? {} : { description: schema.description };
   if (ref !== undefined) return { ...description, $ref: ref.replace('#/components/schemas/', '#/definitions/') };
-  const made: Record<string, unknown> = {};
-  for (const keyword of sameKeywords) if (schema[keyword] !== undefined) made[keyword] = schema[keyword];
-  if (schema.maxLength !== undefined) made['maxLength'] = schema.maxLength;
+  const result: Record<string, unknown> = {};
+  for (const keyword of sameKeywords) if (schema[keyword] !== undefined) result[keyword] = schema[keyword];
+  if (schema.maxLength !== undefined) result['maxLength'] = schema.maxLength;
   // v2 has no alternatives: an int-or-string is a string with a format.
-  if (schema.format === 'int-or-string') made['type'] = 'string';
-  if (schema.items !== undefined) made['items'] = convert(schema.items);
+  if (schema.format === 'int-or-string') result['type'] = 'string';
+  if (schema.items !== undefined) result['items'] = convert(schema.items);
   if (typeof schema.additionalProperties === 'object')
-    made['additionalProperties'] = convert(schema.additionalProperties);
+    result['additionalProperties'] = convert(schema.additionalProperties);
   if (schema.properties !== undefined) {
-    made['properties'] = Object.fromEntries(
+    result['properties'] = Object.fromEntries(
       Object.entries(schema.properties).map(([name, field]) => [name, convert(field)]),
     );
   }
-  for (const [name, value] of Object.entries(schema)) if (name.startsWith('x-kubernetes-')) made[name] = value;
-  return made;
+  for (const [name, value] of Object.entries(schema)) if (name.startsWith('x-kubernetes-')) result[name] = value;
+  return result;
 }
 
 /** The field numbers come from gnostic's OpenAPIv2.proto. */

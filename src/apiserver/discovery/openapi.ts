@@ -68,9 +68,9 @@ export class OpenApi {
     const parts = root.split('/');
     const [group, version] = parts[0] === 'api' ? ['', parts[1] as string] : [parts[1] as string, parts[2] as string];
     const json = JSON.stringify(this.#build(root, this.#catalog.kindsOf(group, version)), withoutOwnHints);
-    const made = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
-    this.#documents.set(root, made);
-    return made;
+    const document = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
+    this.#documents.set(root, document);
+    return document;
   }
 
   #build(root: string, kinds: readonly Kind[]): object {

@@ -25,9 +25,9 @@ export function items(value: unknown, ...path: readonly string[]): unknown[] {
 export function mapAt(value: Record<string, unknown>, name: string): Record<string, unknown> {
   const found = value[name];
   if (isRecord(found)) return found;
-  const made: Record<string, unknown> = {};
-  value[name] = made;
-  return made;
+  const created: Record<string, unknown> = {};
+  value[name] = created;
+  return created;
 }
 
 export function setDefault(value: Record<string, unknown>, name: string, fallback: unknown): void {

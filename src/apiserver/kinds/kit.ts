@@ -89,7 +89,7 @@ export interface Call {
   kind: Kind;
   target: Target;
   user: User;
-  /** Undefined = the caller sees every object. */
+  /** Undefined = every object is visible. */
   visibility: Visibility | undefined;
   negotiated: Negotiated;
   /** Manager name for managedFields: the fieldManager parameter or the beginning of the User-Agent. */

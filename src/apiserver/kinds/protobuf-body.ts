@@ -55,13 +55,13 @@ export class ProtobufReader {
   }
 
   #message(bytes: Buffer, name: string, depth: number): Record<string, unknown> {
-    if (depth > maxDepth) throw badRequest(`read the body: want at most ${maxDepth} levels, got more`);
+    if (depth > maxDepth) throw badRequest(`read the body: the message has more than ${maxDepth} levels`);
     const known = this.#types[name] ?? [];
     const result: Record<string, unknown> = {};
     for (const field of fieldsOf(bytes)) {
-      const found = known.find(([number]) => number === field.number);
-      if (found === undefined) continue;
-      const [, jsonName, type] = found;
+      const definition = known.find(([number]) => number === field.number);
+      if (definition === undefined) continue;
+      const [, jsonName, type] = definition;
       const mark = type.slice(0, 2);
       if (mark === '[]') {
         const list = (result[jsonName] ?? []) as unknown[];
@@ -173,7 +173,7 @@ function fieldsOf(bytes: Buffer): WireField[] {
         fields.push({ number, number64: 0n, bytes: take(cursor, 4) });
         break;
       default:
-        throw badRequest(`read the body: want a protobuf message, found wire type ${key & 7}`);
+        throw badRequest(`read the body: protobuf wire type ${key & 7} is not supported`);
     }
   }
   return fields;

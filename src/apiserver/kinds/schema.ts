@@ -18,7 +18,7 @@ export interface Schema {
   maximum?: number;
   /** A regular expression; a match anywhere in the text is enough. */
   pattern?: string;
-  /** In characters. */
+  /** Counted in characters, not UTF-16 units. */
   maxLength?: number;
   /** Clients send the field and never receive it; the kind's `present` hides it. */
   writeOnly?: boolean;

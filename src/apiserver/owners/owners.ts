@@ -89,7 +89,7 @@ export class Owners {
     const states = new Map<OwnerReference, OwnerState>();
     for (const owner of dependent.owners) states.set(owner, await this.#stateOf(owner, dependent));
     const all = [...states.values()];
-    if (all.includes('missing')) this.#lookAgain(key, dependent);
+    if (all.includes('missing')) this.#scheduleSecondLook(key, dependent);
     const lives = all.includes('alive') || all.includes('missing');
     if (!lives) {
       await this.#remove(dependent, all.includes('waiting'));
@@ -119,7 +119,7 @@ export class Owners {
     return isWaiting ? 'waiting' : 'alive';
   }
 
-  #lookAgain(key: string, { uid, owners }: Dependent): void {
+  #scheduleSecondLook(key: string, { uid, owners }: Dependent): void {
     if (this.#secondLooks.has(key) || this.#isStopped) return;
     const timer = this.#kit.clock.after(secondLookMs, () => {
       this.#secondLooks.delete(key);

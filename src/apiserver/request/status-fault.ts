@@ -75,9 +75,9 @@ export function unknownPatchType(known: readonly string[]): StatusFault {
 
 /** 410 for a continue token that is too old; `freshToken` continues at the same key and the present revision. */
 export function expiredContinue(message: string, freshToken: string): StatusFault {
-  const gone = fault(410, 'Expired', message);
-  (gone.status as { metadata: { continue?: string } }).metadata = { continue: freshToken };
-  return gone;
+  const expired = fault(410, 'Expired', message);
+  (expired.status as { metadata: { continue?: string } }).metadata = { continue: freshToken };
+  return expired;
 }
 
 /** The real server answers some client errors with 500 and no reason; the strict dialect answers 400 instead. */

@@ -11,12 +11,12 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   if (certPem !== undefined || keyPem !== undefined) {
     throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found only one of them`);
   }
-  const made = await makeAuthority(clusterName, now);
+  const created = await makeAuthority(clusterName, now);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // The key comes first: after a crash between the two writes the next start finds one file and reports it.
-  await writeWhole(join(folder, 'ca.key'), made.keyPem);
-  await writeWhole(join(folder, 'ca.crt'), made.certPem);
-  return made;
+  await writeWhole(join(folder, 'ca.key'), created.keyPem);
+  await writeWhole(join(folder, 'ca.crt'), created.certPem);
+  return created;
 }
 
 async function textOf(path: string): Promise<string | undefined> {

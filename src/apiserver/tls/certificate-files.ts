@@ -16,7 +16,7 @@ export interface CertificatePaths {
 }
 
 /** Renewals happen weeks before expiry, so ten seconds are early enough, and reading two small files is cheap. */
-const lookEveryMs = 10_000;
+const reloadEveryMs = 10_000;
 
 /** Throws when a file is missing or the key does not match the certificate. */
 export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
@@ -57,10 +57,10 @@ export class CertificateFiles {
   }
 
   #schedule(): void {
-    this.#timer = this.#clock.after(lookEveryMs, () => void this.#look());
+    this.#timer = this.#clock.after(reloadEveryMs, () => void this.#reload());
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     try {
       const pair = await readPair(this.#paths);
       const isSame = pair.certPem === this.#current.certPem && pair.keyPem === this.#current.keyPem;

@@ -44,7 +44,7 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
   });
 }
 
-/** Not defaulted: a manager owns what it says, not what the server makes of it. */
+/** Decodes without defaults: a manager owns only the fields that it sends. */
 function configuration(call: Call, submitted: Submitted): KubeObject {
   const value = incomingType(call, submitted);
   if ((value['apiVersion'] ?? '') === '' || (value['kind'] ?? '') === '') {

@@ -96,9 +96,9 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
   const records: StoredRecord[] = [];
   let { atRevision, afterKey } = range;
   for (;;) {
-    const wanted = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
+    const missing = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
     // A selector may reject most records, so each step reads as many as possible.
-    const readCount = selection.takesAll ? wanted : stepRecords;
+    const readCount = selection.takesAll ? missing : stepRecords;
     const page = await call.kit.store.list(range.prefix, {
       limit: readCount,
       ...(atRevision === undefined ? {} : { atRevision }),

@@ -71,20 +71,20 @@ function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
 
 function checkType(call: Call, value: Record<string, unknown>): void {
   const { kind } = call;
-  const wanted = groupVersionOf(kind);
+  const kindVersion = groupVersionOf(kind);
   const gotKind = value['kind'];
   const gotVersion = value['apiVersion'];
   const kindIsWrong = typeof gotKind === 'string' && gotKind !== '' && gotKind !== kind.kind;
-  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== wanted;
+  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== kindVersion;
   if (!kindIsWrong && !versionIsWrong) return;
-  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? wanted) };
+  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? kindVersion) };
   const slash = sent.version.indexOf('/');
   const [group, version] =
     slash < 0 ? ['', sent.version] : [sent.version.slice(0, slash), sent.version.slice(slash + 1)];
   const why = call.kit.catalog.findByKind(group, sent.kind, version)
     ? `converting (${version}.${sent.kind}) to (${kind.kind}): unknown conversion`
     : `no kind "${sent.kind}" is registered for version "${sent.version}"`;
-  throw badRequest(`${sent.kind} in version "${wanted}" cannot be handled as a ${kind.kind}: ${why}`);
+  throw badRequest(`${sent.kind} in version "${kindVersion}" cannot be handled as a ${kind.kind}: ${why}`);
 }
 
 /** Fills in the namespace from the URL; refuses a body with another namespace. */

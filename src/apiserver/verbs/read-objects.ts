@@ -16,10 +16,10 @@ import { type Selection, selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
-  const { record: found, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
-  const record = visibleRecord(call, found);
-  const wanted = Number(target.query.get('resourceVersion') ?? 0);
-  if (wanted > revision) throw new StatusFault(tooLargeResourceVersion(wanted, revision));
+  const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, stored);
+  const minRevision = Number(target.query.get('resourceVersion') ?? 0);
+  if (minRevision > revision) throw new StatusFault(tooLargeResourceVersion(minRevision, revision));
   if (record === undefined) {
     throw new StatusFault(notFound({ group: kind.group, resource: kind.plural }, target.name));
   }

@@ -101,7 +101,7 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
 }
 
 function keyedItem(item: Json, key: string): { item: JsonObject; id: Json } {
-  if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": want objects, got ${JSON.stringify(item)}`);
+  if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": ${JSON.stringify(item)} is not an object`);
   const id = memberOf(item, key);
   if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
   return { item, id };
@@ -111,10 +111,10 @@ function hasId(have: Json, key: string, id: Json): boolean {
   return isJsonObject(have) && equalJson(memberOf(have, key), id);
 }
 
-function deletePrimitives(result: JsonObject, name: string, gone: Json): void {
+function deletePrimitives(result: JsonObject, name: string, deleted: Json): void {
   const current = memberOf(result, name);
-  if (!Array.isArray(current) || !Array.isArray(gone)) return;
-  result[name] = current.filter((item) => !gone.some((other) => equalJson(item, other)));
+  if (!Array.isArray(current) || !Array.isArray(deleted)) return;
+  result[name] = current.filter((item) => !deleted.some((other) => equalJson(item, other)));
 }
 
 /**

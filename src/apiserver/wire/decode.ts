@@ -47,7 +47,7 @@ interface ValuePosition {
 
 function conform(value: unknown, node: Node, decoding: Decoding, position: ValuePosition): unknown {
   const { path, depth } = position;
-  if (depth > maxDepth) throw badRequest(`decode the object: want at most ${maxDepth} levels, got more`);
+  if (depth > maxDepth) throw badRequest(`decode the object: the object has more than ${maxDepth} levels`);
   switch (node.type) {
     case 'object':
     case 'map':
