@@ -48,9 +48,9 @@ export class OpenApi {
 
   #index(): string {
     const paths: Record<string, object> = {};
-    for (const root of this.#groupVersionPaths()) {
-      const hash = this.#documentOf(root)?.hash;
-      paths[root] = { serverRelativeURL: `/openapi/v3/${root}?hash=${hash}` };
+    for (const place of this.#groupVersionPaths()) {
+      const hash = this.#documentOf(place)?.hash;
+      paths[place] = { serverRelativeURL: `/openapi/v3/${place}?hash=${hash}` };
     }
     return JSON.stringify({ paths });
   }
@@ -61,24 +61,24 @@ export class OpenApi {
       .map((groupVersion) => (groupVersion.includes('/') ? `apis/${groupVersion}` : `api/${groupVersion}`));
   }
 
-  #documentOf(root: string): { json: string; hash: string } | undefined {
-    const known = this.#documents.get(root);
+  #documentOf(place: string): { json: string; hash: string } | undefined {
+    const known = this.#documents.get(place);
     if (known !== undefined) return known;
-    if (!this.#groupVersionPaths().includes(root)) return undefined;
-    const parts = root.split('/');
+    if (!this.#groupVersionPaths().includes(place)) return undefined;
+    const parts = place.split('/');
     const [group, version] = parts[0] === 'api' ? ['', parts[1] as string] : [parts[1] as string, parts[2] as string];
-    const json = JSON.stringify(this.#build(root, this.#catalog.kindsOf(group, version)), withoutOwnHints);
+    const json = JSON.stringify(this.#build(place, this.#catalog.kindsOf(group, version)), withoutOwnHints);
     const document = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
-    this.#documents.set(root, document);
+    this.#documents.set(place, document);
     return document;
   }
 
-  #build(root: string, kinds: readonly Kind[]): object {
+  #build(place: string, kinds: readonly Kind[]): object {
     const paths: Record<string, object> = {};
     const used = new Set<string>();
     for (const kind of kinds) {
       for (const schema of schemasOf(kind)) used.add(schema);
-      Object.assign(paths, pathsOf(root, kind));
+      Object.assign(paths, pathsOf(place, kind));
     }
     return {
       openapi: '3.0.0',
@@ -96,9 +96,9 @@ function schemasOf(kind: Kind): string[] {
   return [kind.schema, ...actions.map(({ schema }) => schema)];
 }
 
-function pathsOf(root: string, kind: Kind): Record<string, object> {
+function pathsOf(place: string, kind: Kind): Record<string, object> {
   const gvk = { group: kind.group, version: kind.version, kind: kind.kind };
-  const collection = `/${root}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
+  const collection = `/${place}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
   const paths: Record<string, object> = {};
   const verbs = new Set(kind.verbs);
   const ref = { $ref: `#/components/schemas/${kind.schema}` };
@@ -120,7 +120,7 @@ function pathsOf(root: string, kind: Kind): Record<string, object> {
       parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
     };
   }
-  if (kind.namespaced && verbs.has('list')) paths[`/${root}/${kind.plural}`] = { get: make('list') };
+  if (kind.namespaced && verbs.has('list')) paths[`/${place}/${kind.plural}`] = { get: make('list') };
   return paths;
 }
 
