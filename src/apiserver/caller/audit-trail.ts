@@ -1,4 +1,4 @@
-// One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, whatever becomes of the request.
+// Calls the tenant's audit for one request: at most one `begins` and exactly one `ends`, whether the request succeeds or fails.
 import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEntry, AuditedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
@@ -7,7 +7,7 @@ export class AuditTrail {
   #audit: Audit | undefined;
   #entry: AuditEntry;
   #hasEnded = false;
-  /** The caller may do what was asked for. */
+  /** Set after authorization has allowed the request. */
   isAllowed = false;
 
   constructor(audit: Audit | undefined, entry: AuditEntry) {
@@ -23,7 +23,7 @@ export class AuditTrail {
     await this.#audit?.begins(this.#entry);
   }
 
-  /** The first end counts; a fault on the way to the client comes after it. */
+  /** Only the first call counts: a fault while sending the answer must not add a second record. */
   async ends(code: number, stream?: AuditedStream): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
