@@ -53,7 +53,7 @@ export class RunningManagement {
   }
 
   status(): object | undefined {
-    return this.#api?.status();
+    return this.#api?.isServing === true ? this.#api.status() : undefined;
   }
 
   async stop(): Promise<void> {

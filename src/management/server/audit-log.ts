@@ -49,10 +49,18 @@ export class AuditLog implements Audit {
 
   /** Goes on where the file ends; a last line that a crash cut off was never acknowledged, and is taken away. */
   async start(): Promise<void> {
-    const { path, digest } = this.#options;
-    // Opened for appending it could not be cut.
-    const file = await open(path, 'a+', 0o600);
+    const file = await open(this.#options.path, 'a+', 0o600);
+    try {
+      await this.#goOn(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     this.#file = file;
+  }
+
+  async #goOn(file: FileHandle): Promise<void> {
+    const { path, digest } = this.#options;
     const { size } = await file.stat();
     const from = Math.max(0, size - tailBytes);
     const tail = Buffer.alloc(size - from);
