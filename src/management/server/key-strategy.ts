@@ -178,9 +178,9 @@ export class KeyStrategy implements Strategy {
   };
 
   validate = (object: KubeObject): FieldError[] => {
-    const { errors } = validateKey(object);
+    const errors = validateKey(object).errors.filter(({ path }) => !saidBySchema.has(path));
     const draft = this.#drafts.get(object);
-    if (errors.length > 0 || draft === undefined) return errors.filter(({ path }) => !saidBySchema.has(path));
+    if (errors.length > 0 || draft === undefined) return errors;
     const judgement = draft.judge(object);
     if (judgement.errors.length > 0) return judgement.errors;
     if (judgement.refusals.length === 0) return [];

@@ -169,13 +169,16 @@ export class ManagementApi {
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
-    const { api, callers, key } = this.#need();
+    const { api, callers, key, audit } = this.#need();
     const { kit } = api;
     const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
     const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
     const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
     const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
+    const entry = { target, method: 'POST', user: call.user, source: 'this machine', userAgent: 'hostward' };
+    await audit.begins(entry);
     const outcome = await createObject(call, object, { dryRun: false });
+    await audit.ends(entry, outcome.code);
     if (outcome.kind !== 'stored' || outcome.once === undefined)
       throw new Error('make a key: want the object with its value, there is none');
     return outcome.once;

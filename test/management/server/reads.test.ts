@@ -98,10 +98,10 @@ describe('content', () => {
   it.each([
     ['50: another type of body', 'POST', { type: 'text/plain', body: 'x' }, 415],
     [
-      '51: protobuf, which only reviews may be, is no object (the check says 415)',
+      '51: protobuf, which only reviews may be',
       'POST',
       { type: 'application/vnd.kubernetes.protobuf', body: 'x' },
-      400,
+      415,
     ],
     ['54: an Accept that nothing fits', 'GET', { headers: { accept: 'text/html' } }, 406],
     ['59: an unknown form', 'GET', { headers: { accept: 'application/json;as=Foo' } }, 406],
