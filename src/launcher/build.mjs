@@ -68,7 +68,7 @@ function rewriteOwnSources(bundle) {
   bundle.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     if (!path.startsWith(join(root, 'src') + sep)) return undefined;
     const contents = readFileSync(path, 'utf8')
-      .replace(startedFile, "new URL('../$2.js', import.meta.url)")
+      .replace(startedFile, "new URL('./$2.js', import.meta.url)")
       .replace(foreignImport, withNames);
     return { contents, loader: 'ts' };
   });
