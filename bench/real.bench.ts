@@ -1,24 +1,25 @@
-// The same questions between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU a
-// change. Takes two kubeconfigs (`--virtual F --host F`, empty clusters of your own), or starts two kube-apiservers from
+// How fast is the sync between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU for each
+// change? Takes two kubeconfigs of empty clusters (`--virtual F --host F`), or starts two kube-apiservers from
 // KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR] [--only PART,…]`
 import { parseArgs } from 'node:util';
 import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, reachOf } from './api-client.ts';
 import { type DaemonRound, drainRounds, summary } from './drain-rounds.ts';
 import { type DaemonOptions, type DaemonProcess, Harness, load, settledMs, wait } from './harness.ts';
+import { measureLatency } from './latency.ts';
 import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
-import { changeAll, changeOpenLoop, hostNameOf, hostNamespace, keysOf, seedHost, seedVirtual } from './workload.ts';
+import { changeAll, keysOf, seedHost, seedVirtual } from './workload.ts';
 
 const { values } = parseArgs({
   options: {
     virtual: { type: 'string' },
     host: { type: 'string' },
     count: { type: 'string', default: '10000' },
-    pairs: { type: 'string', default: '2' },
+    pairs: { type: 'string', default: '5' },
     profile: { type: 'string' },
-    /** Some of drain, patches, live, latency. */
+    /** A list from drain, patches, live, latency. */
     only: { type: 'string' },
   },
 });
@@ -27,7 +28,7 @@ const report = new Report('real', load());
 const harness = new Harness();
 const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
-/** Seldom enough that being asked is no part of what a change costs. */
+/** Rarely enough that the requests do not add to the cost of a change. */
 const scrapeMs = 250;
 const patched = 'hostward_sync_requests_total{request="patch"}';
 const created = 'hostward_sync_requests_total{request="create"}';
@@ -66,7 +67,7 @@ async function start(name: string): Promise<string> {
   return cluster.kubeconfigPath;
 }
 
-/** Polls the daemon's own count; its port answers from memory in well under a millisecond. */
+/** Polls the daemon's own count, because its port answers from memory in less than a millisecond. */
 async function until(
   daemon: DaemonProcess,
   series: string,
@@ -138,7 +139,7 @@ async function patchedDrains(options: DaemonOptions, virtual: ApiClient): Promis
   reportShares(report, 'drain', rounds);
 }
 
-/** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */
+/** Sends changes as fast as the virtual side takes them while the daemon runs, all on one machine. */
 async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<void> {
   const daemon = await harness.startDaemon(options);
   await daemon.untilReady();
@@ -159,36 +160,12 @@ async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<
   await daemon.stop();
 }
 
-/** From when a change is due to when the host shows it, by a watch of our own. */
 async function latency(
   options: DaemonOptions,
   { virtual, host }: { virtual: ApiClient; host: ApiClient },
 ): Promise<void> {
   const daemon = await harness.startDaemon(options);
-  await daemon.untilReady();
-  await daemon.untilIdle();
-  const due = new Map<string, number>();
-  const lags: number[] = [];
-  const answers: number[] = [];
-  const stop = await watchHost(host, (name, atMs) => {
-    const sinceMs = due.get(name);
-    if (sinceMs === undefined) return;
-    due.delete(name);
-    lags.push(atMs - sinceMs);
-  });
-  const sentAt: number[] = [];
-  const loop = { perSecond: 200, seconds: 15, variant: 193 };
-  await changeOpenLoop(virtual, keys, {
-    ...loop,
-    due: (index, atMs) => {
-      due.set(hostNameOf(keys[index] as (typeof keys)[number]), atMs);
-      sentAt[index] = atMs;
-    },
-    answered: (index, atMs) => void answers.push(atMs - (sentAt[index] ?? Number.NaN)),
-  });
-  await daemon.untilIdle();
-  await wait(500);
-  stop();
+  const { lags, answers, unseen } = await measureLatency(daemon, { virtual, host, keys });
   const own = spread(answers);
   const note = `p50 ${own.p50}, most ${own.max}`;
   report.add({ name: '200 a second, answer of the virtual server, p99', value: own.p99, unit: 'ms', note });
@@ -197,45 +174,8 @@ async function latency(
     name: '200 changes a second, p50',
     value: told.p50,
     unit: 'ms',
-    note: `${lags.length} seen, ${due.size} not, p90 ${told.p90}, most ${told.max}`,
+    note: `${lags.length} seen, ${unseen} not, p90 ${told.p90}, most ${told.max}`,
   });
   report.add({ name: '200 changes a second, p99', value: told.p99, unit: 'ms', wanted: { atMost: 30 } });
   await daemon.stop();
-}
-
-interface KubeList {
-  metadata: { resourceVersion: string };
-}
-
-async function watchHost(host: ApiClient, told: (name: string, atMs: number) => void): Promise<() => void> {
-  const { request } = await import('undici');
-  const { Agent } = await import('undici');
-  const { ca, cert, key, url, headers } = host.reach;
-  const agent = new Agent({
-    bodyTimeout: 0,
-    connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
-  });
-  const all = `/api/v1/namespaces/${hostNamespace}/endpoints`;
-  const first = JSON.parse(await host.expect({ method: 'GET', path: `${all}?limit=1` })) as KubeList;
-  // From now on: what is there already would come first, all ten thousand of it.
-  const path = `${all}?watch=1&timeoutSeconds=600&resourceVersion=${first.metadata.resourceVersion}`;
-  const { body } = await request(new URL(path, url), { dispatcher: agent, headers: headers as Record<string, string> });
-  let rest = '';
-  let isOver = false;
-  body.on('data', (chunk: Buffer) => {
-    const atMs = performance.now();
-    const lines = (rest + chunk.toString('utf8')).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const name = /"name":"([^"]+)"/.exec(line)?.[1];
-      if (name !== undefined) told(name, atMs);
-    }
-  });
-  body.on('error', (error: unknown) => {
-    if (!isOver) process.stdout.write(`the watch of the host has ended: ${String(error)}\n`);
-  });
-  return () => {
-    isOver = true;
-    void agent.destroy();
-  };
 }

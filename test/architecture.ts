@@ -1,9 +1,9 @@
-// The laws of the house as functions over file texts, so that a fixture can break each of them.
+// The laws of the architecture as functions over file texts, so that a fixture can break each law.
 import { posix } from 'node:path';
 
 /** Rooms import from lower floors and from themselves. */
 export const floors: Record<string, number> = {
-  // Starts the right Node; plain JavaScript that any Node runs, so it imports nothing of the house.
+  // The launcher is plain JavaScript for any Node, so it imports no other room.
   launcher: 0,
   object: 1,
   config: 2,
@@ -51,13 +51,19 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   'sync/patch': { floors: { set: 1, entry: 2, result: 2, back: 3, run: 4, lint: 4, '.': 5 }, ground: [] },
 };
 
-/** A folder with more entries is one that a reader no longer sees. */
+/** A reader cannot take in a folder with more entries. */
 const widestFolder = 18;
+
+/** Each of these rooms knows one kind. All other files of sync ask the SyncedKind that they are given, without exception. */
+const roomsOfKinds = ['src/sync/endpoints/', 'src/sync/endpointslices/'];
+
+/** Fields, names, labels, settings and imports of a kind: each has one of these words. */
+const wordsOfKinds = /subset|endpoint/i;
 
 /** Files directly under src/ that everyone may import. */
 export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts', 'src/safe-text.ts']);
 
-/** Files directly under src/ that nobody may import: the front door. */
+/** Files directly under src/ that no file may import: the front doors. */
 export const frontDoor = new Set(['src/main.ts', 'src/expression/sandbox/sandbox-main.ts']);
 
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
@@ -111,6 +117,7 @@ function fileViolations(file: string, text: string, imports: string[]): string[]
       if (/\bMath\.random\(/.test(code)) found.push(`${file}:${line}: randomness is passed in`);
     }
   }
+  found.push(...kindViolations(file, text));
   if (/^export default\b/m.test(text)) found.push(`${file}: no default exports`);
   const lines = text.split('\n').length;
   if (file.endsWith('.ts') && lines > 400) found.push(`${file}: ${lines} lines; a file is split at 400`);
@@ -119,13 +126,34 @@ function fileViolations(file: string, text: string, imports: string[]): string[]
   return found;
 }
 
+function kindViolations(file: string, text: string): string[] {
+  if (!file.startsWith('src/sync/') || roomsOfKinds.some((room) => file.startsWith(room))) return [];
+  return linesOf(withoutComments(text))
+    .filter(({ code }) => wordsOfKinds.test(code))
+    .map(({ line, code }) => `${file}:${line}: sync asks the SyncedKind and names no kind: ${code.trim()}`);
+}
+
 /** Lines without comments and without the insides of strings and template texts; good enough for a law, not a parser. */
 function codeLines(text: string): { line: number; code: string }[] {
   const blanked = text
-    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))
-    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, (literal) => literal.replace(/[^\n]/g, ' '))
+    .replace(/\/\*[\s\S]*?\*\//g, blank)
+    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, blank)
     .replace(/\/\/[^\n]*/g, '');
-  return blanked.split('\n').map((code, index) => ({ line: index + 1, code }));
+  return linesOf(blanked);
+}
+
+/** Strings are kept, so that one with "//" in it, as every URL, does not hide the rest of its line. */
+function withoutComments(text: string): string {
+  const stringOrComment = /('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
+  return text.replace(stringOrComment, (all, literal?: string) => literal ?? blank(all));
+}
+
+function linesOf(text: string): { line: number; code: string }[] {
+  return text.split('\n').map((code, index) => ({ line: index + 1, code }));
+}
+
+function blank(text: string): string {
+  return text.replace(/[^\n]/g, ' ');
 }
 
 function roomOf(file: string): string | undefined {
@@ -174,7 +202,7 @@ function wideFolders(files: readonly string[]): string[] {
     .filter(([, inside]) => inside.size > widestFolder)
     .map(
       ([folder, inside]) =>
-        `${folder}: ${inside.size} files and folders side by side; beyond ${widestFolder} nobody sees them`,
+        `${folder}: ${inside.size} files and folders side by side; a reader cannot take in more than ${widestFolder}`,
     );
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -7,11 +7,18 @@ import { durationMs } from '../src/cli/line/duration.ts';
 import { parseCommandLine } from '../src/cli/line/parse-arguments.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md'];
+const pages = (folder: string, ending = '.md'): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith(ending))
+    .map((file) => `${folder}/${file}`);
+const documents = [
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md', 'bench/README.md'],
+  ...pages('docs'),
+];
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 describe('the documents', () => {
-  it.each(documents)('%s points at things that exist', (file) => {
+  it.each(documents)('%s has no dead link', (file) => {
     const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link]) => link as string);
     const own = links.filter((link) => !/^[a-z]+:/.test(link));
     expect(own.filter((link) => !existsSync(join(root, file, '..', link)))).toEqual([]);
@@ -27,6 +34,19 @@ describe('the documents', () => {
     expect(named.map(([, path]) => path as string).filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
+  it('ARCHITECTURE.md names a constant for every limit, and each of them exists', () => {
+    const [, limits = ''] = read('ARCHITECTURE.md').split('## Limits, and why');
+    const rows = (limits.split('\n## ')[0] as string).split('\n').filter((line) => line.startsWith('| '));
+    const constants = rows.slice(1).map((row) => row.split('|')[3] as string);
+    const sources = pages('src', '.ts').map(read).join('\n');
+    const isThere = (name: string) => new RegExp(`\\bconst ${name}\\b`).test(sources);
+    const missing = constants.filter((cell) => {
+      const names = [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name as string);
+      return names.length === 0 || !names.every(isThere);
+    });
+    expect(missing).toEqual([]);
+  });
+
   it.each(['config/deployment.yaml', 'config/sidecar-values.yaml', 'config/vcluster.yaml'])(
     '%s starts the daemon with options that it has, and with patience for an API server that starts later',
     (file) => {
@@ -38,7 +58,7 @@ describe('the documents', () => {
     },
   );
 
-  it('the package holds what it needs to start, and its licence', () => {
+  it('the package contains the files that it needs to start, and its licence', () => {
     for (const file of ['dist', 'src/launcher/hostward.mjs', 'src/launcher/launch.mjs', 'LICENSE'])
       expect(packageJson.files).toContain(file);
   });

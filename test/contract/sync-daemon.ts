@@ -1,25 +1,26 @@
-// One whole daemon between two live API servers, as the front door assembles it, with ways to wait until it has seen and
-// done everything.
+// One whole daemon between two live API servers, assembled as in main.ts, with methods that wait until the daemon has seen all
+// changes and finished its work.
 
 import { loadConfiguration } from '../../src/config/load/load.ts';
 import type { Settings } from '../../src/config/settings/settings.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import type { Daemon, Started } from '../../src/daemon/daemon-options.ts';
+import { type LoadedPatches, withPatches } from '../../src/daemon/load-patches.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { ObjectStatus, SyncStatus } from '../../src/sync/report/status.ts';
 import { JumpClock } from '../jump-clock.ts';
-import { hostNamespace, type Side, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type Side, until, virtualCluster } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
 
 export interface LiveOptions {
-  /** Laid over `hostward: { leaderElection: never }`. */
+  /** Merged over `hostward: { leaderElection: never }`. */
   config?: Record<string, unknown>;
-  /** Something between the daemon and a server. */
+  /** Addresses of interferers between the daemon and a server. */
   via?: Partial<Record<Side, { url: string; caPem: string }>>;
-  /** Kubeconfig text of somebody else than the daemon's user. */
+  /** Kubeconfig text for another user than the daemon's. */
   kubeconfig?: Partial<Record<Side, string>>;
   isDryRun?: boolean;
   virtualClusterName?: string;
@@ -42,8 +43,10 @@ export class LiveDaemon {
       level: 'debug',
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
-    this.#daemon = rooms.assembleDaemon({
-      settings: this.#settings(options.config),
+    const { settings, patches } = this.#settings(options.config);
+    this.#daemon = daemonModule.assembleDaemon({
+      settings,
+      ...(patches && { patches, nodePath: process.execPath }),
       isDryRun: options.isDryRun ?? false,
       log,
       clock: this.clock,
@@ -54,13 +57,13 @@ export class LiveDaemon {
     });
   }
 
-  #settings(config: Record<string, unknown> = {}): Settings {
+  #settings(config: Record<string, unknown> = {}): { settings: Settings; patches: LoadedPatches | undefined } {
     const { via = {}, kubeconfig = {} } = this.#options;
-    const { ground } = this.#stage;
+    const { backend } = this.#stage;
     const path = (side: Side): string =>
-      this.#stage.file(kubeconfig[side] ?? ground[side].kubeconfig(via[side]), 'kubeconfig');
+      this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
     const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
-    const loaded = loadConfiguration({
+    const read = loadConfiguration({
       files: [base, { name: 'test', text: JSON.stringify(config) }],
       flags: {
         virtualClusterName: this.#options.virtualClusterName ?? virtualCluster,
@@ -69,22 +72,23 @@ export class LiveDaemon {
         hostKubeconfig: path('host'),
       },
     });
+    const loaded = withPatches(read);
     if (loaded.kind === 'faults') throw new Error(`configuration of the test: ${JSON.stringify(loaded.faults)}`);
-    return loaded.settings;
+    return { settings: loaded.settings, patches: loaded.patches.length === 0 ? undefined : loaded.compiled };
   }
 
   start(): Promise<Started> {
     return this.#daemon.start();
   }
 
-  /** What a start comes to; a daemon that did start is stopped again. */
+  /** Starts the daemon, stops it again, and returns the result of the start. */
   async startOnce(): Promise<Started> {
     const started = await this.start();
     await this.stop();
     return started;
   }
 
-  /** Started, with everything in sync that is there. */
+  /** Starts the daemon and waits until all existing objects are in sync. */
   async begin(): Promise<this> {
     const started = await this.start();
     if (started.kind === 'faults') throw new Error(`the daemon did not start: ${JSON.stringify(started.faults)}`);
@@ -100,7 +104,8 @@ export class LiveDaemon {
   }
 
   apply(config: Record<string, unknown>): { needsRestart: readonly string[] } {
-    return this.#daemon.apply(this.#settings(config));
+    const { settings, patches } = this.#settings(config);
+    return this.#daemon.apply(settings, patches);
   }
 
   get status(): SyncStatus & { leadership: string } {
@@ -120,8 +125,8 @@ export class LiveDaemon {
   }
 
   /**
-   * Until the daemon knows both clusters as they are and has nothing left to do. What waits for a later time does not
-   * count, unless it is about to try again.
+   * Waits until the daemon has seen the current state of both clusters and has no work left. Work that waits for a later
+   * time does not count, except retries.
    */
   async settled(): Promise<void> {
     let before = '';
@@ -136,7 +141,7 @@ export class LiveDaemon {
         .join();
       const { queue, objects } = this.status;
       const isIdle = queue.waiting + queue.running === 0 && objects['retrying'] === 0;
-      const hasSeen = isIdle && this.#hasSeen({ virtual, services, host });
+      const hasSeen = isIdle && (await this.#hasSeen({ virtual, services, host }));
       const isSame = now === before;
       before = hasSeen ? now : '';
       return hasSeen && isSame ? true : undefined;
@@ -146,7 +151,7 @@ export class LiveDaemon {
     });
   }
 
-  #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): boolean {
+  async #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): Promise<boolean> {
     const virtual = new Map(lists.virtual.map((object) => [keyOf(object), object]));
     const services = new Map(lists.services.map((object) => [keyOf(object), object]));
     const host = new Map(lists.host.map((object) => [keyOf(object), object]));
@@ -157,11 +162,12 @@ export class LiveDaemon {
     const version = (object: KubeObject | undefined): string =>
       object === undefined ? 'missing' : `resourceVersion ${object.metadata.resourceVersion}`;
     for (const key of new Set([...virtual.keys(), ...services.keys(), ...annotated])) {
-      const status = this.#daemon.objectStatus(key) as ObjectStatus | undefined;
+      // With patches it takes a moment.
+      const status = (await this.#daemon.objectStatus(key)) as ObjectStatus | undefined;
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
       const at = status?.hostObject;
-      // A mapping with patterns shows only what is marked as ours.
+      // In a mapping with patterns, the window has only objects with our marker label.
       if (at !== undefined && status?.host !== version(host.get(at)) && annotated.includes(key)) return false;
     }
     return true;

@@ -1,38 +1,38 @@
-// The daemon's side of the sandbox process: starts it, keeps a bounded number of requests in it, and watches the clock. A
-// process that hangs is killed, one that dies is started again, and what it had in hand is run again, each request alone,
-// until it is plain which of them it was. Nothing is lost and nothing is answered twice.
-import { type ChildProcess, spawn } from 'node:child_process';
-import type { Duplex } from 'node:stream';
+// The daemon's side of the sandbox process: starts the process, keeps a bounded number of requests in it, and watches its silence
+// and its memory. A process that hangs or swells is killed, and a process that dies is started again at once. The request book
+// decides which requests may have caused the death.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { realmLimits, sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
+import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
 import { RequestBook } from './request-book.ts';
-import { residentMbOf } from './resident-memory.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface ChildSandboxOptions {
   setup: SandboxSetup;
   clock: Clock;
   log: Log;
-  /** The Node to run; this process's own. */
+  /** Path of the Node program that runs the sandbox. */
   nodePath: string;
   jit?: boolean;
   hardMs?: number;
-  /** Told about every start, for metrics. */
   onStart?: (reason: StartReason) => void;
+  /** Starts the process; tests pass a fake. */
+  launch?: Launch;
 }
 
-export type StartReason = 'first' | 'hung' | 'died' | 'retired';
+/** Why the process was started. swollen: the process before it held too much memory while it ran a request. */
+export type StartReason = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 type State =
   | { kind: 'stopped' }
-  /** The program is being put together; there is no process yet. */
+  /** The program is being linked; no process exists yet. */
   | { kind: 'preparing' }
-  | { kind: 'starting'; child: ChildProcess; channel: Duplex }
-  | { kind: 'running'; child: ChildProcess; channel: Duplex }
+  | { kind: 'starting'; child: LaunchedProcess }
+  | { kind: 'running'; child: LaunchedProcess }
   | { kind: 'pausing'; timer: Timer };
 
 export class ChildSandbox implements Sandbox {
@@ -44,13 +44,14 @@ export class ChildSandbox implements Sandbox {
   readonly #book = new RequestBook();
   readonly #outbox = new FrameWriter();
   #setupId = 0;
-  #deathsInARow = 0;
-  /** Why we killed the process ourselves; undefined when we did not. */
-  #killedFor: 'hung' | 'retired' | undefined;
-  /** Something in it ran out of time or memory since its size was last looked at. */
+  /** Processes in a row that did not become ready, or died while idle. */
+  #failedStarts = 0;
+  /** Why this class killed the process; undefined when it did not. */
+  #killedFor: 'hung' | 'retired' | 'swollen' | undefined;
+  /** A request ran out of time or memory since the size of the process was last checked. */
   #mayBeSwollen = false;
-  #lastWords = '';
   #watch: Timer | undefined;
+  #memoryWatch: Timer | undefined;
   #progressAt = 0;
   #whenReady: { resolve: () => void; reject: (fault: Error) => void } | undefined;
 
@@ -60,12 +61,12 @@ export class ChildSandbox implements Sandbox {
     this.#hardMs = options.hardMs ?? sandboxLimits.hardMs;
   }
 
-  /** The process, while there is one; for those who measure it. */
+  /** Process id for measurements; undefined while no process exists. */
   get pid(): number | undefined {
     return 'child' in this.#state ? this.#state.child.pid : undefined;
   }
 
-  /** Rejects when the process does not come up, and when it is stopped before. */
+  /** Rejects when the process does not become ready, and when stop() comes first. */
   async start(): Promise<void> {
     if (this.#state.kind !== 'stopped') return;
     const { jit = false, nodePath } = this.#options;
@@ -84,7 +85,7 @@ export class ChildSandbox implements Sandbox {
     });
   }
 
-  /** Other expressions in the same process, for those who try one after the other; nothing else may be under way. */
+  /** Replaces the expressions in the same process, for a caller that tries one after the other. No request may be in flight. */
   async reload(setup: SandboxSetup): Promise<void> {
     this.#setup = setup;
     if (this.#state.kind === 'stopped') return this.start();
@@ -93,11 +94,11 @@ export class ChildSandbox implements Sandbox {
       if (!('child' in this.#state)) return;
       this.#state = { ...this.#state, kind: 'starting' };
       this.#progressAt = this.#options.clock.now();
-      this.#sendSetup(this.#state.channel);
+      this.#sendSetup(this.#state.child);
     });
   }
 
-  #sendSetup(channel: Duplex): void {
+  #sendSetup({ channel }: LaunchedProcess): void {
     this.#setupId++;
     this.#outbox.add({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) });
     this.#outbox.writeTo(channel);
@@ -107,16 +108,14 @@ export class ChildSandbox implements Sandbox {
   async stop(): Promise<void> {
     const state = this.#state;
     this.#state = { kind: 'stopped' };
-    this.#watch?.cancel();
-    this.#watch = undefined;
+    this.#stopWatching();
     this.#failAll('the sandbox was stopped');
     this.#whenReady?.reject(stoppedInStart());
     this.#whenReady = undefined;
     if (state.kind === 'pausing') state.timer.cancel();
     if (!('child' in state)) return;
-    const gone = new Promise<void>((resolve) => state.child.once('close', () => resolve()));
-    state.child.kill('SIGKILL');
-    if (state.child.exitCode === null && state.child.signalCode === null) await gone;
+    state.child.kill();
+    await state.child.ended;
   }
 
   run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
@@ -124,169 +123,179 @@ export class ChildSandbox implements Sandbox {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
     if (this.#book.isFull) {
-      const message = `${sandboxLimits.waiting} evaluations are waiting for the sandbox already`;
-      return Promise.resolve({ kind: 'unavailable', message });
+      return Promise.resolve({ kind: 'unavailable', message: 'too many evaluations are waiting for the sandbox' });
     }
     return new Promise((settle) => {
       this.#book.add(text, alone, settle);
-      this.#pump();
+      this.#sendWaiting();
     });
   }
 
   #spawn(reason: StartReason): void {
-    const { nodePath, clock } = this.#options;
+    const { nodePath, clock, launch = launchProcess } = this.#options;
     this.#options.onStart?.(reason);
-    const child = spawn(nodePath, this.#args, {
-      env: childEnvironment,
-      cwd: '/',
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    });
-    const channel = child.stdio[3] as Duplex;
-    this.#state = { kind: 'starting', child, channel };
-    this.#lastWords = '';
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-keptWords);
-    });
+    const child = launch(nodePath, this.#args);
+    this.#state = { kind: 'starting', child };
     const reader = new FrameReader();
-    channel.on('data', (chunk: Buffer) => {
+    child.channel.on('data', (chunk: Buffer) => {
       try {
         for (const frame of reader.read(chunk)) this.#receive(child, frame);
       } catch {
-        // Whatever speaks another language there is not our sandbox any more.
-        child.kill('SIGKILL');
+        // A process that breaks the protocol may have been taken over by an expression.
+        child.kill();
       }
     });
-    // The end of the process says all there is to say.
-    channel.on('error', () => {});
-    child.on('error', (fault) => {
-      this.#lastWords = fault.message;
-      if (child.pid === undefined) this.#buried(child);
-    });
-    child.on('close', () => this.#buried(child));
+    void child.ended.then((end) => this.#handleEnd(child, end));
     this.#progressAt = clock.now();
-    this.#sendSetup(channel);
+    this.#sendSetup(child);
   }
 
-  #receive(child: ChildProcess, frame: Frame): void {
+  #receive(child: LaunchedProcess, frame: Frame): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     this.#progressAt = this.#options.clock.now();
     if (frame.kind === 'ready') {
-      // Ready for the set-up before this one is not ready.
+      // A late answer to an earlier set-up does not count.
       if (frame.id !== this.#setupId) return;
-      this.#state = { kind: 'running', child, channel: this.#state.channel };
+      this.#state = { kind: 'running', child };
       this.#whenReady?.resolve();
       this.#whenReady = undefined;
-      this.#pump();
+      this.#sendWaiting();
       return;
     }
-    const request = this.#book.take(frame.id);
-    if (request === undefined) return;
-    this.#deathsInARow = 0;
+    this.#failedStarts = 0;
     if (frame.kind !== 'answer') this.#mayBeSwollen = true;
-    request.settle(outcomeOf(frame));
-    this.#pump();
+    this.#book.recordOutcome(frame.id, outcomeOf(frame));
+    this.#sendWaiting();
   }
 
-  /** Sends what may be sent. */
-  #pump(): void {
-    if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
+  #sendWaiting(): void {
+    if (this.#state.kind !== 'running' || this.#retireIfGrown(this.#state.child)) return;
     const wasIdle = this.#book.inFlight === 0;
     for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
       if (this.#outbox.chars === 0) setImmediate(() => this.#flush());
-      this.#outbox.add({ id: next.id, kind: 'run', text: next.text });
+      this.#outbox.add({ id: next.id, kind: next.isLong ? 'long' : 'run', text: next.text });
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();
+      // The silence allowed to a request that runs alone differs from the silence of the requests before it.
+      if (this.#book.isRunningAlone) this.#stopWatching();
       this.#startWatch();
+      this.#watchMemory();
     }
   }
 
   /**
-   * Memory that an expression made the process take is not always given back. Once the process is empty it is looked at, and
-   * one that has grown is replaced.
+   * A process does not always return the memory that an expression made it take. So the size of the process is checked once no
+   * request is in flight, and a process that has grown is replaced.
    */
-  #retires(child: ChildProcess): boolean {
+  #retireIfGrown(child: LaunchedProcess): boolean {
     if (this.#killedFor !== undefined) return true;
     if (!this.#mayBeSwollen) return false;
     if (this.#book.inFlight > 0) return true;
     this.#mayBeSwollen = false;
-    const residentMb = child.pid === undefined ? undefined : residentMbOf(child.pid);
+    const residentMb = child.residentMb();
     if (residentMb === undefined || residentMb <= sandboxLimits.retireMb) return false;
     this.#killedFor = 'retired';
-    child.kill('SIGKILL');
+    child.kill();
     return true;
   }
 
-  /** Once a turn of the event loop, so that what was asked in one turn goes out in one write. */
+  /** Runs once a turn of the event loop, so that all requests of one turn go out in one write. */
   #flush(): void {
-    if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.channel);
+    if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.child.channel);
   }
 
   #startWatch(): void {
-    this.#watch ??= this.#options.clock.after(this.#hardMs, () => this.#look());
+    this.#watch ??= this.#options.clock.after(Math.min(this.#allowedSilenceMs, sandboxLimits.hangMs), () =>
+      this.#checkSilence(),
+    );
   }
 
-  /** One timer for all requests: it asks how long ago the process last gave a sign of life. */
-  #look(): void {
+  get #allowedSilenceMs(): number {
+    return this.#state.kind === 'starting' ? sandboxLimits.startMs : this.#book.allowedSilenceMs(this.#hardMs);
+  }
+
+  /** The memory limit of an isolate is no hard cap, so the whole process is checked while a request runs. */
+  #watchMemory(): void {
+    this.#memoryWatch ??= this.#options.clock.after(sandboxLimits.memoryLookMs, () => {
+      this.#memoryWatch = undefined;
+      if (this.#state.kind !== 'running' || this.#book.inFlight === 0) return;
+      const { child } = this.#state;
+      if ((child.residentMb() ?? 0) <= sandboxLimits.processMb) return this.#watchMemory();
+      this.#killedFor = 'swollen';
+      child.kill();
+    });
+  }
+
+  #stopWatching(): void {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    this.#memoryWatch?.cancel();
+    this.#memoryWatch = undefined;
+  }
+
+  /** One timer serves all requests: it compares the time since the last frame with the allowed silence. */
+  #checkSilence(): void {
     this.#watch = undefined;
     const state = this.#state;
     if (!('child' in state) || (state.kind === 'running' && this.#book.inFlight === 0)) return;
-    const limitMs = state.kind === 'starting' ? sandboxLimits.startMs : this.#hardMs;
+    const limitMs = this.#allowedSilenceMs;
     const silentMs = this.#options.clock.now() - this.#progressAt;
     if (silentMs < limitMs) {
-      this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#look());
+      this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#checkSilence());
       return;
     }
-    const seen = this.#progressAt;
-    // This process may be the one that stood still: let it read what has arrived before it judges.
+    const progressBefore = this.#progressAt;
+    // The daemon itself may have been blocked, so it reads the frames that have arrived before it kills the process.
     setImmediate(() =>
       setImmediate(() => {
         if (this.#state !== state) return;
-        if (this.#progressAt !== seen) return this.#startWatch();
+        if (this.#progressAt !== progressBefore) return this.#startWatch();
         this.#killedFor = 'hung';
-        state.child.kill('SIGKILL');
+        state.child.kill();
       }),
     );
   }
 
-  /** The process is gone, by our hand or not. */
-  #buried(child: ChildProcess): void {
+  #handleEnd(child: LaunchedProcess, end: string): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     const wasStarting = this.#state.kind === 'starting';
     const killedFor = this.#killedFor;
     this.#killedFor = undefined;
     this.#mayBeSwollen = false;
     this.#outbox.clear();
-    this.#watch?.cancel();
-    this.#watch = undefined;
-    if (killedFor === 'retired' && this.#book.inFlight === 0) {
+    this.#stopWatching();
+    const { inFlight } = this.#book;
+    if (killedFor === 'retired' && inFlight === 0) {
       this.#spawn('retired');
       return;
     }
-    const { signalCode, exitCode } = child;
     const wasHung = killedFor === 'hung';
-    this.#deathsInARow++;
-    const cause = wasHung ? 'hung' : (signalCode ?? `exit code ${exitCode}`);
-    const fields = {
-      component: 'expression',
-      cause,
-      inFlight: this.#book.inFlight,
-      lastWords: this.#lastWords.slice(-200),
-    };
-    this.#options.log.warn(fields, 'sandbox process died and is started again');
-    this.#book.takeBack({ cause, wasHung, isSelfInflicted: wasHung || signalCode !== 'SIGKILL' });
-    if (wasStarting && this.#deathsInARow > startAttempts) this.#giveUp(cause);
+    const cause = killedFor ?? end;
+    const lastWords = child.lastWords.slice(-200);
+    this.#options.log.warn(
+      { component: 'expression', cause, inFlight, lastWords },
+      'sandbox process died and is started again',
+    );
+    this.#book.requeueAfterDeath({ cause, wasHung, isBlamedOnRequest: killedFor !== undefined || end !== 'SIGKILL' });
+    const reason: StartReason = killedFor ?? 'died';
+    // A death under load must not delay other requests; only a process that fails to start, or dies idle, is started after a pause.
+    if (!wasStarting && inFlight > 0) this.#spawn(reason);
+    else this.#pauseBeforeStart(reason, { cause, lastWords });
+  }
+
+  #pauseBeforeStart(reason: StartReason, last: { cause: string; lastWords: string }): void {
+    this.#failedStarts++;
+    if (this.#failedStarts > startAttempts) this.#giveUp(last);
     const pauses = sandboxLimits.restartPausesMs;
-    const pauseMs = pauses[Math.min(this.#deathsInARow, pauses.length) - 1] ?? 0;
-    const timer = this.#options.clock.after(pauseMs, () => this.#spawn(wasHung ? 'hung' : 'died'));
+    const pauseMs = pauses[Math.min(this.#failedStarts, pauses.length) - 1] ?? 0;
+    const timer = this.#options.clock.after(pauseMs, () => this.#spawn(reason));
     this.#state = { kind: 'pausing', timer };
   }
 
-  /** Nobody is kept waiting for a process that does not come up; the next start is still tried. */
-  #giveUp(cause: string): void {
-    const fault = new Error(
-      `start the sandbox: wanted a running process, got ${cause}: "${this.#lastWords.slice(-200)}"`,
-    );
+  /** Fails all waiting requests instead of keeping them for a process that does not start. The next start is still tried. */
+  #giveUp({ cause, lastWords }: { cause: string; lastWords: string }): void {
+    const fault = new Error(`start the sandbox: wanted a running process, got ${cause}: "${lastWords}"`);
     this.#whenReady?.reject(fault);
     this.#whenReady = undefined;
     this.#failAll(`the sandbox cannot be started: ${cause}`);
@@ -299,17 +308,11 @@ export class ChildSandbox implements Sandbox {
 }
 
 function stoppedInStart(): Error {
-  return new Error('start the sandbox: wanted a running process, was stopped before it was up');
+  return new Error('start the sandbox: the sandbox was stopped before it was ready');
 }
 
-/** Otherwise the C library opens a file to count the processors, at a time that only the number of its threads decides. */
-const childEnvironment = { MALLOC_ARENA_MAX: '1' };
-
-/** Deaths in a row before those who wait are told. */
+/** Failed starts in a row before the waiting requests fail. */
 const startAttempts = 3;
-
-/** Of what the process last wrote to standard error; V8 says there why it gave up. */
-const keptWords = 2_000;
 
 function outcomeOf(frame: Frame): SandboxOutcome {
   switch (frame.kind) {
@@ -320,6 +323,7 @@ function outcomeOf(frame: Frame): SandboxOutcome {
       return { kind: frame.kind };
     case 'setup':
     case 'run':
+    case 'long':
     case 'ready':
     case 'broken':
       return { kind: 'crash', message: frame.text.slice(0, realmLimits.message) };

@@ -19,12 +19,14 @@ export const ineligibleSentences: Record<IneligibleReason, string> = {
   NoEndpoints: 'there is no virtual Endpoints of this name',
   NoService: 'there is no virtual Service of the same name',
   ServiceHasSelector: 'the virtual Service has a selector, so the host cluster fills in its endpoints itself',
-  ControlledByOther: 'the virtual Endpoints is marked vcluster.loft.sh/controlled-by somebody else',
-  NotMapped:
-    'its namespace is not mapped to a host namespace that can be used and sync.toHost.namespaces.mappingsOnly is true',
+  ControlledByOther: 'vcluster.loft.sh/controlled-by on the virtual Endpoints names another controller',
+  NotMapped: 'its namespace is not mapped to a usable host namespace, and sync.toHost.namespaces.mappingsOnly is true',
 };
 
 export const apiServerKey = 'default/kubernetes';
+
+/** What vCluster calls its own syncer of Endpoints. */
+export const syncerName = 'endpoints';
 
 export function judgeEligibility(
   key: string,
@@ -34,7 +36,7 @@ export function judgeEligibility(
   if (key === apiServerKey) return ineligible('ReservedKey');
   if (endpoints === undefined) return ineligible('NoEndpoints');
   if (!facts.isPlaced) return ineligible('NotMapped');
-  if (isControlledByOther(endpoints)) return ineligible('ControlledByOther');
+  if (isControlledByOther(endpoints, syncerName)) return ineligible('ControlledByOther');
   if (service === undefined) return ineligible('NoService');
   if (service.hasSelector) return ineligible('ServiceHasSelector');
   return { kind: 'eligible' };

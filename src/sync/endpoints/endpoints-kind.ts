@@ -1,9 +1,8 @@
-// core/v1 Endpoints behind the seam of sync/kind.ts: which of them go to the host and what their payload looks like there.
-// In: projected objects. Out: verdicts and payloads. Must never know a cluster, a queue or the time.
+// core/v1 Endpoints as a SyncedKind: which objects go to the host, and what their payload looks like there. In: projected
+// objects. Out: verdicts and payloads. This room must never know a cluster, a queue or the time.
 import { endpointsResource } from '../../cluster/wire/scope.ts';
 import type { SyncedKind } from '../plan/kind.ts';
-import { endpointControllerName, endpointsManagedByLabel } from '../plan/reserved-keys.ts';
-import { ineligibleSentences, judgeEligibility } from './eligibility.ts';
+import { ineligibleSentences, judgeEligibility, syncerName } from './eligibility.ts';
 import {
   type EndpointSubset,
   type HostEndpoints,
@@ -11,6 +10,7 @@ import {
   projectVirtualEndpoints,
   type VirtualEndpoints,
 } from './items.ts';
+import { payloadShape } from './shape.ts';
 import {
   addressesOf,
   isSameEndpoints,
@@ -20,13 +20,24 @@ import {
   storedSubsets,
   translateSubsets,
 } from './subsets.ts';
+import { problemOfSubsets } from './validate-subsets.ts';
 
-export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
+const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   apiVersion: 'v1',
   kind: 'Endpoints',
   kindAnnotation: '/v1, Kind=Endpoints',
   resource: endpointsResource,
-  payloadFields: ['subsets'],
+  settingsPath: 'sync.toHost.endpoints',
+  syncerName,
+  payloadFields: [...payloadShape.keys()],
+  payloadShape,
+  samplePayload: {
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }],
+  },
+  // Kubernetes sets it since 1.33.
+  controllerLabel: { key: 'endpoints.kubernetes.io/managed-by', value: 'endpoint-controller' },
+  // Those of EndpointSlices too: the host's controller mirrors Endpoints into slices.
+  controllerKeyPrefixes: ['endpoints.kubernetes.io/', 'endpointslice.kubernetes.io/'],
   projectVirtual: projectVirtualEndpoints,
   projectHost: projectHostEndpoints,
   judge(key, { virtual, service, isPlaced }) {
@@ -38,6 +49,7 @@ export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
   renamedBy: (virtual, placement) => renamedPods(virtual.subsets, placement.placeOfObject),
   payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
+  problemOf: (payload) => problemOfSubsets(payload['subsets'] ?? []),
   asStored: (payload) => ({ subsets: storedSubsets(subsetsOf(payload)) }),
   payloadChange(desired, host, { ignoreOrder }) {
     const wanted = normalizeSubsets(subsetsOf(desired));
@@ -49,8 +61,10 @@ export const endpointsKind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   isSameButForOrder: (one, other) =>
     !isSameSubsets(subsetsOf(one), subsetsOf(other)) && isSameEndpoints(subsetsOf(one), subsetsOf(other)),
   addressesOf: (payload) => addressesOf(subsetsOf(payload)),
-  isTakenByController: (host) => host.labels?.[endpointsManagedByLabel] === endpointControllerName,
 };
+
+/** The engine hands a kind only the items that the same kind has projected. */
+export const endpointsKind: SyncedKind = kind;
 
 function subsetsOf(payload: Record<string, unknown>): EndpointSubset[] {
   return (payload['subsets'] ?? []) as EndpointSubset[];

@@ -1,5 +1,5 @@
-// What sync keeps of an Endpoints, and nothing more: the caches hold thousands of these, so a field that
-// no rule reads does not belong here.
+// The fields of an Endpoints that sync keeps. The caches hold thousands of these items, so a field that no rule reads does
+// not belong here.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type HostItem, identityOf, isFilled, type VirtualItem } from '../plan/kind.ts';
 import { annotatedKeyOf } from '../plan/ownership.ts';

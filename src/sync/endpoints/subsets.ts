@@ -1,10 +1,10 @@
-// The payload of an Endpoints: how subsets look on the host, and when two of them say the same. Pure.
+// The payload of an Endpoints: how subsets look on the host, and when two lists of subsets mean the same. Pure.
 import { equalJson } from '../../object/text/json.ts';
 import type { Renamed } from '../plan/kind.ts';
 import type { Place } from '../plan/placement.ts';
 import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } from './items.ts';
 
-/** The tenant's subsets as they stand on the host: Pod references renamed, everything else as it is. */
+/** The tenant's subsets for the host: references to Pods get their host names, all other fields stay. */
 export function translateSubsets(
   subsets: readonly EndpointSubset[] | undefined,
   placeOfPod: (pod: Place) => Place | undefined,
@@ -16,7 +16,7 @@ export function translateSubsets(
   return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, { address: translateAddress, port: same }));
 }
 
-/** uid and resourceVersion belong to the tenant's Pod and would point nowhere on the host. */
+/** Leaves out uid and resourceVersion: they belong to the tenant's Pod and would point nowhere on the host. */
 function translatePodReference(
   reference: ObjectReference,
   placeOfPod: (pod: Place) => Place | undefined,
@@ -45,10 +45,10 @@ export function* renamedPods(
   }
 }
 
-/** As the API server stores them: no empty lists, no subset without an address, the default protocol spelled out. */
+/** As the API server stores subsets: no empty lists, no subset without an address, the default protocol written out. */
 export function normalizeSubsets(subsets: readonly EndpointSubset[] | undefined): readonly EndpointSubset[] {
   const kept = subsets ?? [];
-  // Whatever came from an API server is so already.
+  // Subsets from an API server are normal already; those from a patch or a file may not be.
   if (kept.every(isNormal)) return kept;
   const normal: EndpointSubset[] = [];
   for (const subset of kept) {
@@ -78,7 +78,7 @@ function isNormal(subset: EndpointSubset): boolean {
   return hasAddresses;
 }
 
-/** The same for what a patch may have made: an empty name, and an empty part of a reference, are stored as none. */
+/** As normalizeSubsets(), for the result of a patch: the API server also drops empty names and empty fields of references. */
 export function storedSubsets(subsets: readonly EndpointSubset[]): readonly EndpointSubset[] {
   const change = { address: storedAddress, port: storedPort };
   return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, change));
@@ -89,7 +89,7 @@ interface Change {
   port: (port: EndpointPort) => EndpointPort;
 }
 
-/** The subset itself where nothing in it changes, as most often. */
+/** Returns the subset itself when nothing in it changes, as is common, so that no copy is made. */
 function withLists(subset: EndpointSubset, change: Change): EndpointSubset {
   const addresses = subset.addresses && mapped(subset.addresses, change.address);
   const notReadyAddresses = subset.notReadyAddresses && mapped(subset.notReadyAddresses, change.address);
@@ -105,7 +105,7 @@ function withLists(subset: EndpointSubset, change: Change): EndpointSubset {
       };
 }
 
-/** The list itself where nothing in it changes. */
+/** Returns the list itself when nothing in it changes. */
 function mapped<L extends readonly unknown[]>(list: L, change: (item: L[number]) => L[number]): L {
   let changed: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
@@ -150,12 +150,12 @@ function filled<T>(list: T[] | undefined | null): T[] | undefined {
   return list && list.length > 0 ? list : undefined;
 }
 
-/** Same bytes apart from the order of keys; both sides normalized by the caller. */
+/** Equal JSON apart from the order of keys. The caller has normalized both lists. */
 export function isSameSubsets(one: readonly EndpointSubset[], other: readonly EndpointSubset[]): boolean {
   return equalJson(one, other);
 }
 
-/** Same addresses, ports and readiness, whatever the order and grouping: old API servers repack what they store. */
+/** Same addresses, ports and readiness in any order and grouping: old API servers repack the subsets that they store. */
 export function isSameEndpoints(one: readonly EndpointSubset[], other: readonly EndpointSubset[]): boolean {
   const left = flatten(one);
   const right = flatten(other);
@@ -184,7 +184,7 @@ function canonicalText(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member)}`).join()}}`;
 }
 
-/** Every address text, for the address policy. */
+/** All addresses, for the address policy. */
 export function addressesOf(subsets: readonly EndpointSubset[]): string[] {
   const texts: string[] = [];
   for (const { addresses, notReadyAddresses } of subsets) {

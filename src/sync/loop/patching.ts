@@ -1,5 +1,5 @@
-// Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
-// What a host copy will refer to is counted on the way.
+// Runs the patches between looking and deciding. In: facts. Out: facts with a patched draft, or with the failure that forbids
+// to use the draft. It also counts the references of each host copy.
 
 import type { Key } from '../../object/meta/object.ts';
 import { noteNames } from '../patch/entry/note-names.ts';
@@ -11,18 +11,24 @@ import { targetOf } from '../references/registry.ts';
 import type { Rules, World } from '../world/world.ts';
 import type { Patching } from './reconcile.ts';
 
-/** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
+/** Without a patcher it only forgets the references that earlier rules have counted. */
 export function createPatching(
   patcher: Patcher | undefined,
   world: World,
-  { references, wake }: { references?: References | undefined; wake?: (key: Key) => void } = {},
+  options: {
+    references?: References | undefined;
+    wake?: (key: Key) => void;
+    /** Around a wait for the sandbox; see WorkQueue. */
+    aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
+  } = {},
 ): Patching {
+  const { references, wake, aside = (_, wait) => wait } = options;
   const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
     if (patched.kind === 'failed') {
       references?.noteFailed(facts.key, patched.references);
       return { ...facts, patchFailure: patched.failure };
     }
-    // What is published is judged, not what the tenant wrote.
+    // The policy judges the patched addresses, because those are published.
     const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
     if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
     const after: Facts = {
@@ -46,23 +52,22 @@ export function createPatching(
       const { rules } = world;
       const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
       return patched instanceof Promise
-        ? patched.then((told) => judged(facts, told, rules))
+        ? aside(facts.key, patched).then((told) => judged(facts, told, rules))
         : judged(facts, patched, rules);
     },
     async back(facts, raw) {
       const { virtual, host } = facts;
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
       references?.learnNames(() => learnNames(patcher, world, references));
-      const reversed = await patcher.back({ virtual, host, translation: world.rules.translation, raw });
-      if (reversed.kind === 'failed') return { ...facts, patchFailure: reversed.failure };
-      const { values, ownerOf } = reversed;
+      const asked = patcher.back({ virtual, host, translation: world.rules.translation, raw });
+      const { values, failures, ownerOf } = await aside(facts.key, asked);
       const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
-      return { ...facts, reversed: values, ...(draft && { draft }) };
+      return { ...facts, reversed: values, backflowFailures: failures, ...(draft && { draft }) };
     },
   };
 }
 
-/** After a start the host may have copied a name from one object to another whose pass comes first. */
+/** Notes all generated names before a back-flow: the host may have copied a name to an object whose pass comes first. */
 function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
   if (!set.patches.some(({ reference }) => reference !== undefined)) return;
   const { translation } = rules;
@@ -72,7 +77,7 @@ function learnNames({ set }: Patcher, { windows, rules }: World, references: Ref
   }
 }
 
-/** An object that gets no host copy refers to nothing there. */
+/** An object without a host copy has no references on the host. */
 function isForHost({ key, refusals, winner }: Facts): boolean {
   return refusals.length === 0 && (winner === undefined || winner === key);
 }

@@ -1,6 +1,5 @@
-// From settings to the rules that sync works by: built once per configuration, shared by the live sync and by render.
+// Builds the rules of sync from the settings, once per configuration; the live sync and render share them.
 import type { Settings } from '../../config/settings/settings.ts';
-import { endpointsKind } from '../endpoints/endpoints-kind.ts';
 import type { Patcher } from '../patch/run/patcher.ts';
 import { createAddressPolicy } from '../plan/address-policy.ts';
 import { annotationRules, labelRules } from '../plan/keys.ts';
@@ -13,7 +12,7 @@ export type RuleSettings = Pick<
   'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
 >;
 
-/** What the world knows of the rules, and what only the loop needs. */
+/** The rules of the world, and the patcher, which only the loop needs. */
 export interface SyncRules extends Rules {
   /** Undefined without patches. */
   patcher: Patcher | undefined;
@@ -22,9 +21,9 @@ export interface SyncRules extends Rules {
 export type SyncWorld = World<SyncRules>;
 
 export function createRules(
+  kind: SyncedKind,
   settings: RuleSettings,
-  mapping: NamespaceMapping | undefined,
-  patcher?: Patcher,
+  { mapping, patcher }: { mapping?: NamespaceMapping | undefined; patcher?: Patcher | undefined } = {},
 ): SyncRules {
   const placement = createPlacement({
     virtualCluster: settings.virtualClusterName,
@@ -36,11 +35,11 @@ export function createRules(
     mode: placement.mode,
     backSync: settings.backSync,
     exclude: settings.exclude,
+    controllerKeyPrefixes: kind.controllerKeyPrefixes,
   };
   return {
     translation: {
-      // The generic code hands a kind only what that kind projected itself.
-      kind: endpointsKind as unknown as SyncedKind,
+      kind,
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),

@@ -1,22 +1,22 @@
-// Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
-// step machine in decide.ts.
+// Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
+// answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
-import { projectHostService } from './kind.ts';
-import type { Memory, Outcome, Request } from './step.ts';
+import { projectHostService, type SyncedKind } from './kind.ts';
+import type { Memory, Outcome, PlannedRequest } from './step.ts';
 
-/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+/** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
 
-export function afterAnswer(memory: Memory, request: Request, answer: Answer): Memory {
-  const after = goOnAfter(memory, request, answer);
+export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
+  const after = goOnAfter(memory, request, answer, kind);
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
   if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
   if (answer.kind !== 'ok') return after;
   return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
 }
 
-function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
+function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
@@ -28,7 +28,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
     }
     case 'notFound':
       if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
-      // The namespace is the only thing that a create can fail to find.
+      // A create answers 404 only when its namespace is missing.
       return ended(memory, {
         kind: 'waiting',
         reason: 'HostNamespaceMissing',
@@ -50,17 +50,17 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
           retryAfterMs: namespaceRetryMs,
         });
       }
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'Forbidden',
-        message: forbiddenMessage(request),
+        message: forbiddenMessage(request, kind),
         detail: answer.message,
       });
     case 'refused':
-      return ended(memory, {
+      return refused(memory, request, {
         kind: 'refused',
         reason: 'HostRefused',
-        message: `the ${request.side} API server does not accept it`,
+        message: `the ${request.side} API server rejected the write`,
         detail: answer.message,
       });
     case 'throttled':
@@ -78,11 +78,17 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer): Memory {
 
 const namespaceRetryMs = 5000;
 
-function forbiddenMessage(request: Request): string {
-  const what =
-    request.verb === 'get' && request.side === 'host' && request.what === 'service' ? 'services' : 'endpoints';
+function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
+  const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
+  const what = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
   return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+}
+
+/** What the virtual side does not take back must not hold up what the host is to get. */
+function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
+  const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+  return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

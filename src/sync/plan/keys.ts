@@ -1,15 +1,14 @@
-// Which label and annotation keys cross between the sides, and under what spelling. Everything about one key is decided
-// here; what happens to its value is the business of merge-keys. Pure.
+// Decides which label and annotation keys cross between the sides, and their spelling on each side. merge-keys decides about
+// the values. Pure.
 import { hostLabelKey } from '../../object/meta/names.ts';
 import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './reserved-keys.ts';
 
-/** The traffic rules of one map: labels or annotations. */
 export interface KeyRules {
-  /** Host spelling of a virtual key, undefined when the key stays where it is. */
+  /** Host spelling of a virtual key; undefined when the key does not cross. */
   toHost(virtualKey: string): string | undefined;
-  /** Virtual spelling of a host key, undefined when the key does not take part in the sync. */
+  /** Virtual spelling of a host key; undefined when the key does not cross. */
   toVirtual(hostKey: string): string | undefined;
-  /** Whether a host change of it may reach the tenant. */
+  /** Whether a change of this key on the host may reach the tenant. */
   flowsBack(virtualKey: string): boolean;
 }
 
@@ -17,12 +16,14 @@ export interface KeyRuleOptions {
   virtualCluster: string;
   mode: 'single' | 'mapped';
   backSync: 'all' | 'none';
+  /** See SyncedKind. */
+  controllerKeyPrefixes: readonly string[];
   exclude: { labels: readonly string[]; annotations: readonly string[] };
 }
 
 export function labelRules(options: KeyRuleOptions): KeyRules {
   const rewritten = [namespaceLabel, markerLabel, controlledByKey];
-  // A plain `release` selects nothing of the host's own in a namespace of its own.
+  // Rewritten in single mode only: in a mapped namespace no selector of the host itself matches a plain `release`.
   if (options.mode === 'single') rewritten.push('release');
   const toHostKey = new Map(rewritten.map((key) => [key, hostLabelKey(key, options.virtualCluster)]));
   const toVirtualKey = new Map([...toHostKey].map(([virtual, host]) => [host, virtual]));
@@ -36,7 +37,7 @@ export function labelRules(options: KeyRuleOptions): KeyRules {
       const virtual = toVirtualKey.get(key) ?? (isReserved(key) || toHostKey.has(key) ? undefined : key);
       return virtual === undefined || isExcluded(virtual) ? undefined : virtual;
     },
-    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key),
+    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
   };
 }
 
@@ -44,14 +45,18 @@ export function annotationRules(options: KeyRuleOptions): KeyRules {
   const isExcluded = patternMatcher(options.exclude.annotations);
   const same = (key: string): string | undefined =>
     key === leaderKey || isReserved(key) || isExcluded(key) ? undefined : key;
-  return { toHost: same, toVirtual: same, flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key) };
+  return {
+    toHost: same,
+    toVirtual: same,
+    flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
+  };
 }
 
-/** `*` stands for any run of characters; a pattern without one is a whole key. */
+/** `*` matches any run of characters; a pattern without it matches a whole key. */
 export function patternMatcher(patterns: readonly string[]): (key: string) => boolean {
   if (patterns.length === 0) return () => false;
-  const parts = patterns.map((pattern) => pattern.split('*'));
-  return (key) => parts.some((pieces) => matchesPieces(key, pieces));
+  const split = patterns.map((pattern) => pattern.split('*'));
+  return (key) => split.some((pieces) => matchesPieces(key, pieces));
 }
 
 function matchesPieces(key: string, pieces: readonly string[]): boolean {

@@ -1,8 +1,9 @@
-// The seam between what sync does for any kind and what is special to one: Endpoints stand behind it, EndpointSlices will.
-// A kind is pure: it judges, translates and compares; it never acts.
+// What the sync engine asks of a kind. Endpoints implement it; EndpointSlices will be the second kind. A kind is pure: it
+// judges, translates and compares; it never acts.
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import type { ObjectPath } from './excerpt.ts';
 import { annotatedKeyOf } from './ownership.ts';
 import type { Place, Placement } from './placement.ts';
 
@@ -10,17 +11,17 @@ export interface VirtualItem extends Item {
   creationTimestamp: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** The tenant's object has a controller of its own; our owner reference on the host says so too. */
+  /** The tenant's object has a controller; our owner reference on the host copies this flag. */
   hasController?: true;
 }
 
-/** Its mark is the virtual key that it says it is a copy of. */
+/** A host object. Its `mark` is the virtual key that its annotations name. */
 export interface HostItem extends Item {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
   isDeleting?: true;
-  /** Whoever wrote last, unless it was us; named when an object is contested. */
+  /** The last field manager other than ours, to name it when an object is contested. */
   lastManager?: string;
 }
 
@@ -29,49 +30,79 @@ export interface ServiceItem extends Item {
   isDeleting?: true;
 }
 
-/** A Service of the host: what counts is whose copy it is. */
+/** A Service of the host, with the virtual Service that it is a copy of. */
 export interface HostServiceItem extends ServiceItem {
-  /** The virtual Service that it says it is a copy of; undefined for one of the host's own people. */
+  /** Key of the virtual Service that its annotations name; undefined for a Service of the host itself. */
   isCopyOf?: Key;
 }
 
 export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
 
-/** What a kind carries besides metadata, e.g. `{ subsets }`. */
+/** The fields of an object besides metadata. */
 export type Payload = Record<string, unknown>;
 
-/** An object that a payload refers to, on both sides. */
+/** An object that a payload refers to, with its place on each side. */
 export interface Renamed {
   kind: string;
   virtual: Place;
   host: Place;
 }
 
+/** What may stand at a field, to tell a path that can never match from a path that does not match today. */
+export type Shape =
+  | { kind: 'object'; fields: ReadonlyMap<string, Shape> }
+  | { kind: 'list'; of: Shape }
+  /** The tenant chooses the keys. */
+  | { kind: 'map'; of: Shape }
+  | { kind: 'scalar' };
+
+/** What is wrong with the result of patches, and where; the message names the place too. */
+export interface ResultProblem {
+  place: ObjectPath;
+  message: string;
+}
+
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Value of the object-kind annotation, as vCluster spells it. */
+  /** Value of the object-kind annotation, in vCluster's spelling. */
   readonly kindAnnotation: string;
   readonly resource: ResourceRef;
-  /** Fields of an item that payloadOf() and translate() read; the others are metadata. */
+  /** Where the configuration has the settings of this kind. */
+  readonly settingsPath: string;
+  /** What vCluster calls its own syncer of this kind. */
+  readonly syncerName: string;
+  /** Fields that payloadOf() and translate() read, and that patches may touch; the other fields are metadata. */
   readonly payloadFields: readonly string[];
+  /** What may stand in each payload field. */
+  readonly payloadShape: ReadonlyMap<string, Shape>;
+  /** A small valid payload, to try expressions on before there is any object. */
+  readonly samplePayload: Payload;
+  /** The host's own controller writes this label on an object when it takes the object over: our view of the virtual side is late. */
+  readonly controllerLabel: { key: string; value: string };
+  /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
+  readonly controllerKeyPrefixes: readonly string[];
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
-  /** The host payload by the virtual side alone, before patches. */
+  /** The host payload before patches, from the virtual object alone. */
   translate(virtual: V, placement: Placement): Payload;
-  /** What translate() has renamed in the payload, so that a patch can know it by the tenant's name. */
+  /** The references that translate() renamed, so that a patch can find the tenant's name of each. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
-  /** A valid payload that a patch made, as the API server will store it. */
+  /** The first reason why the API server would refuse this payload. */
+  problemOf(payload: Payload): ResultProblem | undefined;
+  /** How the API server will store a valid payload that a patch made. */
   asStored(payload: Payload): Payload;
-  /** Members of a merge patch that turn the host's payload into the desired one; undefined when they say the same. */
+  /** Members of a merge patch that turn the host's payload into the desired one; undefined when both are equal. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
-  /** The same endpoints in another order or grouping. */
+  /** Two payloads that differ, and only in order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;
   addressesOf(payload: Payload): Iterable<string>;
-  /** The host's own controller has taken this object over: our view of the virtual side is behind. */
-  isTakenByController(host: H): boolean;
+}
+
+export function isTakenByController(host: HostItem, { controllerLabel }: SyncedKind): boolean {
+  return host.labels?.[controllerLabel.key] === controllerLabel.value;
 }
 
 export function projectService(object: KubeObject): ServiceItem {

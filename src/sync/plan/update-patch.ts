@@ -1,5 +1,5 @@
-// What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
-// nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
+// Plans the merge patches that make an existing host object and its virtual object agree: at most one for each side. Pure.
+// Whether the host object may be written at all is decided before, in decide.ts.
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { OwnerReference } from '../../object/meta/object.ts';
@@ -14,19 +14,12 @@ import {
   readBase,
 } from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
-import { entriesOf, type KeyRules } from './keys.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
+import { entriesOf } from './keys.ts';
+import { type HostItem, isTakenByController, type VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
-import {
-  baseKey,
-  endpointControllerName,
-  endpointsManagedByLabel,
-  isNeverBack,
-  managedAnnotationsKey,
-  objectKeys,
-} from './reserved-keys.ts';
-import type { BackValues } from './step.ts';
+import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
+import type { BackflowFailures, BackValues } from './step.ts';
 
 export interface Update {
   /** Body of the merge patch for the virtual object; undefined when nothing flows back. */
@@ -35,7 +28,7 @@ export interface Update {
   host: HostChange | undefined;
   /** Keys that both sides changed to different values. */
   conflicts: number;
-  /** What the host patch touches, in words for the log and for status. */
+  /** The fields and keys in the host patch, for the log and for status. */
   touches: string[];
 }
 
@@ -52,13 +45,14 @@ export interface UpdateInput {
   draft: Draft;
   translation: Translation;
   owner: OwnerReference | undefined;
-  /** Native objects are taken over: rendered as on create, but whatever else stands on them stays. */
+  /** A native object is taken over: written as on create, but its other labels and annotations stay. */
   isTakeOver: boolean;
-  /** The host is known to repack what it stores. */
+  /** The host is known to reorder or regroup the payloads it stores. */
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
+  backflowFailures?: BackflowFailures | undefined;
   agreed?: Agreement | undefined;
-  /** Only the host is served for now; see KeyMergeInput. */
+  /** Only the host is written in this pass; see KeyMergeInput. */
   holdsBack?: boolean;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
@@ -74,9 +68,10 @@ export function planUpdate(input: UpdateInput): Update {
     const managed = managedAnnotations(draft, virtual);
     setOne(annotations, host.annotations, managedAnnotationsKey, managed);
   }
-  if (input.isTakeOver && host.labels?.[endpointsManagedByLabel] === endpointControllerName) {
-    // It would be untrue from now on, and would keep host edits from ever flowing back.
-    if (!draft.labels.has(endpointsManagedByLabel)) labels.set(endpointsManagedByLabel, null);
+  if (input.isTakeOver && isTakenByController(host, translation.kind)) {
+    const { key } = translation.kind.controllerLabel;
+    // The label would be wrong from now on, and isTakenByController() would block back-flow for good.
+    if (!draft.labels.has(key)) labels.set(key, null);
   }
   const change: HostChange = {
     payload: translation.kind.payloadChange(draft.payload, translation.kind.payloadOf(host), {
@@ -97,7 +92,7 @@ export function planUpdate(input: UpdateInput): Update {
   };
 }
 
-/** What both sides hold once these values are on the virtual side, whether or not the host write after it succeeds. */
+/** The state both sides agree on once the back-flow is written, whether or not the following host write succeeds. */
 export function agreementOf(
   back: BackValues,
   host: HostItem,
@@ -128,7 +123,7 @@ export function agreementOf(
   };
 }
 
-/** Same name, other object: nothing that was agreed with the old one counts. */
+/** The virtual object was deleted and recreated under its name: the base of the old object no longer counts. */
 export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolean {
   const uid = host.annotations?.[objectKeys.uid];
   return uid !== undefined && uid !== '' && uid !== virtual.uid;
@@ -137,7 +132,7 @@ export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolea
 interface Merged {
   labels: KeyMerge;
   annotations: KeyMerge;
-  /** The base as it stands on the host, where it is known to say all. */
+  /** The base annotation of the host; undefined when agreements made since then are missing in it. */
   held?: Base | undefined;
 }
 
@@ -146,23 +141,18 @@ function mergeBoth(input: UpdateInput): Merged {
   if (isNewVirtualObject(host, virtual)) {
     const base = baseOf(virtual, draft, translation);
     return {
-      labels: renderOver(draft.labels, entriesOf(host.labels), translation.labels, base.labels),
-      annotations: renderOver(
-        draft.annotations,
-        entriesOf(host.annotations),
-        translation.annotations,
-        base.annotations,
-      ),
+      labels: renderOver('labels', input, base),
+      annotations: renderOver('annotations', input, base),
     };
   }
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
   const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
   const shared = {
-    mayFlowBack: !translation.kind.isTakenByController(host),
+    mayFlowBack: !isTakenByController(host, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
     holdsBack: input.holdsBack ?? false,
   };
-  const { observe, reversed } = input;
+  const { observe, reversed, backflowFailures } = input;
   const { isPatched, ownerOf } = draft;
   const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
     mergeKeys({
@@ -174,6 +164,7 @@ function mergeBoth(input: UpdateInput): Merged {
       rules: translation[map],
       wasCopied,
       reversed: reversed?.[map],
+      held: backflowFailures?.[map],
       ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
       ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
       ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
@@ -185,28 +176,26 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
-function renderOver(
-  desired: ReadonlyMap<string, string>,
-  host: ReadonlyMap<string, string>,
-  rules: KeyRules,
-  base: KeyMerge['base'] | Base['labels'],
-): KeyMerge {
+/** Makes the host hold the draft, as on create. Beside it only keys stay that belong to the host itself. */
+function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
+  const { kind, [map]: rules } = input.translation;
+  const desired = input.draft[map];
+  const host = entriesOf(input.host[map]);
   const changes = new Map<string, string | null>();
   for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
   for (const key of host.keys()) {
     const virtualKey = rules.toVirtual(key);
-    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey) || virtualKey !== key);
+    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey, kind) || virtualKey !== key);
     if (isLeftover && !desired.has(key)) changes.set(key, null);
   }
-  return { host: changes, back: new Map(), base: new Map(base), conflicts: 0, reverted: [] };
+  return { host: changes, back: new Map(), base: new Map(base[map]), conflicts: 0, reverted: [] };
 }
 
 function digest(translation: Translation): { patchDigest: string } {
   return { patchDigest: translation.patchDigest };
 }
 
-/** The base rides on a write that is needed anyway; alone it is written only when an older one would mislead us. */
+/** Adds the base to a write that is needed anyway. The base causes a write of its own only when the old one is wrong. */
 function setBase(change: HostChange, host: HostItem, base: Base): void {
   const before = host.annotations?.[baseKey];
   const text = formatBase(base);
@@ -222,7 +211,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   else if (before !== undefined) change.annotations.set(baseKey, null);
 }
 
-/** Another patch set that touches nothing here is no reason to write every object. */
+/** Ignores a changed digest when no patch touches this object: otherwise a new patch set would rewrite every object. */
 function saysTheSame(before: Base | undefined, after: Base): boolean {
   if (before === undefined) return false;
   const isPatched = [before, after].some((base) =>

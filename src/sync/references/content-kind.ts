@@ -1,6 +1,6 @@
-// What references need of the two kinds whose content may cross: Secret and ConfigMap. Projections for the windows, and the
-// comparison of contents. Values of Secrets pass through here and go nowhere but into requests. Of the tenants' objects, which
-// may be many and large and mostly nobody's business, only a digest is kept; whoever has to write one reads it then.
+// Describes the two kinds whose content may cross, Secret and ConfigMap: how an object is kept in memory, and how two contents
+// compare. Values of Secrets go from here into requests and nowhere else. Tenants may have many large objects that nothing
+// refers to, so only a digest of each is kept; a write reads the object again.
 import { createHash } from 'node:crypto';
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
@@ -13,7 +13,7 @@ export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';
   kindAnnotation: string;
   resource: ResourceRef;
-  /** Its switch in the configuration: sync.toHost.<this>.enabled. */
+  /** The name of its setting: sync.toHost.<this>.enabled. */
   switch: 'secrets' | 'configMaps';
 }
 
@@ -42,7 +42,7 @@ export interface Content {
 interface Carrier extends Item {
   labels?: Record<string, string>;
   isDeleting?: true;
-  /** Nothing but metadata can be changed in it. */
+  /** Only its metadata can be changed. */
   isImmutable?: true;
 }
 
@@ -51,9 +51,9 @@ export interface VirtualContent extends Carrier {
   importedFrom?: string;
   /** Secrets only. */
   type?: string;
-  /** Of data and binary data. */
+  /** Digest of data and binary data. */
   digest: string;
-  /** Only where it was read for a write. */
+  /** Present only when it was read for a write. */
   content?: Content;
 }
 
@@ -63,7 +63,7 @@ export interface HostContent extends Carrier {
   ownerReferences?: OwnerReference[];
 }
 
-/** A host would mint credentials of its own into a Secret of this type, and a virtual cluster likewise. */
+/** An API server writes credentials of its own cluster into a Secret of this type, so it crosses in neither direction. */
 const tokenType = 'kubernetes.io/service-account-token';
 
 export function isToken({ type }: { type?: string }): boolean {
@@ -81,7 +81,7 @@ export function projectVirtualContent(object: KubeObject): VirtualContent {
   };
 }
 
-/** For a write that is about to be made. */
+/** With its content, for the write that follows. */
 export function readVirtualContent(object: KubeObject): VirtualContent {
   return { ...projectVirtualContent(object), content: keptContentOf(object) };
 }
@@ -102,12 +102,12 @@ export function projectHostContent(object: KubeObject): HostContent {
   };
 }
 
-/** Copies of this virtual cluster, ours and those of vCluster's own syncer. */
+/** Selects the copies of this virtual cluster, both ours and those of vCluster's own syncer. */
 export function projectCopy(object: KubeObject, virtualCluster: string): HostContent | undefined {
   return object.metadata.labels?.[markerLabel] === virtualCluster ? projectHostContent(object) : undefined;
 }
 
-/** What the host lets tenants have; a copy of a tenant's own object is not the host's to give. */
+/** Whether tenants may import the host object. A copy of a tenant's own object is never imported again. */
 export function projectImportable(object: KubeObject, virtualCluster: string): HostContent | undefined {
   const { labels } = object.metadata;
   if (labels?.[importableLabel] !== 'true' || labels[markerLabel] === virtualCluster) return undefined;
@@ -125,7 +125,7 @@ function carrierOf(object: KubeObject): Carrier {
   };
 }
 
-/** Nobody may have a token, so nobody needs it in memory. */
+/** Tokens never cross, so their data is not kept in memory. */
 function keptContentOf(object: KubeObject): Content {
   const content = contentOf(object);
   return isToken(content) ? { type: tokenType } : content;
@@ -144,10 +144,10 @@ export type ContentChange =
   | { kind: 'same' }
   /** Members of a merge patch. */
   | { kind: 'patch'; members: Record<string, unknown> }
-  /** The API changes neither a type nor what is immutable: the object has to be made anew. */
+  /** The API server changes neither a type nor immutable data: the object has to be deleted and created. */
   | { kind: 'replace' };
 
-/** What is left to do, or that the tenant's content has to be read to tell. */
+/** The difference between content and copy, or that the tenant's content has to be read first. */
 export type NeededChange = ContentChange | { kind: 'unread' };
 
 export function changeOfCopy(virtual: VirtualContent, copy: HostContent): NeededChange {

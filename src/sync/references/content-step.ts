@@ -1,5 +1,5 @@
-// The words between looking, deciding and doing for the content behind references: what is known of one object, what may be
-// asked for next, and how a pass can end. Values only.
+// The values that pass between looking, deciding and writing for the content behind references: the facts about one object, the
+// requests that a plan can make, and how a pass can end. Types only.
 import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 import type { KeyRules } from '../plan/keys.ts';
@@ -13,20 +13,20 @@ export interface ContentFacts {
   placement: Placement;
   labels: KeyRules;
   virtual: VirtualContent | undefined;
-  /** Where the copy of the tenant's object stands, and what stands there; undefined where its namespace has no place. */
+  /** The place of the copy on the host and the object there; undefined where the namespace has no place on the host. */
   copyPlace: Place | undefined;
   copy: HostContent | undefined;
-  /** A copy of ours for this key in another place: the mapping has changed since. */
+  /** A copy of ours for this key in another place, left there by an earlier mapping. */
   stray: HostContent | undefined;
-  /** Where an object of the host stands that has the tenant's own name, and that object if tenants may have it. */
+  /** The host place of the tenant's own name, and the object there if tenants may import it. */
   importPlace: Place | undefined;
   importable: HostContent | undefined;
-  /** Of an import whose host object is not in sight: what the host said when asked. */
+  /** For an import whose host object no window shows: the host's answer to a read. */
   lost: 'unknown' | 'there' | 'gone' | 'unlabelled';
   isReferenced: boolean;
-  /** Everything that could refer to it has been counted, and no list is in doubt. */
+  /** Every object that could refer to it has been counted, and no list is in doubt. */
   mayRemove: boolean;
-  /** The sync of this kind is on, and it is us who make the copies. */
+  /** The sync of this kind is on, and the copies are ours to make. */
   isExported: boolean;
   owner: OwnerState;
 }
@@ -35,7 +35,7 @@ export type ContentRequest =
   | { side: 'host' | 'virtual'; verb: 'create'; object: KubeObject; place: Place }
   | { side: 'host' | 'virtual'; verb: 'patch'; place: Place; mergePatch: object }
   | { side: 'host' | 'virtual'; verb: 'remove'; place: Place; preconditions: Preconditions }
-  /** On the host why an import has lost its object; on the virtual side what the tenant's object holds, which is not kept. */
+  /** On the host it tells why an import has lost its object; on the virtual side it fetches content, which is not kept. */
   | { side: 'host' | 'virtual'; verb: 'get'; place: Place };
 
 export type ContentOutcome =

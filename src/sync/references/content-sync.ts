@@ -1,6 +1,6 @@
-// Keeps one kind of content where references need it: its own queue, the same writers, and a plan that decides. In: windows
-// onto both clusters, and who refers to what. Out: copies on the host, imports in the virtual cluster. What it moves may be
-// secret: nothing of an object but its name and kind reaches a log, an event or a status.
+// Keeps the content of one kind where references need it, with a queue of its own, the writers of sync, and a plan that
+// decides. In: windows onto both clusters, and the references in use. Out: copies on the host, imports in the virtual cluster.
+// The content may be secret: only names and kinds of objects reach a log, an event or a status.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
@@ -39,7 +39,7 @@ export interface ContentSyncOptions {
   doubtOwner: () => void;
   /** A host copy that is kept although it could not be worked out anew may name this place. */
   isMentioned: (hostName: string) => boolean;
-  /** A list of the objects that refer is in doubt: what they referred to stays. */
+  /** A list of the referring objects is in doubt: the content that they referred to stays. */
   isListInDoubt: () => boolean;
   /** Another object stands behind the name now, or no object: every referrer must look again. */
   standingChanged: (key: Key) => void;
@@ -60,9 +60,9 @@ export class ContentSync {
   readonly #contest: Contest;
   readonly #writes: WriteLog;
   readonly #doubt: ListDoubt;
-  /** Marked objects whose host object was asked for and is gone, by that mark. */
+  /** Imports whose host object was read and is gone, with the mark that they carried then. */
   readonly #gone = new Map<Key, string>();
-  /** Version of the virtual side and the host's at which both last agreed. */
+  /** The versions of both sides at which they last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
   /** Since when the API server has forbidden each write of the key. */
@@ -107,14 +107,14 @@ export class ContentSync {
     return [virtual, copies, importable] as unknown as Window<Item>[];
   }
 
-  /** What could not be judged while references were being counted. */
+  /** Keys that had to wait until all references were counted. */
   enqueueUndecided(): void {
     const keys = [...this.#undecided];
     this.#undecided.clear();
     for (const key of keys) this.queue.add(key);
   }
 
-  /** Everything that content is, was or may be kept for. */
+  /** All keys that content is kept for, was kept for, or may be needed for. */
   enqueueAll(): void {
     const { registry } = this.#options;
     for (const key of registry.keysOf(this.world.kind.kind)) this.queue.add(key);
@@ -181,7 +181,7 @@ export class ContentSync {
     this.#recordOutcome(key, outcome, before);
   }
 
-  /** Nothing is kept for it: names that a tenant makes up must not add up here. */
+  /** Forgets the key: names that a tenant makes up must not fill the memory. */
   #forget(key: Key): void {
     this.outcomes.delete(key);
     this.#settledAt.delete(key);
@@ -220,13 +220,13 @@ export class ContentSync {
     const { world } = this;
     const { translation } = world.rules;
     const seen = world.windows.virtual.get(key);
-    // What was read holds for as long as nothing newer was seen.
+    // The answer counts until something newer is seen.
     const virtual = seen !== undefined && seen.resourceVersion === memory.read?.resourceVersion ? memory.read : seen;
     const copyPlace = world.copyPlaceOf(key);
     const importPlace = world.importPlaceOf(key);
     const copyKey = copyPlace && keyOf(copyPlace.namespace, copyPlace.name);
     const isKnownGone = virtual?.importedFrom !== undefined && this.#gone.get(key) === virtual.importedFrom;
-    // The tenant may have put another one in its place since.
+    // The tenant may have created another object in its place since.
     const lost = virtual?.importedFrom === memory.lostMark ? memory.lost : 'unknown';
     const mayRemove =
       registry.isComplete &&
@@ -252,7 +252,7 @@ export class ContentSync {
     };
   }
 
-  /** Writes that undo what somebody did to a copy of ours slow down when they never end. */
+  /** Slows down writes that keep undoing another writer's changes of a copy. */
   #brake(facts: ContentFacts, request: ContentRequest): number {
     if (request.verb === 'get' || this.#settledAt.get(facts.key) !== versionOf(facts)) return 0;
     const delayMs = this.#contest.delayBeforeRepair(facts.key);
@@ -277,7 +277,7 @@ export class ContentSync {
     }
   }
 
-  /** One request, and what its answer tells the window that shows the object. */
+  /** Sends one request and shows its answer to the window of the object. */
   async #ask(request: ContentRequest): Promise<Answer> {
     const { kind } = this.world;
     const key = keyOf(request.place.namespace, request.place.name);
@@ -292,7 +292,7 @@ export class ContentSync {
       const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
       this.#writes.note(fields, 'content written');
     }
-    // With finalizers an object stays for a while after its delete.
+    // An object with finalizers stays for a while after its delete.
     const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;
     if (isRemoved) window.forget(key, request.preconditions.resourceVersion);
     else this.#tell(window, answer, { key, seen });
@@ -306,13 +306,13 @@ export class ContentSync {
     return (side === 'host' ? onHost : virtual) as unknown as Window<Item>;
   }
 
-  /** What was not found is gone as it was seen before it was asked for: another one may have come since. */
+  /** "Not found" is true of the object as it was seen before the request: a new one may have come since. */
   #tell(window: Window<Item>, answer: Answer, { key, seen }: { key: Key; seen: string | undefined }): void {
     if (answer.kind === 'ok') window.remember(answer.object);
     if (answer.kind === 'notFound' && seen !== undefined) window.forget(key, seen);
   }
 
-  /** After a conflict: what is there now, which the windows may be late to show, or not show for want of its label. */
+  /** After a conflict: reads the object, because its window may be late, or may not show it for lack of its label. */
   async #readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | undefined> {
     const { virtual, copies } = this.world.windows;
     const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
@@ -358,9 +358,9 @@ export class ContentSync {
   }
 }
 
-/** All that a copy depends on, but for the copy itself. */
+/** The versions of everything that a copy depends on, without the copy itself. */
 function versionOf({ virtual, importable, isReferenced, isExported, owner }: ContentFacts): string {
-  // An import is itself the copy.
+  // For an import the virtual object is the copy.
   const own = isImport(virtual, importable) ? undefined : virtual?.resourceVersion;
   const versions = [virtual?.uid, own, importable?.uid, importable?.resourceVersion];
   return [...versions, isReferenced, isExported, owner.kind === 'present' ? owner.uid : owner.kind].join(' ');

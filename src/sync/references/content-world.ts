@@ -1,5 +1,5 @@
-// What can be seen of one kind of content on both sides, put together for one key: the only place where these windows are
-// read. It remembers which tenant's objects carry the mark of an import, and which key each copy on the host is for.
+// Puts together what both windows show of one piece of content; no other file reads these windows. It remembers which virtual
+// objects carry the mark of an import, and the key that each copy on the host belongs to.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
@@ -13,11 +13,11 @@ export interface ContentWindows {
   virtual: Window<VirtualContent>;
   /** Host objects with the marker label of this virtual cluster. */
   copies: Window<HostContent>;
-  /** Host objects that tenants may have a copy of. */
+  /** Host objects that tenants may import. */
   importable: Window<HostContent>;
 }
 
-/** Places remembered, so that the end of a copy is known for whose it was; an older one is found at the next start. */
+/** Places remembered, to know which key a deleted copy belonged to; beyond it the next start finds the copy. */
 const placeLimit = 100_000;
 
 export class ContentWorld {
@@ -25,11 +25,11 @@ export class ContentWorld {
   readonly windows: ContentWindows;
   readonly #rules: () => Rules;
   readonly #isExported: () => boolean;
-  /** Tenants' objects that say where they were imported from. */
+  /** Virtual objects that carry the mark of an import. */
   readonly #marks = new Map<Key, string>();
   readonly #tokens = new Set<Key>();
   readonly #keyAt = new Map<Key, Key>();
-  /** Copies of ours that stand where an earlier mapping wanted them, by the key that they were made for. */
+  /** Copies of ours at the place of an earlier mapping, by their key. */
   readonly #strays = new Map<Key, Set<Key>>();
 
   constructor(options: { kind: ContentKind; windows: ContentWindows; rules: () => Rules; isExported: () => boolean }) {
@@ -51,7 +51,7 @@ export class ContentWorld {
     return { kind: this.kind.kind, ...splitKey(key) };
   }
 
-  /** Copies are ours under generated names only, whatever names are written: vCluster keeps those of its own. */
+  /** Our copies have generated names whatever `naming` says: under its own names vCluster keeps the copies. */
   copyPlaceOf(key: Key): Place | undefined {
     const { placement } = this.rules.translation;
     const place = copyPlaceOf(this.referenceOf(key), { placement, naming: 'generated' });
@@ -68,7 +68,7 @@ export class ContentWorld {
     return place && this.windows.importable.get(keyOf(place.namespace, place.name));
   }
 
-  /** The tenant's object came, changed or went. */
+  /** To be called when a virtual object came, changed or went. */
   noteVirtual(key: Key): void {
     const item = this.windows.virtual.get(key);
     if (item?.importedFrom === undefined) this.#marks.delete(key);
@@ -77,7 +77,7 @@ export class ContentWorld {
     else this.#tokens.delete(key);
   }
 
-  /** A copy on the host came, changed or went: the keys that it matters to. */
+  /** To be called when a copy on the host came, changed or went; returns the keys that it concerns. */
   noteCopy(hostKey: Key): Key[] {
     const item = this.windows.copies.get(hostKey);
     const key = item && annotatedKeyOf(item);
@@ -92,7 +92,7 @@ export class ContentWorld {
     return !isSamePlace(item, this.copyPlaceOf(key)) && isOwnCopy(item, this.kind, placement);
   }
 
-  /** One of them is enough for one step. */
+  /** One stray is enough for one step of a plan. */
   strayOf(key: Key): HostContent | undefined {
     for (const hostKey of this.#strays.get(key) ?? []) {
       const item = this.windows.copies.get(hostKey);
@@ -115,7 +115,7 @@ export class ContentWorld {
     return this.#marks.keys();
   }
 
-  /** Keys of the copies on the host that stand where they belong, ours by name if nothing more. */
+  /** Keys of the copies on the host that stand where they belong; a name that is ours is enough. */
   *copiedKeys(): IterableIterator<Key> {
     for (const hostKey of this.windows.copies.keys()) {
       const key = this.keyOfCopy(hostKey);
@@ -123,7 +123,7 @@ export class ContentWorld {
     }
   }
 
-  /** The key that a host object is, or was, a copy for. */
+  /** The key that a host object is or was a copy of. */
   keyOfCopy(hostKey: Key): Key | undefined {
     const item = this.windows.copies.get(hostKey);
     const annotated = item && annotatedKeyOf(item);
@@ -132,7 +132,7 @@ export class ContentWorld {
     return this.#keyAt.get(hostKey);
   }
 
-  /** What stands behind a reference now, as far as it is known. */
+  /** The standing of a reference, as far as it is known now. */
   standingOf(reference: Reference): Standing {
     const key = keyOf(reference.namespace, reference.name);
     const mark = this.#marks.get(key);

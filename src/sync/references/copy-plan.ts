@@ -1,4 +1,4 @@
-// The copy of a tenant's object on the host: created, put right and removed, and never anything but our own. Pure.
+// Plans the copy of a virtual object on the host: create, repair and remove. It never touches an object that is not ours. Pure.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { entriesOf } from '../plan/keys.ts';
 import { ownerReference, repairOwners } from '../plan/owner.ts';
@@ -10,7 +10,7 @@ import { ask, type ContentFacts, type ContentStep, done, notCounted } from './co
 import { readOf, removalOf } from './import-plan.ts';
 import { holdOf } from './own-copy.ts';
 
-/** The end of one that has lost its label goes unseen. */
+/** No window shows a copy without its label, so its end has to be looked for. */
 const deletionRetryMs = 30_000;
 
 export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentStep {
@@ -38,7 +38,7 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
     return done({ kind: 'waiting', message: 'the host copy is being deleted', retryAfterMs: deletionRetryMs });
   const change = changeOfCopy(virtual, copy);
   if (change.kind === 'unread') return readOf(virtual);
-  // Only what says whose it is may be deleted; damage is repaired first.
+  // Only a copy with all its marks may be deleted, so a damaged one is repaired first.
   if (change.kind === 'replace' && ownership.isDeletable) return ask(removalOf(copy, 'host'));
   const metadata = metadataChange(facts, { virtual, copy, place: copyPlace });
   const members = change.kind === 'patch' ? change.members : undefined;
@@ -48,7 +48,7 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   return ask({ side: 'host', verb: 'patch', place: copyPlace, mergePatch });
 }
 
-/** Nobody needs it: away with what is provably ours. `as` is what is said when nothing is left to do. */
+/** Removes a copy that no object refers to, if it is provably ours. `as` is the outcome when nothing is left to do. */
 export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): ContentStep {
   const { copy } = facts;
   const settled = done({ kind: 'settled', as });
@@ -59,7 +59,7 @@ export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): C
   return ask(removalOf(copy, 'host'));
 }
 
-/** With mapped namespaces vCluster's own syncer keeps its copy at the same place: then the content is there already. */
+/** With namespace mapping vCluster's own syncer may keep its copy at the same place; then the content is there already. */
 function isVclusters(copy: HostContent, { key, placement }: ContentFacts): boolean {
   return copy.labels?.[markerLabel] === placement.virtualCluster && annotatedKeyOf(copy) === key;
 }
@@ -96,7 +96,7 @@ function labelsOf(facts: ContentFacts, virtual: VirtualContent): Map<string, str
   return labels.set(markerLabel, facts.placement.virtualCluster).set(namespaceLabel, virtual.namespace);
 }
 
-/** The tenant's own annotations stay at home: on a host they steer controllers that read them from Secrets. */
+/** The tenant's annotations are not copied: host controllers read some of them from Secrets and act on them. */
 function annotationsOf(facts: ContentFacts, { virtual, place }: Copied): Map<string, string> {
   const annotations = new Map<string, string>([
     [objectKeys.name, virtual.name],
@@ -112,7 +112,7 @@ function annotationsOf(facts: ContentFacts, { virtual, place }: Copied): Map<str
   return annotations;
 }
 
-/** Labels that we have set before and want no longer go; whatever else stands on the copy is the host's own. */
+/** Removes labels that an earlier copy set and this one lacks; all other labels on the copy belong to the host. */
 function metadataChange(
   facts: ContentFacts,
   { virtual, copy, place }: Copied & { copy: HostContent },

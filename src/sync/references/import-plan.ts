@@ -1,4 +1,4 @@
-// The copy of a host object in the virtual cluster: how it is made, kept as the host has it, and taken away. Pure.
+// Plans the copy of a host object in the virtual cluster: create, keep equal to the host's, and remove. Pure.
 import { type KubeObject, splitKey } from '../../object/meta/object.ts';
 import type { Place } from '../plan/placement.ts';
 import { importedFromKey } from '../plan/reserved-keys.ts';
@@ -10,7 +10,7 @@ export function renderImport(facts: ContentFacts, importable: HostContent): { ob
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: facts.kind.kind,
-    // Labels and annotations of the host mean something to the host; the tenant asked for the content.
+    // The tenant asked for the content; the host's labels and annotations have a meaning on the host only.
     metadata: { ...place, annotations: { [importedFromKey]: importable.uid } },
     ...importable.content,
   };

@@ -1,6 +1,6 @@
-// Copies on the host of kinds that no patch refers to any more, because the patch went while nobody was watching. In: a way to
-// list them, asked once everything that could refer has had its pass. Out: deletes of what is provably ours, or one sentence
-// why not: a Role that no longer allows to look is no fault of the configuration in force.
+// Removes copies of kinds that no patch refers to any more, because the patch was taken out while the daemon was down. In: a
+// way to list them, used once every object that could refer has had its pass. Out: deletes of what is provably ours, or one
+// sentence why not: a Role that no longer allows the list is no fault of the current configuration.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
@@ -10,12 +10,12 @@ import { type ContentKind, contentKinds, type HostContent } from './content-kind
 import { holdOf, isOwnCopy } from './own-copy.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
-/** Everything but the content, which nobody needs for a delete. */
+/** Without the content, which a delete does not need. */
 export type FoundCopy = Omit<HostContent, 'content'>;
 
 export type FoundCopies =
   | { kind: 'found'; copies: readonly FoundCopy[] }
-  /** In the words of the right that is missing. */
+  /** Names the missing right. */
   | { kind: 'forbidden'; message: string }
   | { kind: 'failed' };
 
@@ -25,16 +25,16 @@ export interface LeftoversOptions {
   hostWriter: Writer;
   placement: () => Placement;
   mayWrite: () => boolean;
-  /** A patch refers to objects of the kind: then its copies are kept by others. */
+  /** Whether a patch refers to objects of the kind: then ContentSync keeps its copies. */
   isNamed: (kind: string) => boolean;
-  /** The host copy of somebody whose pass failed may still name it. */
+  /** Whether the host copy of an object whose pass failed may still name it. */
   isMentioned: (hostName: string) => boolean;
   clock: Clock;
   log: Log;
   series: ReferenceMetrics;
 }
 
-/** What could not be listed or deleted is in no hurry: it has been there since before the start. */
+/** A retry is not urgent: these copies have been there since before the start. */
 const retryMs = 60_000;
 
 export class Leftovers {
@@ -49,7 +49,7 @@ export class Leftovers {
     this.#options = options;
   }
 
-  /** To be called whenever all references have been counted; what is done is not done again. */
+  /** To be called whenever all references have been counted; kinds that are done are skipped. */
   begin(): void {
     if (this.#isStopped || this.#going !== undefined || this.#retry !== undefined || !this.#options.mayWrite()) return;
     this.#going = this.#sweep().finally(() => {
@@ -67,7 +67,7 @@ export class Leftovers {
     return this.#going === undefined;
   }
 
-  /** Why copies of a kind may be left, by kind. */
+  /** By kind, why copies may be left. */
   get notes(): ReadonlyMap<string, string> {
     return this.#notes;
   }
@@ -97,7 +97,7 @@ export class Leftovers {
     });
   }
 
-  /** True when nothing is left that could still go. */
+  /** True when no copy is left that could be removed. */
   async #sweepKind(kind: ContentKind): Promise<boolean> {
     const found = await this.#options.findCopies(kind);
     switch (found.kind) {
@@ -122,7 +122,7 @@ export class Leftovers {
   async #remove(kind: ContentKind, copy: FoundCopy): Promise<boolean> {
     const { isNamed, isMentioned, mayWrite, hostWriter, series, log } = this.#options;
     if (copy.isDeleting || holdOf(copy) !== undefined) return true;
-    // Looked at anew each time: the configuration may have changed since the list was asked for.
+    // Asked for each copy: the configuration may have changed since the list began.
     if (this.#isStopped || isNamed(kind.kind) || !mayWrite() || isMentioned(copy.name)) return false;
     const { namespace, name, uid, resourceVersion } = copy;
     const answer = await hostWriter.remove(kind.resource, { namespace, name }, { uid, resourceVersion });

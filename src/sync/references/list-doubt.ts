@@ -1,5 +1,5 @@
-// Keeps a list of tenants' Secrets or ConfigMaps that looks too empty from taking their copies off the host: the same caution
-// as for the objects that refer to them, over one list.
+// Holds back deletes when a list of virtual Secrets or ConfigMaps lacks most objects: the same caution as for the objects that
+// refer to them, for one list.
 import type { Log } from '../../log.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isOursFor } from '../plan/ownership.ts';
@@ -30,7 +30,7 @@ export class ListDoubt {
     else this.#guard.clear(key, 'content');
   }
 
-  /** After a start there is no earlier list to compare with, so the list is held against the copies on the host. */
+  /** After a start there is no earlier list, so the first one is compared with the copies on the host. */
   judgeFirstList(): void {
     const { virtual } = this.#world.windows;
     for (const key of this.#ownKeys()) if (!virtual.has(key)) this.#guard.suspect(key, 'content');
@@ -64,7 +64,7 @@ export class ListDoubt {
     });
   }
 
-  /** Keys that the second list has again were cleared by their own change; what is still suspect is confirmed. */
+  /** A key that the second list holds was cleared when it changed; all keys that are still suspect are confirmed. */
   async #confirm(asked: readonly Key[]): Promise<void> {
     await this.#world.windows.virtual.relist('confirm a mass delete');
     this.#isConfirming = false;

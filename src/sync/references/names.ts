@@ -1,6 +1,7 @@
-// What an object that is referred to is called on the host, and back again. In: kind, namespace and name as the tenant wrote
-// them, and where things stand. Out: a place, or none. It remembers which names it has given, because a generated name tells
-// nothing about the one it was made from.
+// Translates the names of objects that are referred to, to the host and back. In: kind, namespace and name as the tenant wrote
+// them. Out: a place on the other side, or undefined. It remembers the names that it has given, because a generated name does
+// not tell the name that it was made from.
+import { apiServerKinds } from '../../config/settings/patch-rules.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { Place, Placement } from '../plan/placement.ts';
 
@@ -13,11 +14,11 @@ export interface Reference {
   name: string;
 }
 
-/** What stands behind a name on the host. */
+/** Which object stands behind a name on the host. */
 export type Standing =
-  /** Only the name is ours to write. */
+  /** Hostward writes the name and keeps no object behind it. */
   | 'named'
-  /** We keep a copy of the tenant's object there. */
+  /** Hostward keeps a copy of the virtual object there. */
   | 'exported'
   /** The object is the host's own, and the tenant gets a copy. */
   | 'imported'
@@ -36,22 +37,13 @@ export interface ReferenceResolver {
   toVirtual(kind: string, host: Place): Place | undefined;
 }
 
-/** All kinds that a reference can name are of the core group, and whose names we know how to translate. */
+/** Every kind that a reference can name is of the core group. */
 export const referenceApiVersion = 'v1';
-export const namedKinds: readonly string[] = [
-  'Service',
-  'Pod',
-  'Secret',
-  'ConfigMap',
-  'ServiceAccount',
-  'PersistentVolumeClaim',
-  'Endpoints',
-];
 
-/** Names remembered for the way back; beyond it the oldest are forgotten, and stay on the virtual side as the host spells them. */
+/** Names remembered for the way back. Beyond it the oldest are forgotten, and flow back as the host spells them. */
 const memoryLimit = 100_000;
 
-/** The place of the copy that stands for a virtual object, whoever makes that copy. */
+/** The place of the copy of a virtual object, whether Hostward or vCluster makes the copy. */
 export function copyPlaceOf(
   reference: Reference,
   { placement, naming }: { placement: Placement; naming: Naming },
@@ -63,7 +55,7 @@ export function copyPlaceOf(
   if (place === undefined || isMapped) return place;
   if (naming === 'generated') return generatedPlaceOf(reference, placement);
   // vCluster's one exception: the API server of the virtual cluster is the Service named like it.
-  const isApiServer = name === 'kubernetes' && namespace === 'default' && (kind === 'Service' || kind === 'Endpoints');
+  const isApiServer = name === 'kubernetes' && namespace === 'default' && apiServerKinds.includes(kind);
   return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
 }
 
@@ -71,7 +63,7 @@ export function generatedPlaceOf(reference: Reference, { hostNamespace, virtualC
   return { namespace: hostNamespace, name: generatedName(reference, virtualCluster) };
 }
 
-/** Where on the host the object stands that is known to the tenant under its own name. */
+/** The host place of an object that has the same name on both sides. */
 export function sameNamePlaceOf(reference: Reference, placement: Placement): Place | undefined {
   const place = placement.placeOfObject(reference);
   return place === undefined ? undefined : { namespace: place.namespace, name: reference.name };
@@ -86,7 +78,7 @@ export class ReferenceNames implements ReferenceResolver {
   constructor(options: {
     naming: () => Naming;
     standingOf?: (reference: Reference, placement: Placement) => Standing;
-    /** What a copy that stands on the host says it is a copy of. */
+    /** The virtual object that a copy on the host names in its annotations. */
     copiedAt?: (kind: string, host: Place) => Place | undefined;
   }) {
     this.#naming = options.naming;

@@ -1,18 +1,18 @@
-// What one pass over a piece of content remembers between its requests, and what an answer means for the rest of it. Pure.
-// Messages of servers stop here: one that refuses a Secret may quote it.
+// Remembers what one pass over a piece of content has learned, and decides what an answer means for the rest of the pass. Pure.
+// Server messages are not passed on: a server that refuses a Secret may quote it.
 import type { Answer } from '../../cluster/answer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
 export interface PassMemory {
-  /** What the host said about the object that an import has lost, and which one that was. */
+  /** The host's answer about the object that an import has lost, and the mark of that object. */
   lost: ContentFacts['lost'];
   lostMark: string | undefined;
   mustRead: 'host' | 'virtual' | undefined;
-  /** What stands at the place of the copy without the label that our window goes by. */
+  /** The object at the place of the copy when it lacks the label that the window selects by. */
   unmarked: HostContent | undefined;
-  /** The tenant's object with its content, read for a write. */
+  /** The virtual object with its content, read for a write. */
   read: VirtualContent | undefined;
   end: ContentOutcome | undefined;
 }
@@ -28,10 +28,10 @@ export function freshPass(): PassMemory {
   };
 }
 
-/** What RBAC calls them. */
+/** The verbs of RBAC. */
 const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete' };
 const namespaceRetryMs = 5000;
-/** A namespace that a tenant names and has not made yet. */
+/** Pause before the next look for a namespace that does not exist yet. */
 const missingNamespaceRetryMs = 30_000;
 
 export function afterContentAnswer(
@@ -78,7 +78,7 @@ export function afterContentAnswer(
   }
 }
 
-/** With its label the window will show the host object, without it the import has to go. */
+/** With the label the window is going to show the host object; without it the import has to go. */
 function lostBy(
   object: KubeObject | undefined,
   { virtual, placement }: ContentFacts,

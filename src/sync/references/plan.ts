@@ -1,5 +1,5 @@
-// What has to happen next to the content of one object that is, was or may be referred to: a copy of the tenant's object on
-// the host, or a copy of the host's object in the virtual cluster, or neither. Pure. In: facts. Out: one request or an end.
+// Decides the next step for the content of one object that references name or named: a copy of the virtual object on the host,
+// a copy of the host object in the virtual cluster, or neither. Pure. In: facts. Out: one request or an end.
 //
 //   virtual object   host object with the label   referred to   result
 //   the tenant's     any                           yes           exported under the host name
@@ -15,7 +15,7 @@ import { planCopy, planCopyRemoval } from './copy-plan.ts';
 import { planImport, removalOf, renderImport } from './import-plan.ts';
 import { holdOf } from './own-copy.ts';
 
-/** The host authorises an import for as long as that very object is there and says so. */
+/** An import is allowed as long as the host object with that uid exists and carries the label. */
 export function isImport(virtual: VirtualContent | undefined, importable: HostContent | undefined): boolean {
   return virtual?.importedFrom !== undefined && virtual.importedFrom === importable?.uid;
 }
@@ -23,8 +23,8 @@ export function isImport(virtual: VirtualContent | undefined, importable: HostCo
 export function planContent(facts: ContentFacts): ContentStep {
   const step = planHere(facts);
   const { stray } = facts;
-  // First where it belongs, so that nobody has to do without it; unless the stray of another key is in the way there, which
-  // may well wait for this one.
+  // The right place comes first, so that readers are never without a copy. A stray of another key in the way may itself wait
+  // for this one, so then the stray of this key goes first.
   if (step.kind === 'request' || stray === undefined) return step;
   if (step.outcome.kind !== 'settled' && step.outcome.kind !== 'refused') return step;
   if (stray.isDeleting || holdOf(stray) !== undefined) return step;

@@ -1,4 +1,4 @@
-// The series of references, at zero from the start. Counts only: names of Secrets are nobody's business here.
+// Metrics of references, at zero from the start. Only counts: names of Secrets must not appear in metrics.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 import { contentKinds } from './content-kind.ts';

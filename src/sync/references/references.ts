@@ -1,6 +1,6 @@
-// References as the rest of sync sees them: names for the patches, a count of who refers to what, and one small sync for each
-// kind whose content the configuration may move. In: the windows that somebody opens when a kind is named. Out: names, events
-// on the objects that refer, content on either side.
+// What the rest of sync uses of references: names for patches, a count of references, and one ContentSync for each kind whose
+// content may cross. In: functions that open windows when a patch names a kind. Out: names, events on the referring objects,
+// content on either side.
 import type { Clock } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
@@ -39,7 +39,7 @@ export interface ReferencesOptions {
   metrics: Metrics;
 }
 
-/** What the sync of the objects that refer lends to that of what they refer to. */
+/** What the sync of the referring objects lends to the sync of their content. */
 export interface ReferenceHost {
   virtualWriter: Writer;
   hostWriter: Writer;
@@ -57,7 +57,7 @@ export interface ReferenceHost {
 
 /** Enough to find the mistake, few enough for one event. */
 const namedUnresolved = 3;
-/** Content in trouble that status lists; the counts are complete. */
+/** Entries that status lists of content in trouble; its counts are complete. */
 const listLimit = 100;
 
 export class References {
@@ -65,13 +65,13 @@ export class References {
   readonly registry: ReferenceRegistry;
   readonly #options: ReferencesOptions;
   readonly #series: ReferenceMetrics;
-  /** Those whose first lists are in. */
+  /** The kinds whose first lists have arrived. */
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   #settings: ReferenceSettings;
   #host: ReferenceHost | undefined;
   #leftovers: Leftovers | undefined;
-  /** Until all who refer have had a pass under the rules of now, names may be met that were given by those before. */
+  /** Until every referring object has had a pass under the current rules, names given under earlier rules may appear. */
   #lacksNames = true;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
 
@@ -94,7 +94,7 @@ export class References {
     });
   }
 
-  /** Resolves when the first lists of every kind that is named are in. */
+  /** Resolves when the first lists of every named kind have arrived. */
   async start(host: ReferenceHost): Promise<void> {
     this.#host = host;
     this.#phase = 'open';
@@ -102,7 +102,7 @@ export class References {
     await this.#openKinds(this.#settings.kinds);
   }
 
-  /** Sync has begun with the objects that refer. */
+  /** To be called when sync has begun with the referring objects. */
   work(): void {
     this.#phase = 'working';
     for (const sync of this.#syncs.values()) sync.work();
@@ -113,7 +113,7 @@ export class References {
     await Promise.all([this.#leftovers?.stop(), ...[...this.#opened.values()].map(({ sync }) => sync.stop(withinMs))]);
   }
 
-  /** A new configuration. A kind that is named no more keeps its windows: what was copied has to be taken back. */
+  /** Takes a new configuration. A kind that no patch names any more keeps its windows until its copies are removed. */
   async take(settings: ReferenceSettings): Promise<void> {
     if (this.#phase === 'open' || this.#phase === 'working') await this.#openKinds(settings.kinds);
     this.#settings = settings;
@@ -121,7 +121,7 @@ export class References {
     this.enqueueAll();
   }
 
-  /** To be called before a name is looked up that this process may not have given: runs once, and only where it is needed. */
+  /** To be called before a lookup of a name that an earlier process may have given; runs `learn` once. */
   learnNames(learn: () => void): void {
     if (!this.#lacksNames) return;
     this.#lacksNames = false;
@@ -222,7 +222,7 @@ export class References {
     this.registry.expect(referrer);
   }
 
-  /** Whoever refers will be looked at again, all of them; those whose object is gone are named one by one until `recounted`. */
+  /** All referring objects get a new pass; those that no longer exist are named one by one until `recounted`. */
   recount(referrers: Iterable<Key>): void {
     this.registry.hold();
     for (const key of this.registry.recount(referrers)) this.#host?.enqueue(key);
@@ -233,9 +233,9 @@ export class References {
     this.registry.release();
   }
 
-  /** What a pass over an object came to. */
+  /** Records the result of a pass over a referring object. */
   note({ key, isDeleteWithheld, virtual }: Facts, references: readonly CountedReference[]): void {
-    // Its host copy stays for now, so what it refers to stays as well.
+    // The host copy stays for now, so the content behind its names stays as well.
     if (virtual === undefined && isDeleteWithheld) return;
     this.registry.note(key, references);
     const unresolved = references.filter(({ standing }) => standing === 'unresolved');
@@ -260,7 +260,7 @@ export class References {
       for (const [state, count] of countsOf(sync)) this.#series.objects(kind, state, count);
   }
 
-  /** Undefined when no content is moved, and none is known to be left. */
+  /** Undefined when no kind crosses and no leftover copy is known. */
   status(): object | undefined {
     const notes = this.#leftovers?.notes ?? new Map<string, string>();
     if (this.#syncs.size === 0 && notes.size === 0) return undefined;

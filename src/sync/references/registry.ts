@@ -1,10 +1,10 @@
-// Who refers to what, as counted from the current state: every pass over a virtual object says anew what its host copy
-// names. Until all objects have had their pass since the last count began, "nobody refers to it" is not yet known.
+// Counts references from the current state: every pass over a virtual object reports the names in its host copy. Until all
+// objects have had their pass since the last count began, it is not known that nothing refers to an object.
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Reference, Standing } from './names.ts';
 
 export interface CountedReference extends Reference {
-  /** What stood behind the name when it was written. */
+  /** The standing of the reference when its name was written. */
   standing: Standing;
 }
 
@@ -32,8 +32,8 @@ export class ReferenceRegistry {
   }
 
   /**
-   * Counting begins anew for these; what is known stays until they have had their pass. Gives back who else is waited for:
-   * they may have gone while nobody was passing over anything, and need their pass as well.
+   * Begins a new count for these keys; known references stay until each key has had its pass. Returns further keys that need a
+   * pass: their objects may have gone in the meantime.
    */
   recount(referrers: Iterable<Key>): readonly Key[] {
     this.#hasBegun = true;
@@ -44,12 +44,12 @@ export class ReferenceRegistry {
     return [...others].filter((key) => !named.has(key));
   }
 
-  /** Something has happened to this one; what it refers to is not known until its next pass. */
+  /** The object has changed, so its references are unknown until its next pass. */
   expect(referrer: Key): void {
     this.#uncounted.add(referrer);
   }
 
-  /** Not all who refer are named yet: until the release nothing counts as complete. */
+  /** Not all referring objects are named yet: the count is incomplete until release(). */
   hold(): void {
     this.#isHeld = true;
   }
@@ -70,11 +70,11 @@ export class ReferenceRegistry {
   note(referrer: Key, references: readonly CountedReference[]): void {
     const wasUnsure = this.#unsure.delete(referrer);
     this.#replace(referrer, references);
-    // A pass that is tried again is not waited for, but what only its host copy named may go now.
+    // A repeated pass is not waited for, and content that only its earlier host copy named may go now.
     if (!this.#count(referrer) && wasUnsure && this.isComplete) this.#completed();
   }
 
-  /** The host copy stays as it was, and so do the references in it that are known. */
+  /** The host copy stays as it was, so its known references stay too. */
   noteFailed(referrer: Key, references: readonly CountedReference[]): void {
     this.#unsure.add(referrer);
     const before = this.#byReferrer.get(referrer) ?? [];
@@ -119,13 +119,13 @@ export class ReferenceRegistry {
     return [...(this.#referrers.get(targetOf(reference)) ?? [])];
   }
 
-  /** What was said to stand behind it when this referrer was last seen. */
+  /** Its standing in the last pass of this referring object. */
   standingSaid(referrer: Key, reference: Reference): Standing | undefined {
     const target = targetOf(reference);
     return this.#byReferrer.get(referrer)?.find((one) => targetOf(one) === target)?.standing;
   }
 
-  /** Keys of everything of one kind that is referred to. */
+  /** Keys of all objects of one kind that are referred to. */
   *keysOf(kind: string): IterableIterator<Key> {
     for (const target of this.#referrers.keys()) {
       if (target.startsWith(`${kind} `)) yield target.slice(kind.length + 1);

@@ -1,4 +1,4 @@
-// Sets the gauges of sync from its present state; the daemon calls this every second.
+// Sets the gauges of sync from its current state. The daemon calls this every second.
 import type { Sync } from '../loop/sync.ts';
 import { objectCounts } from './status.ts';
 
@@ -6,6 +6,7 @@ export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void
   const { metrics, ledger } = sync;
   metrics.leader.set(isLeader ? 1 : 0);
   metrics.contested.set(sync.contest.contested().length);
+  metrics.backflowFailed.set(ledger.backflowFailures.size);
   metrics.deletesWithheld.set(sync.massDelete.guard.size);
   metrics.differences.set(ledger.differences.size);
   metrics.objects.set({ state: 'inSync' }, objectCounts(sync)['inSync'] ?? 0);

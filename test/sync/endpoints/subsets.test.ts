@@ -19,24 +19,24 @@ describe('normalizeSubsets()', () => {
     ['an empty list', [{ addresses: [one], notReadyAddresses: [], ports: [] }], [{ addresses: [one] }]],
     ['null for a list', [{ addresses: [one], ports: null }], [{ addresses: [one] }]],
     ['a subset without an address', [{ ports: [tcp] }, { addresses: [one] }], [{ addresses: [one] }]],
-    ['a field that nobody knows', [{ addresses: [one], more: ['x'] }], [{ addresses: [one] }]],
-    ['none', undefined, []],
+    ['an unknown field', [{ addresses: [one], more: ['x'] }], [{ addresses: [one] }]],
+    ['no list', undefined, []],
   ])('%s', (_, given, wanted) => {
     expect(normalizeSubsets(given as EndpointSubset[] | undefined)).toEqual(wanted);
   });
 
-  it('hands on what is so already', () => {
+  it('returns normal subsets as they are', () => {
     expect(normalizeSubsets(stored)).toBe(stored);
   });
 });
 
 describe('translateSubsets() and storedSubsets()', () => {
-  it('hand on what they have nothing to change in', () => {
+  it('return subsets that need no change as they are', () => {
     expect(translateSubsets(stored, () => undefined)).toBe(stored);
     expect(storedSubsets(stored)).toBe(stored);
   });
 
-  it('leave what they are given as it was', () => {
+  it('never change their input', () => {
     const targetRef = { kind: 'Pod', name: 'web-0', namespace: 'default', uid: 'u' };
     const given = [{ addresses: [one, { ip: '10.0.0.2', targetRef }], ports: [tcp] }];
     const before = structuredClone(given);
@@ -50,7 +50,7 @@ describe('translateSubsets() and storedSubsets()', () => {
     expect(given).toEqual(before);
   });
 
-  it('store an empty name, and an empty part of a reference, as none', () => {
+  it('leave out an empty name and an empty field of a reference', () => {
     const given = [
       { addresses: [{ ...one, hostname: '', targetRef: { kind: 'Pod', name: '' } }], ports: [{ ...tcp, name: '' }] },
     ];

@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
-import { openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { rehearse } from '../../../src/sync/report/rehearse.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
 interface Example {
   example: number | string;
@@ -28,7 +29,7 @@ const names = { virtualClusterName: 'vcluster', hostNamespace: 'vcluster-ns' };
 
 async function hostOf({ path, expression = '', onMissing, object }: Example) {
   const patch = entry({ path, expression, ...(onMissing && { onMissing }) });
-  const compiled = compilePatchSet([{ index: 0, entry: patch }], patchableFields);
+  const compiled = compilePatchSet([{ index: 0, entry: patch }], endpointsKind.payloadFields);
   const opened = openPatcher({
     settings: { ...names, vcluster: {} },
     set: compiled.set,
@@ -42,7 +43,7 @@ async function hostOf({ path, expression = '', onMissing, object }: Example) {
     virtual: [{ apiVersion: 'v1', kind: 'Endpoints', metadata }],
     services: [],
     host: [],
-    rules: createRules({ ...defaultSettings, ...names }, undefined, opened.patcher),
+    rules: createRules(endpointsKind, { ...defaultSettings, ...names }, { patcher: opened.patcher }),
     ownerUid: undefined,
     assumesAgreement: false,
   });

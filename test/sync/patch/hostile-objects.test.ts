@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { managedAnnotationsKey } from '../../../src/sync/plan/reserved-keys.ts';
-import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
-let world: PaperWorld;
-async function start(options: PaperOptions, prepare: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld;
+async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare(world);
   return world.run();
 }
@@ -42,7 +42,7 @@ describe('keys that every object inherits', () => {
     expect(hostTexts()).toEqual({});
   });
 
-  it('go from the tenant when the host removes them', async () => {
+  it('are removed from the virtual object when the host removes them', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { ...texts('v'), k: 'v' } }));
     await world.change(() =>
       edit(world.host, world.copy('web'), (draft) => {
@@ -59,7 +59,7 @@ describe('keys that every object inherits', () => {
     expect(world.copy('web')?.metadata.annotations?.[managedAnnotationsKey]).toBe('k');
   });
 
-  it.each(inherited)('are kept as the host has them, which may be not at all: %s', async (key) => {
+  it.each(inherited)('are kept as the host has them, present or absent: %s', async (key) => {
     const patches = [
       entry({ path: 'metadata.annotations.*', expression: 'value === "bad" ? value.x.y : value', onError: 'keepLast' }),
     ];
@@ -68,7 +68,7 @@ describe('keys that every object inherits', () => {
     expect([outcome(), hostTexts()]).toEqual([undefined, { k: 'good' }]);
   });
 
-  it.each(inherited)('are withheld where their reverse expression fails: %s', async (key) => {
+  it.each(inherited)('stay on the host when their reverse expression fails: %s', async (key) => {
     const patches = [
       entry({ path: 'metadata.annotations.*', expression: 'value', reverseExpression: 'value.x.y', onError: 'skip' }),
     ];
@@ -109,7 +109,7 @@ describe('fields that Endpoints do not have', () => {
     async (_, path, expression) => {
       await start({ patches: [entry({ path, expression })] }, (w) => putPair(w, 'web'));
       expect(outcome()).toMatchObject({ reason: 'PatchFailed', failure: { patch: 0 } });
-      expect((outcome() as { message: string }).message).toContain('has a field "extra", which Endpoints do not know');
+      expect((outcome() as { message: string }).message).toContain('has a field "extra", which Endpoints do not have');
     },
   );
 });

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { createPatchCounts } from '../../../src/sync/patch/set/patch-metrics.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry, openTestPatcher } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry, openTestPatcher } from './fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());
@@ -24,7 +25,7 @@ describe('the counts of a patch', () => {
     opened = openTestPatcher([entry({ path: 'metadata.annotations[*]', ...fields })]);
     const { patcher, counts } = opened;
     await opened.start();
-    const { translation } = createRules(defaultSettings, undefined, patcher);
+    const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
     const draft = draftHost(virtual, { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' }, translation);
     const patched = await patcher.forward({ virtual, host: undefined, draft, translation });
     expect(patched.kind).toBe('patched');

@@ -4,8 +4,8 @@ import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry, openTestPatcher } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry, openTestPatcher } from './fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());
@@ -23,7 +23,7 @@ async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string
   opened = openTestPatcher([entry(fields)]);
   const { patcher, counts } = opened;
   await opened.start();
-  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
   const draft = draftHost(virtual, place, translation);
   const first = await patcher.forward({ virtual, host: undefined, draft, translation });
   const second = await patcher.forward({ virtual, host: hostWith(host), draft, translation });
@@ -31,7 +31,7 @@ async function twoLooks(fields: Parameters<typeof entry>[0], host: Record<string
 }
 
 describe('a second look at one draft', () => {
-  it('makes the same of it, and leaves the draft alone', async () => {
+  it('gives the same result, and leaves the draft alone', async () => {
     const { first, second, draft } = await twoLooks(
       { path: 'metadata.labels["team"]', expression: 'value + "-x"' },
       {},
@@ -69,7 +69,7 @@ describe('a second look at one draft', () => {
     expect(second.kind === 'patched' && [...second.draft.labels]).toEqual([['team', 'a-yes']]);
   });
 
-  it('tries a patch again that failed', async () => {
+  it('tries a failed patch again', async () => {
     const expression = '(() => { throw new Error("no") })()';
     for (const onError of ['skip', 'keepLast', 'fail'] as const) {
       const { values } = await twoLooks({ path: 'metadata.labels["team"]', expression, onError }, {});

@@ -1,8 +1,8 @@
-// The daemon dies before and after every write while references come and go: content must end where it ends undisturbed.
+// The daemon crashes before and after every write while references come and go: content must end as it does without a crash.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { bury, Fuse, live, type Moment } from '../fuse.ts';
-import { hostSecret, importable, ReferenceWorld, secret } from './paper-references.ts';
+import { hostSecret, importable, ReferenceWorld, secret } from './fake-references.ts';
 
 type Step = [says: string, act: (world: ReferenceWorld) => void];
 

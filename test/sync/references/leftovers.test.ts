@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { entry } from '../patch/paper-patch.ts';
-import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './paper-references.ts';
+import { entry } from '../patch/fake-patch.ts';
+import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
 
 let world: ReferenceWorld;
 const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {
@@ -50,7 +50,7 @@ const exports = (w: ReferenceWorld) => {
 const secretsOnHost = () => world.host.list('secrets').map(({ metadata }) => metadata.name);
 
 describe('copies whose reference patch went while we were down', () => {
-  it('go at the next start, of the kind that no patch names any more', async () => {
+  it('are removed at the next start when no patch names their kind any more', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db', c: 'conf' });
       w.virtual.put('secrets', secret('db'));
@@ -66,7 +66,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect(world.references.status()).toBeUndefined();
   });
 
-  it('are told from everything that only looks like them', async () => {
+  it('are not confused with objects that only look like them', async () => {
     await start({ references: [] }, (w) => {
       const own = copyNamed('db', nameOf('db'));
       w.host.put('secrets', own);
@@ -98,7 +98,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect(world.contentWrites()).toHaveLength(1);
   });
 
-  it('stay, with one sentence in status and log, where the Role allows no look any more', async () => {
+  it('stay, with one sentence in status and log, when the Role no longer allows a list', async () => {
     const said: string[] = [];
     const log = {
       info: (_: object, message: string) => said.push(message),
@@ -151,7 +151,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect([searches.length, world.exported('db')]).toEqual([2, undefined]);
   });
 
-  it('stay while the host copy of somebody whose patch fails still names them', async () => {
+  it('stay while the host copy of an object whose patch fails still names them', async () => {
     await start({}, exports);
     const failing = entry({ path: 'metadata.annotations["k"]', expression: 'value.x.y' });
     await restartWith({ references: [failing] });
@@ -162,7 +162,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect([world.said(), world.exported('db')]).toEqual(['db', undefined]);
   });
 
-  it('are left to whoever leads', async () => {
+  it('are left to the leader', async () => {
     await start({}, exports);
     await world.stop();
     world.isLeader = false;
@@ -174,7 +174,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect(world.exported('db')).toBeUndefined();
   });
 
-  it('in mapped namespaces are known by the instance that made them', async () => {
+  it('are recognised by their instance in mapped namespaces', async () => {
     const mapping = { hostNamespaceOf: (one: string) => (one === 'default' ? 'team' : undefined), mappingsOnly: true };
     await start({ mapping }, (w) => {
       exports(w);

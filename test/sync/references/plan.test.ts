@@ -153,7 +153,7 @@ describe('planContent()', () => {
     });
   });
 
-  it('takes nothing away for want of a reference before all references are counted', () => {
+  it('removes nothing as unreferenced before all references are counted', () => {
     check((given, request) => {
       if (request.verb !== 'remove' || given.mayRemove) return;
       // To make it anew, or because the host has taken its permission back.
@@ -184,7 +184,7 @@ describe('planContent()', () => {
     });
   });
 
-  it('asks the host once about an import that has lost its object, and believes the answer', () => {
+  it('reads the host once about an import that has lost its object, and acts on the answer', () => {
     check((given, request) => {
       if (request.verb !== 'get' || request.side !== 'host') return;
       expect([given.virtual?.importedFrom !== undefined, given.importable, given.lost]).toEqual([
@@ -209,7 +209,7 @@ describe('ReferenceRegistry', () => {
     return { registry, heard };
   };
 
-  it('knows nothing until everybody has been counted, and anew after each recount', () => {
+  it('is incomplete until every object has been counted, and again after each recount', () => {
     const { registry, heard } = make();
     expect(registry.isComplete).toBe(false);
     registry.recount(['a', 'b']);
@@ -223,7 +223,7 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
   });
 
-  it('does not know what somebody refers to whom something has happened to, until the next pass, failed or not', () => {
+  it('is incomplete for a changed object until its next pass, failed or not', () => {
     const { registry, heard } = make();
     registry.recount(['a']);
     registry.note('a', [toDb]);
@@ -236,7 +236,7 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete', 'db', 'complete']]);
   });
 
-  it('is not complete while those who refer are still being named, even if all so far are counted', () => {
+  it('is incomplete while referring objects are still being named, even if all named so far are counted', () => {
     const { registry, heard } = make();
     registry.hold();
     registry.recount(['a']);
@@ -249,7 +249,7 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete']]);
   });
 
-  it('a pass that failed takes nothing away from what was known', () => {
+  it('keeps all known references of an object whose pass failed', () => {
     const { registry } = make();
     registry.recount(['a']);
     registry.note('a', [toDb]);

@@ -4,17 +4,17 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import { settle } from '../../virtual-clock.ts';
-import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints, service } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
-import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
+import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
+import { edit, endpoints, service } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
+import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './fake-references.ts';
 
 let world: ReferenceWorld;
 const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {
   world = await ReferenceWorld.started(...given);
   return world;
 };
-/** A tenant's Secret and one that refers to it. */
+/** A virtual Secret and an Endpoints that refers to it. */
 const startReferring = (): Promise<ReferenceWorld> =>
   start({}, (w) => {
     w.virtual.put('secrets', secret('db'));
@@ -136,7 +136,7 @@ describe('content that is exported', () => {
     expect(dataOf(world.exported('db'))).toBe('djE=');
   });
 
-  it('somebody who never stops editing is answered once a second', async () => {
+  it('endless edits on the host are reverted once a second', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -180,7 +180,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')?.['type']).toBe('kubernetes.io/tls');
   });
 
-  it('another type under the same name is a copy made anew', async () => {
+  it('another type under the same name deletes the copy and creates it again', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -234,7 +234,7 @@ describe('content that is exported', () => {
     expect([dataOf(world.exported('db')), world.said()]).toEqual(['djE=', nameOf('db')]);
   });
 
-  it('tokens of service accounts stay where they are', async () => {
+  it('tokens of service accounts do not cross', async () => {
     await start({}, (w) => {
       w.refer({ k: 'token' });
       w.virtual.put('secrets', { ...secret('token'), type: 'kubernetes.io/service-account-token' });
@@ -291,7 +291,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')?.metadata).toMatchObject({ uid, labels: { 'vcluster.loft.sh/managed-by': 'vc' } });
   });
 
-  it("vCluster's own copies are nobody's leftovers", async () => {
+  it("vCluster's own copies are not treated as leftovers", async () => {
     const name = 'db-x-default-x-vc';
     await start({}, (w) => {
       const annotations = {
@@ -383,7 +383,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')?.metadata.ownerReferences).toHaveLength(1);
   });
 
-  it('a list that has lost everything is asked twice before copies go', async () => {
+  it('an empty list is asked for twice before copies go', async () => {
     await start({}, (w) => {
       for (let at = 0; at < 10; at++) {
         w.refer({ k: `s${at}` }, `web-${at}`);
@@ -411,8 +411,8 @@ describe('content that is exported', () => {
     const { virtual } = world;
     const truth = virtual.list.bind(virtual);
     let lists = 0;
-    const relist = vi.spyOn(PaperWindow.prototype, 'relist').mockImplementation(async function (
-      this: PaperWindow<never>,
+    const relist = vi.spyOn(FakeWindow.prototype, 'relist').mockImplementation(async function (
+      this: FakeWindow<never>,
     ) {
       await settle(10);
       relist.mockRestore();
@@ -427,7 +427,7 @@ describe('content that is exported', () => {
     expect(world.host.list('secrets')).toHaveLength(10);
   });
 
-  it('a reference that cannot be worked out anew keeps what its host copy names', async () => {
+  it('an object whose pass fails keeps the content that its host copy names', async () => {
     const failing = entry({ path: 'metadata.annotations["bad"]', expression: 'value.x.y' });
     await start({ references: [toSecret, failing] }, (w) => {
       w.refer({ k: 'db' });
@@ -442,7 +442,7 @@ describe('content that is exported', () => {
     expect([world.said(), world.exported('db') !== undefined]).toEqual([nameOf('db'), true]);
   });
 
-  it('an object that is refused refers to nothing', async () => {
+  it('a refused object counts no references', async () => {
     await start({ settings: { addressPolicy: { allow: [], deny: ['10.0.0.0/8'] } } }, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -897,7 +897,7 @@ describe('what is kept in memory', () => {
       w.refer({ k: 'db' });
     });
     expect(dataOf(world.exported('db'))).toBe(planted);
-    const window = world.contentWindows.get('virtual secrets') as PaperWindow<never>;
+    const window = world.contentWindows.get('virtual secrets') as FakeWindow<never>;
     const kept = [...window.keys()].map((key) => window.get(key));
     expect(kept).toHaveLength(2);
     expect(JSON.stringify(kept)).not.toContain(planted);

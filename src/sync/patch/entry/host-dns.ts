@@ -9,8 +9,8 @@ export interface DnsNames {
 }
 
 /**
- * `<name>.<namespace>.svc` with or without a cluster domain becomes the same on the host; whatever is no such name, or has
- * no place on the host, stays as it is: an annotation may hold any host name.
+ * `<name>.<namespace>.svc`, with or without a cluster domain, becomes the name of the host Service. Any other text stays as it
+ * is, as does the name of a Service without a place on the host: an annotation may hold any host name.
  */
 export function hostDnsSource(names: DnsNames): string {
   return `({ sha256Hex }) => {

@@ -2,11 +2,10 @@
 // plain map must select this tenant's objects only. Pure.
 
 import { parseLabelSelector, withLabelKeys } from '../../../object/select/label-selector.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
 import type { KeyRules } from '../../plan/keys.ts';
 import { markerLabel, namespaceLabel } from '../../plan/reserved-keys.ts';
-import { shapeOf } from '../set/view.ts';
 
 export type LabelsResult = { kind: 'ok'; value: unknown } | { kind: 'wrong'; message: string };
 
@@ -17,7 +16,7 @@ export interface LabelsPatchOptions {
 }
 
 export function translateLabels(value: unknown, options: LabelsPatchOptions): LabelsResult {
-  // There is no selector to make one of: onMissing: create has nothing to create here.
+  // Without a selector there is nothing to translate, so `onMissing: create` creates nothing.
   if (value === null || value === undefined) return { kind: 'ok', value: null };
   if (typeof value === 'string') return translateText(value, options);
   if (!isRecord(value))
@@ -61,7 +60,7 @@ function hostKey(key: string, { rules }: LabelsPatchOptions): string {
   return rules.toHost(key) ?? key;
 }
 
-/** The parser quotes what it stumbles over, which is the tenant's. */
+/** The parser quotes the text that it fails on, and that text belongs to the tenant. */
 function withoutQuotes(message: string): string {
   return shownPlace(message.replace(/"(?:[^"\\]|\\.)*"/g, '"…"').replace(/'[^']*'/g, "'…'"));
 }

@@ -1,5 +1,5 @@
-// Which host names the references of a tenant's object get, told to whoever remembers names, without running a patch: what a
-// pass over the object would find, but for values that an expression of the same configuration makes up first.
+// Records the host names that the references of a virtual object get, without running any patch. It finds what a pass over the
+// object would find, except references in values that an expression of the same configuration makes.
 import type { Translation } from '../../plan/draft.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';

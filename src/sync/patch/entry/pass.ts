@@ -1,4 +1,4 @@
-// What one pass of patches over one object works with, and what every pass shares. Types only.
+// The state of one pass of patches over one object, and what all passes share. Types only.
 import type { Evaluator } from '../../../expression/evaluate/evaluator.ts';
 import type { Draft, Translation } from '../../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
@@ -18,23 +18,22 @@ export interface ForwardInput {
   host: HostItem | undefined;
   draft: Draft;
   translation: Translation;
-  /** Nobody is to see what was made of it. */
+  /** The result is only looked at: no trace, no write. */
   isTrial?: boolean;
 }
 
 export interface PatcherOptions {
   set: PatchSet;
-  /** That of the set unless given. */
+  /** By default that of the set. */
   digest?: string;
   evaluator: Evaluator;
-  payloadFields: readonly string[];
   counts: PatchCounts;
-  /** What other objects are called on the other side. */
+  /** Translates the names of other objects. */
   references: ReferenceResolver;
   /** `file:line:column` of an entry's member, for messages. */
   sourceOf: (patch: number, field: 'expression' | 'reverseExpression' | 'path') => string | undefined;
   trace?: Trace;
-  /** One call of the sandbox for each patch, so that its time can be told. */
+  /** One call of the sandbox for each patch, so that each can be timed. */
   isOneByOne?: boolean;
 }
 
@@ -52,18 +51,18 @@ export type Trace = (entry: TraceEntry) => void;
 
 export interface Pass extends ForwardInput {
   view: PatchView;
-  /** What is not as in the draft any more. */
+  /** Parts that differ from the draft. */
   changedParts: ChangedParts;
-  /** What failed patches leave to the host; most passes have none. */
+  /** Parts where the host keeps its value because a patch failed. Undefined in most passes. */
   kept: Kept | undefined;
-  /** Keys that patches of whole maps changed, and whose that makes them. */
+  /** Keys that patches of whole maps changed, and the owner that follows from it. */
   wholeOwners: Record<MapName, Map<string, KeyOwner>> | undefined;
   references: FoundReference[];
-  /** In the order of the list, for whoever has to be blamed. */
+  /** In the order of the list: needed to find the patch that made an invalid result. */
   writes: PatchWrite[];
-  /** Patches that made the result of an earlier try invalid, with what was said of it, and whose policy lets it go on. */
+  /** Patches that made the result of an earlier try invalid, with the message, and whose onError lets the object go on. */
   givenUp: ReadonlyMap<CompiledPatch, string>;
   trace: Trace | undefined;
-  /** The first patch that failed and, by its policy, does not fail its object. */
+  /** The first patch that failed and, by its onError, does not fail its object. */
   lapse: PatchFailure | undefined;
 }

@@ -1,36 +1,34 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
 // Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
 
-import { keptKinds } from '../../../config/settings/patch-rules.ts';
+import { keptKinds, referenceKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Renamed } from '../../plan/kind.ts';
 import type { Place, Placement } from '../../plan/placement.ts';
 import {
   type Naming,
-  namedKinds,
   type Reference,
   type ReferenceResolver,
   referenceApiVersion,
   type Standing,
 } from '../../references/names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
-import { shapeOf } from '../set/view.ts';
 
-/** A reference that a pass came across, for whoever keeps content behind names. */
+/** A reference that a pass found; references/ keeps the content behind its name. */
 export interface FoundReference extends Reference {
   standing: Standing;
 }
 
 export interface Wrong {
   kind: 'wrong';
-  /** Which match. */
+  /** Index of the match. */
   at: number;
   message: string;
 }
 
-/** One place that holds a text, and can be given another. */
+/** One place that holds a text and can be overwritten. */
 export interface Cell {
   parent: JsonMap | unknown[];
   key: string | number;
@@ -46,7 +44,7 @@ export interface Spelled {
 
 export type ReadReference = { kind: 'ok'; spelled: Spelled } | { kind: 'none' } | { kind: 'wrong'; message: string };
 
-/** What a match refers to; `none` for an empty or missing name, which is left alone. */
+/** Reads the reference at one match; `none` for an empty or missing name, which stays as it is. */
 export function readReference(compiled: CompiledReference, matches: Matches, at: number): ReadReference {
   const value = matches.values[at];
   const { reference, namePath, namespacePath, kindPath, apiVersionPath } = compiled;
@@ -71,10 +69,10 @@ export function readReference(compiled: CompiledReference, matches: Matches, at:
 }
 
 function checked(spelled: Spelled, apiVersion: string): ReadReference {
-  if (!namedKinds.includes(spelled.kind))
+  if (!referenceKinds.includes(spelled.kind))
     return {
       kind: 'wrong',
-      message: `wanted a reference to one of ${namedKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
+      message: `wanted a reference to one of ${referenceKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
     };
   if (apiVersion !== referenceApiVersion)
     return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${shownKey(apiVersion)}"` };
@@ -105,7 +103,7 @@ export interface ForwardReferences {
   namespace: string;
   placement: Placement;
   resolver: ReferenceResolver;
-  /** What stands at the path under its host name before any patch: translating that once more would name nothing. */
+  /** Names that were translated before any patch ran: translated a second time they would name no object. */
   renamed?: Iterable<Renamed>;
 }
 
@@ -168,12 +166,12 @@ function write(writes: readonly { cell: Cell; text: string }[]): number {
 }
 
 export interface BackReferences {
-  /** Of the object that refers, on both sides. */
+  /** The object that holds the reference, on both sides. */
   virtual: Place;
   host: Place;
   placement: Placement;
   resolver: ReferenceResolver;
-  /** What the host holds at a cell of the candidate, and whether it was changed there; undefined where nothing flows back. */
+  /** The host's text at a cell of the candidate, and whether the host changed it; undefined where nothing flows back. */
   hostText: (cell: Cell) => { text: string; isChanged: boolean } | undefined;
 }
 
@@ -201,7 +199,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell
   const known = virtualPlaceOf(spelled.kind, { namespace: hostNamespace, name: name.text }, options);
   const writes: { cell: Cell; text: string }[] = [];
   if (spelled.namespace !== undefined && space?.isChanged) {
-    // The host's own namespace must not become a name on the virtual side: there it means the object's own.
+    // The host namespace stands for the object's own namespace, and must not appear in the virtual cluster.
     const own = hostNamespace === options.host.namespace ? options.virtual.namespace : hostNamespace;
     writes.push({ cell: spelled.namespace, text: known?.namespace ?? own });
   }
@@ -218,7 +216,7 @@ function virtualPlaceOf(kind: string, host: Place, { resolver, placement }: Back
   return namespace === undefined ? given : { namespace, name: host.name };
 }
 
-/** Which map of an object's metadata a cell stands in; only those flow back. */
+/** The map of metadata that a cell stands in; nothing else flows back. */
 export function mapOfCell(cell: Cell, metadata: unknown): 'labels' | 'annotations' | undefined {
   if (!isRecord(metadata)) return undefined;
   if (cell.parent === metadata['labels']) return 'labels';

@@ -1,4 +1,4 @@
-// In which calls of the sandbox the patches of a pass run, and what is told about each place to whoever watches. Pure.
+// Groups the patches of a pass into calls of the sandbox, and reports each place to the trace. Pure.
 import type { Matches } from '../../../expression/path/path.ts';
 import { runsWithoutOverlap } from '../../../expression/path/path-overlap.ts';
 import type { Failed } from '../set/failure.ts';
@@ -6,7 +6,7 @@ import type { CompiledPatch } from '../set/patch-set.ts';
 import type { PatchView } from '../set/view.ts';
 import type { PatcherOptions, Trace } from './pass.ts';
 
-/** In the order of the list; patches whose places cannot touch share a call. */
+/** Keeps the order of the list; patches whose places cannot overlap share a call. */
 export function runsOf(
   patches: readonly CompiledPatch[],
   options: Pick<PatcherOptions, 'isOneByOne'>,
@@ -15,7 +15,7 @@ export function runsOf(
   return runsWithoutOverlap(patches, (patch) => patch.path);
 }
 
-/** Naming a thousand places costs more than finding them, so it is done where somebody wants to know. */
+/** Paths of a thousand places cost more than the places themselves, so they are made only for a trace. */
 export function matchesIn(
   { view, trace }: { view: PatchView; trace: Trace | undefined },
   { path, matching }: CompiledPatch,
@@ -25,7 +25,7 @@ export function matchesIn(
   return path.match(view, trace === undefined ? options : { ...options, withPaths: true });
 }
 
-/** A failure with the names of its places. Nothing has been written to them, nor to any place that they could move with. */
+/** Adds the paths of a failure's places. Call it before anything is written, or places in arrays may have moved. */
 export function withPlaces(failed: Failed, view: PatchView): Failed {
   const { patch, matches } = failed;
   if (matches.paths !== undefined) return failed;
@@ -33,7 +33,7 @@ export function withPlaces(failed: Failed, view: PatchView): Failed {
   return { ...failed, matches: { ...matches, paths } };
 }
 
-/** To be told before the results are written. */
+/** Call it before the results are written, which change the values that it reports. */
 export function traceResults(
   patch: CompiledPatch,
   { matches, values }: { matches: Matches; values: readonly unknown[] },

@@ -1,6 +1,6 @@
-// Patches without an expression: what stands at the path is spelled as the host does, labels by the rules of keys, references
-// by the names of other objects there. In: a patch, its matches, the pass. Out: what was written into the view, or what is
-// wrong with which match.
+// Runs patches without an expression: a labels patch spells label keys as the host does, a reference patch writes the host
+// names of other objects. In: a patch, its matches, the pass. Out: what was written into the view, or which match is wrong and
+// why.
 import type { Matches } from '../../../expression/path/path.ts';
 import { writeResults } from '../../../expression/path/write-results.ts';
 import { equalJson } from '../../../object/text/json.ts';
@@ -15,7 +15,7 @@ export type Translated =
   | {
       kind: 'written';
       changes: number;
-      /** Undefined where names inside of the matches were written, and not the matches. */
+      /** Undefined when the patch wrote names inside its matches instead of replacing the matches. */
       results: readonly unknown[] | undefined;
       found: readonly FoundReference[];
     };
@@ -46,7 +46,7 @@ function writeLabels(matches: Matches, { virtual, translation }: Pass): Translat
   return { kind: 'written', changes, results, found: [] };
 }
 
-/** A translation is a new value each time, also where it says the same as before. */
+/** A translation makes a new value each time, so values are compared by content. */
 function changesOf({ values: before }: Matches, after: readonly unknown[]): number {
   return before.filter((value, at) => !equalJson(value, after[at])).length;
 }
@@ -65,7 +65,7 @@ function writeReferences(
   return written.kind === 'wrong' ? written : { ...written, kind: 'written', results: undefined };
 }
 
-/** What stands at the matches after names were written there, or inside of them. */
+/** The values at the matches after names were written there or inside them. */
 export function textsNow(matches: Matches): unknown[] {
   return matches.values.map((value, at) =>
     typeof value === 'string' ? (matches.parents[at] as Record<string, unknown>)[matches.keys[at] as string] : value,

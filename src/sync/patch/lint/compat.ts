@@ -1,5 +1,5 @@
-// What a list of patches does otherwise here than in vCluster's own patch engine, entry by entry, for those who come from
-// there. Facts as of vCluster 0.37; nothing here changes what is done. Pure.
+// Lists, entry by entry, where patches behave differently from vCluster's own patch engine, for users who come from it. The
+// facts are those of vCluster 0.37. Pure.
 
 import { keptKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
@@ -23,7 +23,7 @@ export interface NameContext {
   naming: Naming;
 }
 
-/** Without a context, as where the configuration has faults, nothing is said of names. */
+/** Without a context, as when the configuration has faults, there are no notes about names. */
 export function compatNotes(patches: readonly CompiledPatch[], names?: NameContext): CompatNote[] {
   return patches.flatMap((patch) =>
     [
@@ -46,24 +46,24 @@ function pathNotes({ path, entry }: CompiledPatch): Note[] {
   if (endsInBracketKey && entry.onMissing === 'skip' && entry.expression !== undefined)
     note(
       'missing-key',
-      'does not run where the key is missing; onMissing: create asks for it',
-      'runs with null there since 0.30, and creates the key',
+      'does not run when the key is missing, unless onMissing is create',
+      'runs with null since 0.30, and creates the key',
     );
   if (text.includes("'")) note('single-quotes', 'takes single quotes as quotes', 'takes them as part of the key');
   if (/\.\*$/.test(text) && path.segments.length > 1)
     note('dot-star', 'takes .* at the end for every element of maps too', 'looks for a key "*" in a map');
   if (/\P{ASCII}/u.test(text))
-    note('unicode-key', 'matches keys of any letters', 'cuts letters beyond ASCII, so that the key never matches');
+    note('unicode-key', 'matches keys of any letters', 'cuts letters beyond ASCII off, so that the key never matches');
   if (path.segments.length < 3)
     note(
       'whole-value',
-      'shows the expression the whole value each time',
-      'shows it the whole on create and only what has changed on update',
+      'always gives the expression the whole value',
+      'gives it the whole value on create and only the changed part on update',
     );
   return notes;
 }
 
-/** The entry that has the other direction of the same place. */
+/** The entry for the other direction of the same path. */
 function otherHalf(patch: CompiledPatch, patches: readonly CompiledPatch[]): CompiledPatch | undefined {
   const lacks = patch.forward === undefined ? 'forward' : 'back';
   return patches.find((one) => one.path.canonical === patch.path.canonical && one[lacks] !== undefined);
@@ -80,8 +80,8 @@ function directionNotes({ index, path, entry }: CompiledPatch, half: CompiledPat
       {
         field: 'path',
         rule: 'two-halves',
-        hostward: 'takes the two directions of a place from two entries',
-        vcluster: isSameText ? 'refuses a path that stands there twice' : 'drops the field in both directions',
+        hostward: 'takes the two directions of a path from two entries',
+        vcluster: isSameText ? 'refuses the same path twice' : 'drops the field in both directions',
       },
     ];
   }
@@ -91,7 +91,7 @@ function directionNotes({ index, path, entry }: CompiledPatch, half: CompiledPat
         field: 'expression',
         rule: 'forward-only',
         hostward: 'reverts a host edit of the field',
-        vcluster: 'drops the field from what goes back, and leaves the host edit until the tenant changes it',
+        vcluster: 'never copies the field back, and leaves the host edit until the tenant changes the field',
       },
     ];
   if (entry.expression === undefined && entry.reverseExpression !== undefined)
@@ -99,7 +99,7 @@ function directionNotes({ index, path, entry }: CompiledPatch, half: CompiledPat
       {
         field: 'reverseExpression',
         rule: 'back-only',
-        hostward: "gives the host the tenant's value while it has none, then follows the host",
+        hostward: "copies the tenant's value to a host that has no value, then follows the host",
         vcluster: 'never writes the field to the host',
       },
     ];
@@ -123,7 +123,7 @@ function textNotes(
       field,
       rule: 'context-path',
       hostward: 'gives context.path with the key',
-      vcluster: 'gives the path of what holds the key',
+      vcluster: 'gives the path of the map that has the key',
     });
   if (/\b(null|undefined)\b/.test(expression.source) && last !== undefined) {
     const isDotted = last.kind === 'key' && last.key.includes('.') && path.text.endsWith(']');
@@ -163,14 +163,14 @@ function modeNotes({ entry }: CompiledPatch): Note[] {
       rule: 'reference',
       hostward:
         'exports the content of Secrets and ConfigMaps only, and imports host objects labelled hostward.dev/importable',
-      vcluster: 'syncs what is referenced by the rules of its kind, and imports any host object of the name',
+      vcluster: 'syncs referenced objects by the rules of their kind, and imports any host object of that name',
     });
   if (entry.labels !== undefined)
     notes.push({
       field: 'labels',
       rule: 'labels',
       hostward: 'rewrites the keys of label maps and selectors anywhere',
-      vcluster: 'does so for custom resources only',
+      vcluster: 'rewrites keys in custom resources only',
     });
   if (entry.onMissing !== 'skip')
     notes.push({ field: 'onMissing', rule: 'own-key', hostward: 'knows onMissing', vcluster: 'refuses the key' });
@@ -184,10 +184,10 @@ function modeNotes({ entry }: CompiledPatch): Note[] {
   return notes;
 }
 
-/** An object that no tenant has, in a namespace that each may have. */
+/** An invented object, to show the name that it would get. */
 const example = { namespace: 'default', name: 'my-name' };
 
-/** Which name a reference becomes, and what decides so. */
+/** The host name that a reference gets, and the setting that decides it. */
 function nameNotes({ reference }: CompiledPatch, { placement, naming }: NameContext): Note[] {
   if (reference === undefined) return [];
   const { kind } = reference.reference;
@@ -195,13 +195,13 @@ function nameNotes({ reference }: CompiledPatch, { placement, naming }: NameCont
   const used = own ?? naming;
   const nameBy = (one: Naming) => copyPlaceOf({ kind, ...example }, { placement, naming: one })?.name;
   const [written, theirs] = [nameBy(used), nameBy('vcluster')];
-  // A namespace without a place on the host has no names there.
+  // A namespace that is not mapped has no names on the host.
   if (written === undefined || theirs === undefined) return [];
   const setting = own === undefined ? 'hostward.references.naming' : 'reference.naming of the entry';
   const isKept = placement.mode === 'mapped' && written === example.name;
-  const why = isKept ? 'its namespace has one of its own on the host' : `${setting} is ${used}`;
+  const why = isKept ? 'its namespace is mapped to a host namespace of its own' : `${setting} is ${used}`;
   const behind =
-    written === theirs ? '' : keptKinds.includes(kind) ? ', the name of its copy' : ', behind which nothing stands';
+    written === theirs ? '' : keptKinds.includes(kind) ? ', the name of its copy' : ', a name that no host object has';
   return [
     {
       field: 'reference',

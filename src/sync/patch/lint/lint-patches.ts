@@ -1,5 +1,5 @@
-// What is allowed in a list of patches and still most likely a mistake: paths that can never match, entries that get into
-// each other's way, keys that have another name on the host, and what the lint of expressions finds. Pure.
+// Warns of patches that are allowed and still most likely mistakes: paths that can never match, entries that overlap, keys
+// that have another name on the host, and the findings of the expression lint. Pure.
 
 import type { FaultWords } from '../../../config/fault.ts';
 import type { Steps } from '../../../config/steps.ts';
@@ -10,13 +10,14 @@ import { pathText, type Segment, segmentsText } from '../../../expression/path/p
 import { overlaps } from '../../../expression/path/path-overlap.ts';
 import { labelKeyProblems } from '../../../object/meta/qualified-name.ts';
 import type { KeyRules } from '../../plan/keys.ts';
-import { reach, type Shape } from '../result/endpoints-shape.ts';
+import type { Shape, SyncedKind } from '../../plan/kind.ts';
+import { reach } from '../result/reach.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 
 export type PatchWarning = FaultWords & {
   index: number;
   field: 'path' | 'expression' | 'reverseExpression';
-  /** In the text of that field, from 1. */
+  /** Line and column in the text of that field, from 1. */
   line: number;
   column: number;
   /** Stable name of the rule. */
@@ -25,19 +26,20 @@ export type PatchWarning = FaultWords & {
 };
 
 export interface LintContext {
-  /** Undefined where the configuration is too broken to have any. */
+  kind: SyncedKind;
+  /** Undefined when the configuration has faults. */
   rules: { labels: KeyRules; annotations: KeyRules } | undefined;
 }
 
-/** Patch by patch. */
-export function* lintPatches(patches: readonly CompiledPatch[], { rules }: LintContext): Steps<PatchWarning[]> {
+/** One patch is one step. */
+export function* lintPatches(patches: readonly CompiledPatch[], { kind, rules }: LintContext): Steps<PatchWarning[]> {
   const warnings: PatchWarning[] = [];
   for (const [at, patch] of patches.entries()) {
     warnings.push(
-      ...lintReach(patch),
-      ...lintTranslation(patch),
+      ...lintReach(patch, kind),
+      ...lintTranslation(patch, kind),
       ...(rules === undefined ? [] : lintKey(patch, rules)),
-      ...lintOverlap(patch, patches.slice(0, at)),
+      ...lintOverlap(patch, { earlier: patches.slice(0, at), kind }),
       ...lintTexts(patch),
     );
     yield;
@@ -49,32 +51,32 @@ function atPath(patch: CompiledPatch, parts: FaultWords & { rule: string; fix: s
   return { index: patch.index, field: 'path', line: 1, column: 1, ...parts };
 }
 
-function lintReach(patch: CompiledPatch): PatchWarning[] {
+function lintReach(patch: CompiledPatch, kind: SyncedKind): PatchWarning[] {
   const { segments } = patch.path;
-  const reached = reach(segments);
+  const reached = reach(segments, kind);
   if (reached.kind === 'reached') return [];
   const wrong = segments[reached.at] as Segment;
   const parent = segmentsText(segments.slice(0, reached.at));
   const name = wrong.kind === 'every' ? 'elements' : `"${wrong.key}"`;
-  const sentence = `no Endpoints has ${name} below ${parent}, which ${whatItIs(reached.parent)}`;
+  const sentence = `no ${kind.kind} has ${name} below ${parent}, which ${whatItIs(reached.parent)}`;
   return [atPath(patch, { rule: 'no-such-field', sentence, fix: fixOf(reached, segments) })];
 }
 
-/** A reference needs a text to write a name into, a labels patch something that selects. */
-function lintTranslation(patch: CompiledPatch): PatchWarning[] {
+/** A reference patch needs a text for the name, a labels patch a label map or a selector. */
+function lintTranslation(patch: CompiledPatch, kind: SyncedKind): PatchWarning[] {
   const { segments } = patch.path;
   const { reference } = patch;
   if (reference === undefined && !patch.isLabels) return [];
   const name = reference?.namePath;
   const whole = name === undefined ? segments : [...segments, ...name.segments];
-  const reached = reach(whole);
+  const reached = reach(whole, kind);
   if (patch.isLabels && isOwnLabels(segments)) {
     const sentence =
-      'a labels patch rewrites the keys of a selector as they are called on the host; those of metadata.labels are rewritten already';
+      'a labels patch rewrites the keys of a selector to their host names; the keys of metadata.labels are rewritten already';
     const fix = 'remove the entry; to set or change a label, write an expression instead of labels';
     return [atPath(patch, { rule: 'own-labels', sentence, fix })];
   }
-  // What the path itself misses is said of it already.
+  // lintReach() warns of the path itself.
   if (reached.kind === 'nowhere' && reached.at < segments.length) return [];
   const fits = (shape: Shape): boolean =>
     shape.kind === 'scalar' || (patch.isLabels && shape.kind === 'map' && shape.of.kind === 'scalar');
@@ -86,10 +88,10 @@ function lintTranslation(patch: CompiledPatch): PatchWarning[] {
     return [atPath(patch, { rule: 'no-selector', sentence, fix: selectorFix })];
   }
   const fix = name === undefined ? 'add namePath, or end the path at the name' : 'let namePath end at the name';
-  return [atPath(patch, { rule: 'no-name', sentence: `a reference is a text, and ${place} can never be one`, fix })];
+  return [atPath(patch, { rule: 'no-name', sentence: `a reference is a text, and ${place} is never a text`, fix })];
 }
 
-/** The object's own labels; a labels patch is for a selector, which names the labels of others. */
+/** The object's own labels; a labels patch is for a selector, which names the labels of other objects. */
 function isOwnLabels([root, map]: readonly Segment[]): boolean {
   return root?.kind === 'key' && root.key === 'metadata' && map?.kind === 'key' && map.key === 'labels';
 }
@@ -106,25 +108,25 @@ function fixOf(reached: { at: number; parent: string; fields: string[] }, segmen
   if (reached.parent === 'list') return `write ${segmentsText(segments.slice(0, reached.at))}[${index ?? '*'}]`;
   if (reached.parent === 'object') return `the fields are ${reached.fields.join(', ')}`;
   const [root, map, ...rest] = segments.map((segment) => (segment.kind === 'key' ? segment.key : '*'));
-  // The key of an annotation has dots, and dots go a level down.
+  // Most annotation keys have dots, and a dot in a path leads one level down.
   if (root === 'metadata' && !rest.includes('*'))
     return `write metadata.${map}["${rest.join('.')}"] if that is one key`;
   return 'end the path there';
 }
 
-/** Labels and annotations whose name, or right to cross, is another than the path seems to say. */
+/** Keys of labels and annotations that cannot exist, are not synced, or have another name on the host. */
 function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>): PatchWarning[] {
   const [root, map, key] = patch.path.segments;
   if (root?.kind !== 'key' || root.key !== 'metadata' || map?.kind !== 'key' || key?.kind !== 'key') return [];
   if (map.key !== 'labels' && map.key !== 'annotations') return [];
   const [problem] = labelKeyProblems(map.key === 'labels' ? key.key : key.key.toLowerCase());
   if (problem !== undefined) {
-    const sentence = `no ${map.key === 'labels' ? 'label' : 'annotation'} can be called ${JSON.stringify(key.key)}`;
-    const fix = 'write a domain and "/" if there is one, then at most 63 letters, digits, "-", "_" and "."';
+    const sentence = `${JSON.stringify(key.key)} is not a valid ${map.key === 'labels' ? 'label' : 'annotation'} key`;
+    const fix = 'write an optional domain and "/", then at most 63 letters, digits, "-", "_" and "."';
     return [atPath(patch, { rule: 'no-such-key', sentence, fix })];
   }
   const keys = rules[map.key];
-  // Patches see the host's spelling, also of what goes back.
+  // Patches see the host's keys, in both directions.
   const virtualKey = keys.toVirtual(key.key);
   if (virtualKey === undefined) {
     const hostKey = keys.toHost(key.key);
@@ -142,8 +144,11 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   return [{ ...atPath(patch, parts), field: 'reverseExpression' }];
 }
 
-function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): PatchWarning[] {
-  // The same path twice is a fault, and told as one.
+function lintOverlap(
+  patch: CompiledPatch,
+  { earlier, kind }: { earlier: readonly CompiledPatch[]; kind: SyncedKind },
+): PatchWarning[] {
+  // The configuration reports the same path twice as a fault.
   const other = earlier.find(
     (one) => one.entry.path !== patch.entry.path && sharesDirection(one, patch) && overlaps(one.path, patch.path),
   );
@@ -151,14 +156,14 @@ function lintOverlap(patch: CompiledPatch, earlier: readonly CompiledPatch[]): P
   const canJoin = [other, patch].every((one) => one.reference === undefined && !one.isLabels);
   const isBack = [other, patch].every((one) => one.back !== undefined || one.reference !== undefined);
   const isSame = other.path.canonical === patch.path.canonical;
-  const list = 'sync.toHost.endpoints.patches';
+  const list = `${kind.settingsPath}.patches`;
   const sentence = isSame
-    ? `${list}[${other.index}] patches the same place in another spelling`
-    : `${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches some of these places too; entries run in the order of the list${isBack ? ', also on the way back' : ''}`;
+    ? `${list}[${other.index}] patches the same path in another spelling`
+    : `${list}[${other.index}] (${shown(other.entry.path) || '""'}) patches some of the same values; entries run in the order of the list${isBack ? ', also on the way back' : ''}`;
   const fix =
     isSame && canJoin
       ? 'join the two entries into one'
-      : `${canJoin ? 'join them' : 'keep one of them'}, or see to it that the order is meant`;
+      : `${canJoin ? 'join them' : 'keep one of them'}, or make sure that the order is intended`;
   return [atPath(patch, { rule: 'overlap', sentence, fix })];
 }
 
@@ -172,7 +177,7 @@ function directionsOf(patch: CompiledPatch): { forward: boolean; back: boolean }
   return { forward: isTranslation || patch.forward !== undefined, back: isTranslation || patch.back !== undefined };
 }
 
-/** Asked for by the configuration's own lint, which also knows whether onMissing was written. */
+/** Rules that the lint of the configuration reports, because it also knows whether the entry sets onMissing. */
 const saidElsewhere = new Set(['value-exists']);
 
 function lintTexts(patch: CompiledPatch): PatchWarning[] {
@@ -181,7 +186,7 @@ function lintTexts(patch: CompiledPatch): PatchWarning[] {
     const expression = field === 'expression' ? patch.forward : patch.back;
     if (expression === undefined) return [];
     const direction = field === 'expression' ? 'forward' : 'back';
-    // A reverse expression runs on keys that are there, whatever onMissing says of the way out.
+    // A reverse expression runs on existing keys only; onMissing is for the forward direction.
     const site = { direction, onMissing: direction === 'back' ? 'skip' : onMissing } as const;
     return lintExpression(expression, site)
       .concat(lintQuotes(expression))
@@ -191,13 +196,13 @@ function lintTexts(patch: CompiledPatch): PatchWarning[] {
   return [...of('expression'), ...of('reverseExpression')];
 }
 
-/** Quotes of YAML inside quotes of YAML: the expression is a text, and gives itself. */
+/** Quotes inside the quotes of YAML make the expression a string that evaluates to its own text. */
 function lintQuotes({ tree }: CompiledExpression): ExpressionWarning[] {
   if (tree.type !== 'Literal' || typeof tree.value !== 'string') return [];
   const inner = tree.value;
   const isExpression = /\bvalue\b|\bcontext\./.test(inner) && compileExpression(inner).kind === 'ok';
   if (!isExpression) return [];
-  const message = 'this text reads like an expression, and is taken as it stands';
+  const message = 'this string looks like an expression, but evaluates to its own text';
   return [{ line: 1, column: 1, rule: 'quoted-expression', message, fix: `write ${shown(inner)} without its quotes` }];
 }
 

@@ -1,21 +1,20 @@
-// Whether a reverse expression undoes its expression, tried on samples: texts of many kinds, and texts made of what the
-// expressions themselves mention. In: a patch set and whoever evaluates. Out: for each pair the first value that comes back
-// as another one. Nothing here can prove that a pair is right.
+// Tries on samples whether a reverse expression undoes its expression: texts of many kinds, and texts made from the strings in
+// the expressions. In: a patch set and an evaluator. Out: for each pair the first value that comes back changed. The samples
+// can show that a pair is wrong; they cannot prove that it is right.
 import type { AnyNode } from 'acorn';
-import type { Evaluator } from '../../../expression/evaluate/evaluator.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import { childrenOf } from '../../../expression/language/scope.ts';
 import type { Segment } from '../../../expression/path/path-grammar.ts';
 import { equalJson } from '../../../object/text/json.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import { runOnSamples, type SampleResult } from './sample-run.ts';
+import { runOnSamples, type SampleResult, type Trial } from './sample-run.ts';
 
 export interface CounterExample {
   forward: CompiledPatch;
   back: CompiledPatch;
   value: unknown;
   onHost: unknown;
-  /** null where the reverse expression deletes it, undefined where it fails, as it then does for every sample. */
+  /** null when the reverse expression deletes the value, undefined when it fails, and then it fails for every sample. */
   returned: unknown;
 }
 
@@ -24,20 +23,17 @@ interface Pair {
   back: CompiledPatch & { back: CompiledExpression };
 }
 
-export async function findCounterExamples(
-  patches: readonly CompiledPatch[],
-  { evaluator, isTimeUp }: { evaluator: Evaluator; isTimeUp(): boolean },
-): Promise<CounterExample[]> {
+export async function findCounterExamples(patches: readonly CompiledPatch[], trial: Trial): Promise<CounterExample[]> {
   const found: CounterExample[] = [];
   for (const pair of pairsOf(patches)) {
-    if (isTimeUp()) break;
-    const example = await counterExample(pair, evaluator);
+    if (trial.isTimeUp()) break;
+    const example = await counterExample(pair, trial);
     if (example !== undefined) found.push(example);
   }
   return found;
 }
 
-/** One entry with both, or two entries on one path. */
+/** A pair is one entry with both expressions, or two entries on one path. */
 function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
   const hasForward = (patch: CompiledPatch): patch is Pair['forward'] => patch.forward !== undefined;
   const hasBack = (patch: CompiledPatch): patch is Pair['back'] => patch.back !== undefined;
@@ -53,27 +49,27 @@ function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
   });
 }
 
-async function counterExample({ forward, back }: Pair, evaluator: Evaluator): Promise<CounterExample | undefined> {
+async function counterExample({ forward, back }: Pair, trial: Trial): Promise<CounterExample | undefined> {
   const values = samplesFor(forward, back.back);
   if (values.length === 0) return undefined;
   const { canonical: path } = forward.path;
-  const there = valuesOf(await runOnSamples(evaluator, forward.forward, { values, path }));
-  // What fails, or is deleted, has no way back to judge.
-  const went = values.flatMap((value, at) => {
-    const onHost = there[at];
+  const onHostAt = valuesOf(await runOnSamples(trial, forward.forward, { values, path }));
+  // A value that fails or is deleted on the way to the host has no way back to judge.
+  const sent = values.flatMap((value, at) => {
+    const onHost = onHostAt[at];
     return onHost === undefined || onHost === null ? [] : [{ value, onHost }];
   });
-  if (went.length === 0) return undefined;
-  const hosts = went.map(({ onHost }) => onHost);
-  const returned = valuesOf(await runOnSamples(evaluator, back.back, { values: hosts, path }));
-  const wrong = went.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
-  // One that fails now and then may know its values better than the samples do; one that always fails is of no use.
+  if (sent.length === 0) return undefined;
+  const hosts = sent.map(({ onHost }) => onHost);
+  const returned = valuesOf(await runOnSamples(trial, back.back, { values: hosts, path }));
+  const wrong = sent.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
+  // An expression that fails for some samples may be made for other values; one that fails for all of them is useless.
   const isUseless = returned.every((one) => one === undefined);
-  const example = went[isUseless ? 0 : wrong];
+  const example = sent[isUseless ? 0 : wrong];
   return example && { forward, back, ...example, returned: returned[wrong] };
 }
 
-/** undefined where the evaluation failed. */
+/** undefined for each failed evaluation. */
 function valuesOf(results: readonly SampleResult[]): unknown[] {
   return results.map((result) => ('error' in result ? undefined : result.value));
 }
@@ -105,7 +101,7 @@ function isLabelValue(text: string): boolean {
   return text === '' || /^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(text);
 }
 
-/** An expression that decodes is only asked about what is encoded: all else is none of its business. */
+/** An expression that decodes is tried on encoded samples only: it is not made for other texts. */
 function domainOf(source: string, texts: readonly string[]): string[] {
   if (/\batob\s*\(/.test(source)) {
     const latin = texts.filter((text) => /^\p{ASCII}*$/u.test(text));
@@ -115,9 +111,10 @@ function domainOf(source: string, texts: readonly string[]): string[] {
   return [...texts];
 }
 
+/** Each string becomes four samples, and a table of names may hold hundreds of strings. */
 const mentionedLimit = 20;
 
-/** Texts that an expression mentions, and the plain part of its patterns: that is where its special cases are. */
+/** The strings in an expression, and the plain part of its patterns: its special cases are there. */
 function textsIn(tree: AnyNode | undefined): string[] {
   const found = new Set<string>();
   const gather = (node: AnyNode): void => {

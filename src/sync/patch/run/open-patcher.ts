@@ -1,10 +1,10 @@
-// From settings to a patcher that runs: the sandbox's functions and context put together, the evaluator started and stopped
-// with it. Whoever opens one says where expressions run: in a child process, or in this one for a command of a moment.
+// Builds a running patcher from settings: puts the sandbox's functions and context together, and starts and stops the
+// evaluator. The caller says where expressions run: the daemon takes a child process, a short command may take its own process.
 import type { Clock } from '../../../clock.ts';
 import type { CompiledMappings } from '../../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
-import type { ExpressionMetrics } from '../../../expression/evaluate/expression-metrics.ts';
+import type { ExpressionMetrics, Quarantined } from '../../../expression/evaluate/expression-metrics.ts';
 import type { SandboxSetup } from '../../../expression/realm/harness.ts';
 import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
 import type { Metrics } from '../../../metrics.ts';
@@ -15,12 +15,9 @@ import { createPatchCounts, type PatchCounts } from '../set/patch-metrics.ts';
 import { digestWith, type PatchSet } from '../set/patch-set.ts';
 import { Patcher } from './patcher.ts';
 
-/** Top-level fields of the kind that patches may touch beside metadata. */
-export const patchableFields: readonly string[] = ['subsets'];
-
 export interface OpenPatcherOptions {
   settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
-  /** Without one names are translated by rule alone, and nothing is known to stand behind them. */
+  /** Without a resolver names are translated by rule alone, and nobody checks that an object stands behind a name. */
   references?: ReferenceResolver;
   set: PatchSet;
   mappings: CompiledMappings | undefined;
@@ -36,6 +33,8 @@ export interface OpenPatcherOptions {
 export interface OpenedPatcher {
   patcher: Patcher;
   counts: PatchCounts;
+  /** Expressions and values that are set aside for a while. */
+  quarantined(): Quarantined;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -59,17 +58,22 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     set,
     digest: digestWith(set, vcluster),
     evaluator,
-    payloadFields: patchableFields,
     counts,
     references: options.references ?? new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' }),
     sourceOf: options.sourceOf ?? (() => undefined),
     ...(options.trace && { trace: options.trace }),
     ...(options.isOneByOne && { isOneByOne: true }),
   });
-  return { patcher, counts, start: () => evaluator.start(), stop: () => evaluator.stop() };
+  return {
+    patcher,
+    counts,
+    quarantined: () => evaluator.quarantined,
+    start: () => evaluator.start(),
+    stop: () => evaluator.stop(),
+  };
 }
 
-/** What expressions can call beside the language, by name, as source text. */
+/** Functions that expressions can call in addition to the language's own: source text by name. */
 export function sandboxFunctions(
   { virtualClusterName, hostNamespace }: Pick<Settings, 'virtualClusterName' | 'hostNamespace'>,
   mappings: CompiledMappings | undefined,

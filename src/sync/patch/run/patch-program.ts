@@ -1,5 +1,5 @@
-// The patches that a pass runs, grouped by the calls of the sandbox that they share, and the parts of the two objects that
-// their expressions see. Pure.
+// Plans how a list of patches runs: which patches share a call of the sandbox, and which of the two objects their expressions
+// read. Pure.
 
 import type { EvaluationRequest } from '../../../expression/evaluate/request.ts';
 import { useOf } from '../../../expression/language/context-use.ts';
@@ -11,7 +11,7 @@ import { hostObjectOf, virtualObjectOf } from '../set/view.ts';
 export interface PatchProgram {
   /** The patches of one run share a call of the sandbox. */
   runs: readonly (readonly CompiledPatch[])[];
-  /** Null for an object that no expression names. */
+  /** An object that no expression reads is null, so that its changes do not cost an evaluation. */
   seenOf(input: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject'>;
 }
 

@@ -9,16 +9,19 @@ import { keyOf } from '../../../object/meta/object.ts';
 import { emptyMap } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
+import type { ResultProblem } from '../../plan/kind.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
-import { mapsOf, mayOwnAnyKey, noteWholeOwners, ownersIfTaken } from '../back/key-owners.ts';
-import { type BackInput, type Reversed, reverse } from '../back/reverse.ts';
+import { mapsOf, mayOwnAnyKey, noteWholeOwners } from '../back/key-owners.ts';
+import { reverse } from '../back/reverse.ts';
+import { takeBack } from '../back/take-back.ts';
+import type { BackInput, Reversed } from '../back/way-back.ts';
 import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
 import type { FoundReference } from '../entry/reference-patch.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
 import { textsNow, translate } from '../entry/translate.ts';
-import { problemOfKeyCount, problemOfResult, type ResultProblem } from '../result/validate-result.ts';
+import { problemOfKeyCount, problemOfResult } from '../result/validate-result.ts';
 import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
 import { isOfWholeMap, type MapName, type Part } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
@@ -29,18 +32,18 @@ import { type PatchProgram, patchProgramOf } from './patch-program.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
-  /** lapse: a patch failed and its policy lets that pass. */
+  /** lapse: a patch failed, and its onError lets the object go on without it. */
   ({ kind: 'patched'; draft: Draft; lapse?: PatchFailure | undefined } | { kind: 'failed'; failure: PatchFailure }) & {
-    /** Objects that the host object will name; of a failed pass, those found before it failed. */
+    /** Objects that the host object will name. A failed pass lists those that it found before it failed. */
     references: readonly FoundReference[];
   };
 
 export class Patcher {
   readonly set: PatchSet;
-  /** Of all that results hang on beside the objects. */
+  /** Changes with everything that results depend on except the objects: entries and the configuration values they read. */
   readonly digest: string;
   readonly #options: PatcherOptions;
-  /** Of all patches that change something forward. */
+  /** All patches that change something forward. */
   readonly #whole: PatchProgram;
   readonly #mayOwnAnyKey: boolean;
 
@@ -51,15 +54,15 @@ export class Patcher {
     this.#options = options;
     const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#whole = patchProgramOf(going, options);
-    this.#mayOwnAnyKey = patches.some(mayOwnAnyKey);
+    this.#mayOwnAnyKey = patches.some((patch) => mayOwnAnyKey(patch, options.set));
   }
 
-  /** At once where the evaluator knows all results, as most often. */
+  /** Returns at once when the evaluator remembers all results, which is the common case. */
   forward(input: ForwardInput): Patched | Promise<Patched> {
     return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
   }
 
-  /** In a loop: each try that is given up is let go before the next one. */
+  /** A loop instead of recursion, so that the memory of a try that was given up is free before the next one. */
   #afterTry(first: Tried | Promise<Tried>, input: ForwardInput): Patched | Promise<Patched> {
     let tried = first;
     for (;;) {
@@ -84,7 +87,7 @@ export class Patcher {
       references: [],
       writes: [],
       givenUp,
-      // What the first try made is what there is to explain, and then which of it did not stand.
+      // Later tries repeat what the first one has traced.
       trace: givenUp.size === 0 && !isTrial ? this.#options.trace : undefined,
       lapse: undefined,
     };
@@ -95,7 +98,7 @@ export class Patcher {
     const { runs } = this.#whole;
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
-      // Shown to an expression as a whole, wrong metadata would come back as something else.
+      // An expression for the whole object would return wrong metadata in another form, and the wrong patch would be blamed.
       const misread = run.some(isOfWholeObject) ? this.#read(pass) : undefined;
       if (misread?.kind === 'wrong') return this.#afterWrong(misread, pass);
       const ended = this.#runForward(run, pass);
@@ -110,8 +113,8 @@ export class Patcher {
     return { kind: 'failed', failure: this.#say(failed, 'expression'), references };
   }
 
-  #read({ view, changedParts, draft }: Pass): ReadBack {
-    return readView(view, { payloadFields: this.#options.payloadFields, changedParts, draft });
+  #read({ view, changedParts, draft, translation }: Pass): ReadBack {
+    return readView(view, { payloadFields: translation.kind.payloadFields, changedParts, draft });
   }
 
   #conclude(pass: Pass): Tried {
@@ -120,7 +123,7 @@ export class Patcher {
     if (read.kind === 'wrong') return this.#afterWrong(read, pass);
     if (read.restored > 0) this.#options.counts.restored(read.restored);
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
-    const problem = problemOfResult(kept, draft);
+    const problem = problemOfResult(kept, { kind: translation.kind, draft });
     if (problem !== undefined) return this.#afterWrong(problem, pass);
     const patched = this.#draftOf(pass, kept, pass.wholeOwners);
     return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
@@ -130,12 +133,12 @@ export class Patcher {
     const { givenUp, references } = pass;
     const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
     if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
-      return { ...this.#wrongResult(problem, blamed), references };
-    // What it made is no valid object, so it has failed, and its policy says what then.
+      return { ...this.#wrongResult(problem, blamed, pass), references };
+    // The patch made an invalid object: that counts as its failure, and its onError decides.
     return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
   }
 
-  /** One call of the sandbox for patches whose places do not touch each other. */
+  /** Runs patches whose places do not overlap in one call of the sandbox. */
   #runForward(run: readonly CompiledPatch[], pass: Pass): Failed | undefined | Promise<Failed | undefined> {
     const asked: Asked[] = [];
     for (const patch of run) {
@@ -173,7 +176,7 @@ export class Patcher {
     return undefined;
   }
 
-  /** Writes what one patch came to, or applies its failure policy. */
+  /** Writes the results of one patch, or applies its onError. */
   #settle(write: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
     const { patch, matches } = write;
     this.#options.counts.evaluated(patch.index, matches.values.length);
@@ -187,14 +190,14 @@ export class Patcher {
     traceResults(patch, { matches: asked, values }, pass.trace);
     const written = isWhole ? readWhole(pass.view, values[0], pass) : writeResults(matches, values);
     if (written.kind === 'fault') return this.#fallBack(faultOf(patch, matches, written.message), pass);
-    // No metadata is metadata with nothing in it.
+    // An expression that deletes the metadata deletes all labels and annotations.
     pass.view.metadata ??= { labels: emptyMap(), annotations: emptyMap() };
     write.results = values;
     write.before = before;
     pass.writes.push(write);
     if ('restored' in written) this.#options.counts.restored(Number(written.restored));
     this.#changed(patch, written.changes, pass);
-    if (before !== undefined) noteWholeOwners(patch, before, pass);
+    if (before !== undefined) noteWholeOwners(patch, before, pass, this.set);
     return undefined;
   }
 
@@ -218,7 +221,7 @@ export class Patcher {
     return undefined;
   }
 
-  /** A patch without an expression. */
+  /** Runs a reference patch or a labels patch, which have no expression. */
   #translate(patch: CompiledPatch, matches: Matches, pass: Pass): Failed | undefined {
     const valuesBefore = pass.trace && structuredClone(matches.values);
     const before = isOfWholeMap(patch.path) ? mapsOf(pass.view) : undefined;
@@ -241,7 +244,7 @@ export class Patcher {
     if (changes > 0) for (const part of patch.parts) changedParts[part] = true;
   }
 
-  /** The two functions live as long as a write takes: what they do not need must not live with them. */
+  /** The two functions live until the write is answered, so they must not keep the whole pass in memory. */
   #draftOf(
     { draft, translation, host }: ForwardInput,
     { labels, annotations, payload: made }: Pick<Draft, Part>,
@@ -267,30 +270,28 @@ export class Patcher {
   #wrongResult(
     { message, place }: ResultProblem,
     blamed: CompiledPatch | undefined,
+    { translation }: Pass,
   ): { kind: 'failed'; failure: PatchFailure } {
     const failure = { at: shownPlace(place.join('.')), class: 'type' };
     if (blamed === undefined) {
       this.#options.counts.failedTogether('type');
-      const said = `after all patches the object is no valid Endpoints: ${message}`;
+      const said = `after all patches the object is no valid ${translation.kind.kind}: ${message}`;
       return { kind: 'failed', failure: { ...failure, message: said } };
     }
     const { index, entry } = blamed;
     this.#options.counts.failed(index, 'type');
-    const said = `patch ${index} makes the object no valid Endpoints: ${message}`;
+    const said = `patch ${index} makes the object no valid ${translation.kind.kind}: ${message}`;
     const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
     const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
     return { kind: 'failed', failure: { ...failure, ...named } };
   }
 
-  /** Values that the host changed, as the virtual side should hold them. */
+  /** Carries values that the host changed back: what the virtual object should hold, and what has to stay on the host. */
   async back(input: BackInput): Promise<Reversed> {
     const reversed = await reverse(input, this.#options);
-    if (reversed.kind === 'failed' || !this.#mayOwnAnyKey) return reversed;
-    const forward = async (taken: ForwardInput): Promise<Draft | undefined> => {
-      const patched = await this.forward(taken);
-      return patched.kind === 'patched' ? patched.draft : undefined;
-    };
-    return { ...reversed, ownerOf: await ownersIfTaken(input, forward) };
+    if (this.#whole.runs.length === 0) return reversed;
+    const forward = (taken: ForwardInput): Patched | Promise<Patched> => this.forward(taken);
+    return takeBack(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
   }
 }
 
@@ -301,10 +302,10 @@ function isOfWholeObject({ path }: CompiledPatch): boolean {
   return path.segments.length === 0;
 }
 
-/** Again: a patch made no valid object, and its policy lets the others go on without it. */
+/** again: a patch made an invalid object, and its onError lets the others go on without it. */
 type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
-/** What the evaluator is asked for a patch; once it is answered, what the patch wrote. */
+/** The question to the evaluator for one patch; after the answer, the record of what the patch wrote. */
 interface Asked extends ValueGroup, PatchWrite {}
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {

@@ -1,11 +1,11 @@
-// The empty path: the expression gets the whole host object and its result replaces it, top-level key by top-level key.
-// Protected parts are shown to it and put back whatever it returns. Pure.
-import { emptyMap, equalJson, isRecord } from '../../../object/text/json.ts';
+// Patches with the empty path: the expression gets the whole host object, and its result replaces the object top-level key by
+// top-level key. The expression sees protected parts and cannot change them. Pure.
+import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
 import { fixedAnnotations, fixedLabels } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
-import { type PatchView, shapeOf } from '../set/view.ts';
+import type { PatchView } from '../set/view.ts';
 
 export function wholeOf(
   view: PatchView,
@@ -31,7 +31,7 @@ export function wholeOf(
 
 export type WholeRead = { kind: 'written'; changes: number; restored: number } | { kind: 'fault'; message: string };
 
-/** Keys that the result leaves out stay as they were; null as the whole result changes nothing. */
+/** Top-level keys that the result leaves out stay as they were. A result of null changes nothing. */
 export function readWhole(
   view: PatchView,
   result: unknown,
@@ -74,7 +74,7 @@ function readMetadata(view: PatchView, metadata: Record<string, unknown>, before
     const shown = before[map] as Record<string, unknown>;
     const kept = emptyMap<unknown>();
     if (!isRecord(found)) {
-      // Told by the reading of the view, with its path.
+      // readView() reports it later, with its path.
       (view.metadata as Record<string, unknown>)[map] = found;
       continue;
     }

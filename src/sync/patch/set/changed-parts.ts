@@ -1,29 +1,29 @@
-// Which parts of an object a patch can change, and which its patches have changed so far: what nobody changed was right before
-// and needs no second look.
+// Tells which parts of an object a patch can change. A part that no patch has changed was valid before and is not checked
+// again. Pure.
 import type { CompiledPath } from '../../../expression/path/path.ts';
 
 export type MapName = 'labels' | 'annotations';
 export type Part = MapName | 'payload';
-const mapNames: readonly MapName[] = ['labels', 'annotations'];
+export const mapNames: readonly MapName[] = ['labels', 'annotations'];
 
-/** Of each part, whether a patch has changed it. */
+/** Whether a patch has changed the part in this pass. */
 export type ChangedParts = Record<Part, boolean>;
 
-/** The maps that a path can lead into; other fields of metadata no path can name. */
+/** The maps that a path can lead into: labels, annotations, or both. Paths to other fields of metadata are refused. */
 export function mapsOnPath({ segments }: CompiledPath): readonly MapName[] {
   const [root, map] = segments;
   if (root?.kind === 'key' && root.key !== 'metadata') return [];
   return map?.kind === 'key' ? mapNames.filter((name) => name === map.key) : mapNames;
 }
 
-/** The same with the fields beside metadata. */
+/** The maps, and the payload where the path can lead outside metadata. */
 export function partsOf(path: CompiledPath): readonly Part[] {
   const [root] = path.segments;
   const maps = mapsOnPath(path);
   return root?.kind === 'key' && root.key === 'metadata' ? maps : [...maps, 'payload'];
 }
 
-/** Leads to a whole map or further up: which keys it changes only its results tell. */
+/** Whether the path leads to a whole map or to something that holds one: only the results tell which keys change. */
 export function isOfWholeMap({ segments }: CompiledPath): boolean {
   return segments.length < 3;
 }

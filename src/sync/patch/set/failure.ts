@@ -1,4 +1,4 @@
-// A failed patch in words: which entry, where in the object, what went wrong, where in the configuration, and enough of the
+// Describes a failed patch: its entry, the place in the object, the error, the place in the configuration, and enough of the
 // value to recognise it but not to use it. Pure.
 import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
 import type { Matches } from '../../../expression/path/path.ts';
@@ -29,11 +29,11 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
   };
 }
 
-/** Shorter texts could be told by their beginning. */
+/** The first characters of a shorter text could give it away. */
 const shownFrom = 8;
 const shownLength = 2;
 
-/** Its kind and size, and of a longer text the first characters: a secret is not told by two of its letters. */
+/** Kind and size of a value, and the first two characters of a long text: two letters do not give a secret away. */
 export function redacted(value: unknown): string {
   if (value === null || value === undefined) return 'missing';
   if (typeof value === 'string')

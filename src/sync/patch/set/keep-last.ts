@@ -24,7 +24,7 @@ export class Kept {
     }
   }
 
-  /** What patches made, with what the host holds where that is to stay. */
+  /** The patched draft, with the host's own values wherever a failed patch leaves them. */
   overlay(patched: Parts, host: HostItem | undefined, kind: SyncedKind): Parts {
     return {
       labels: this.#overlay('labels', patched.labels, host),

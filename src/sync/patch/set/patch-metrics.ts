@@ -1,4 +1,4 @@
-// What is counted per patch, at zero from the start for every patch of the configuration.
+// Counts values, changes and failures of each patch. Every series exists from the start, at zero.
 import { Counter } from 'prom-client';
 import { type Metrics, openTally, type Tally, type TallySum } from '../../../metrics.ts';
 
@@ -6,14 +6,14 @@ export interface PatchCounts {
   evaluated(patch: number, values: number): void;
   changed(patch: number, changes: number): void;
   failed(patch: number, kind: string): void;
-  /** None of the patches alone can be blamed. */
+  /** For a failure that is not the fault of one patch alone. */
   failedTogether(kind: string): void;
   restored(keys: number): void;
-  /** Per patch, for status. */
+  /** Sums of each patch, for status. */
   totals(): { patch: number; values: number; changes: number; failures: number }[];
 }
 
-/** Instead of an index, for the result of all of them. */
+/** Label value in place of an index, for a failure of all patches together. */
 const allPatches = 'all';
 const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
 

@@ -1,5 +1,5 @@
-// The patches of a configuration, compiled: paths into walks, expressions into what the sandbox runs, and for each key the
-// answer to "whose is it". In: the entries as written. Out: a patch set, or every fault with the field it stands in. Pure.
+// Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its
+// owner. In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
 import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
 import { runAtOnce, type Steps } from '../../../config/steps.ts';
@@ -13,17 +13,17 @@ import { type Part, partsOf } from './changed-parts.ts';
 import { whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
-  /** Place in the list of the configuration. */
+  /** Position in the list of the configuration. */
   index: number;
   path: CompiledPath;
-  /** How the path is looked for. */
+  /** Options for matching the path, for each direction. */
   matching: Record<'forward' | 'back', MatchOptions>;
   entry: PatchEntry;
   forward: CompiledExpression | undefined;
   back: CompiledExpression | undefined;
   reference: CompiledReference | undefined;
   isLabels: boolean;
-  /** What of an object it can change. */
+  /** The parts of an object that the patch can change. */
   parts: readonly Part[];
 }
 
@@ -37,9 +37,9 @@ export interface CompiledReference {
 
 export interface PatchFault {
   index: number;
-  /** Which member of the entry, for the position in the file. */
+  /** The member of the entry that is at fault: it gives the position in the file. */
   field: 'path' | 'expression' | 'reverseExpression' | 'namePath' | 'namespacePath' | 'kindPath' | 'apiVersionPath';
-  /** In the text of that member, counted from 1. */
+  /** Position in the text of that member, counted from 1. */
   line: number;
   column: number;
   message: string;
@@ -50,8 +50,10 @@ export interface PatchSet {
   patches: readonly CompiledPatch[];
   expressions: readonly CompiledExpression[];
   digest: string;
-  /** By paths that name single keys; keys that a whole-map patch changes are the business of the pass. */
+  /** Decided by paths to single keys. Keys that a patch of a whole map changes are known only after its evaluation. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
+  /** Whether a reverse expression stands on the path, in the same entry or in another. */
+  isReversed(path: CompiledPath): boolean;
 }
 
 export type CompiledPatchSet =
@@ -59,7 +61,7 @@ export type CompiledPatchSet =
   /** more: faults inside expressions beyond those that are told. */
   | { kind: 'faults'; faults: PatchFault[]; more: number; set: PatchSet };
 
-/** Every entry is compiled, whatever is wrong with its neighbours: all faults come at once. */
+/** Compiles every entry even when another one is wrong, so that all faults are reported at once. */
 export function compilePatchSet(
   entries: readonly { index: number; entry: PatchEntry }[],
   fieldsOfKind: readonly string[],
@@ -153,15 +155,17 @@ function compileReference(index: number, reference: PatchReference, found: Found
 
 function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
   const owners = { labels: ownersOf(patches, 'labels'), annotations: ownersOf(patches, 'annotations') };
+  const reversed = new Set(patches.flatMap(({ back, path }) => (back === undefined ? [] : [path.canonical])));
   return {
     patches,
+    isReversed: ({ canonical }) => reversed.has(canonical),
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
     digest: patches.length === 0 ? '' : digestOf(patches),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
   };
 }
 
-/** Whose the keys of a map are: of those that paths name, and of all the others. */
+/** Owners of the keys of one map: of keys that paths name, and of all others. */
 interface Owners {
   named: ReadonlyMap<string, KeyOwner>;
   rest: KeyOwner | undefined;
@@ -173,8 +177,10 @@ function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotation
   for (const { path } of below) {
     const last = path.segments[2];
     if (last?.kind !== 'key' || named.has(last.key)) continue;
-    const owner = ownerBy(below, placeOf(map, last));
-    if (owner !== undefined) named.set(last.key, owner);
+    const place = placeOf(map, last);
+    const owner = ownerBy(below, place);
+    if (owner === 'virtual' && isNamedForward(below, place)) named.set(last.key, 'virtualAlone');
+    else if (owner !== undefined) named.set(last.key, owner);
   }
   const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
   return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
@@ -185,8 +191,9 @@ function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
 }
 
 /**
- * Entries on one path belong together, in however many entries its two directions stand. A pair on a wider path does not undo
- * what another one goes forward with: the key is the virtual side's then, or the tenant would get back what nobody reversed.
+ * All entries on one path count as one rule, so a pair may stand in two entries. A pair on a wider path does not reverse what
+ * an entry on a narrower path does forward: such a key is owned by the virtual side, or the tenant would get a value that
+ * nothing has reversed.
  */
 function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): KeyOwner | undefined {
   const directions = new Map<string, { forward: boolean; back: boolean }>();
@@ -208,12 +215,22 @@ function ownerBy(patches: readonly CompiledPatch[], place: readonly Segment[]): 
   return paths.some(({ forward }) => forward) ? 'shared' : 'host';
 }
 
+/** Whether an expression without a reverse one is written for this very key, and not for all keys of its map. */
+function isNamedForward(patches: readonly CompiledPatch[], place: readonly Segment[]): boolean {
+  const naming = patches.filter(
+    ({ path: { segments } }) => segments.at(-1)?.kind === 'key' && isExactly(segments, place),
+  );
+  const withBack = naming.filter((patch) => patch.back !== undefined || patch.reference !== undefined);
+  const reversed = new Set(withBack.map(({ path }) => JSON.stringify(path.segments)));
+  return naming.some(({ path, forward }) => forward !== undefined && !reversed.has(JSON.stringify(path.segments)));
+}
+
 function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {
   if (path.length !== place.length) return false;
   return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
 }
 
-/** An expression that reads another value of the configuration is another expression. */
+/** The digest of a set changes with the configuration values that its expressions read. */
 export function digestWith({ digest, expressions }: PatchSet, vcluster: unknown): string {
   const use = emptyUse();
   for (const { context } of expressions) mergeUse(use, useOf(context, 'vcluster') ?? emptyUse());

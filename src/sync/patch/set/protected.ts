@@ -1,11 +1,11 @@
-// What no patch may change: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to it are refused
-// when the configuration loads; wildcards and whole maps do not see it; whatever an expression returns, it is put back.
+// Protected fields and keys: identity, ownership, and the bookkeeping that keeps host copies apart. Paths to them are refused
+// when the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
 import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/reserved-keys.ts';
 
 const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
-/** Fields of metadata that the sync does not write at all, so that a patch of them could have no effect. */
+/** Fields of metadata that sync never writes: a patch of them would have no effect. */
 const unwrittenMetadata = [
   'generateName',
   'generation',

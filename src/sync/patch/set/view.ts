@@ -1,8 +1,8 @@
-// The object as patches see it: labels, annotations and payload of a draft, without the bookkeeping; and the way back from
-// what they made of it. Kept apart from evaluation so that "protected" is decided in one place. Pure.
-import { copyJson, emptyMap, isRecord, type JsonObject } from '../../../object/text/json.ts';
+// Builds the object that patches see, which is labels, annotations and payload without our bookkeeping, and reads the patched
+// object back into a draft. Stands apart from evaluation so that one place decides what is protected. Pure.
+import { copyJson, emptyMap, isRecord, type JsonObject, shapeOf } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { type Place, shownKey } from '../../plan/excerpt.ts';
+import { type ObjectPath, shownKey } from '../../plan/excerpt.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../../plan/kind.ts';
 import type { ChangedParts, Part } from './changed-parts.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
@@ -12,7 +12,7 @@ export interface PatchView {
   [payloadField: string]: unknown;
 }
 
-/** Texts of one side become a plain object with no prototype: keys are a tenant's to choose. */
+/** An object without a prototype: tenants choose the keys, and one of them may be `__proto__`. */
 export function plainMap(entries: Iterable<readonly [string, string]>): Record<string, unknown> {
   const map = emptyMap<unknown>();
   for (const [key, value] of entries) map[key] = value;
@@ -25,7 +25,7 @@ export function viewOf(
 ): PatchView {
   return {
     metadata: { labels: plainMap(side.labels), annotations: plainMap(side.annotations) },
-    // The walk writes into it, and the payload shares its parts with the cache's value.
+    // A copy, because patches write into it and the payload shares its parts with the cache.
     ...copyJson(payload as JsonObject),
   };
 }
@@ -34,13 +34,13 @@ export type ReadBack = ({ kind: 'ok'; restored: number } & Pick<Draft, Part>) | 
 
 interface Misread {
   kind: 'wrong';
-  place: Place;
+  place: ObjectPath;
   message: string;
 }
 
 /**
- * What patches made of a view; protected keys among the results are dropped and counted. What they left alone is what it was
- * in the draft.
+ * Reads a patched view. Protected keys that an expression returned are dropped and counted. Parts that no patch has changed
+ * come from the draft.
  */
 export function readView(
   view: PatchView,
@@ -108,7 +108,7 @@ function readMap(
   return { kind: 'ok', entries, restored };
 }
 
-/** context.hostObject: without versions and without our own bookkeeping. */
+/** context.hostObject, without versions and without our own annotations. */
 export function hostObjectOf(host: HostItem | undefined, kind: SyncedKind): object | null {
   if (host === undefined) return null;
   return {
@@ -130,7 +130,7 @@ export function hostObjectOf(host: HostItem | undefined, kind: SyncedKind): obje
 export function virtualObjectOf(virtual: VirtualItem, kind: SyncedKind): object {
   const { name, namespace, uid, creationTimestamp, labels, annotations } = virtual;
   const metadata: Record<string, unknown> = { name, namespace };
-  // A file that nobody has applied yet has neither.
+  // An object from a file that was never applied has neither.
   if (uid !== '') metadata['uid'] = uid;
   if (creationTimestamp !== '') metadata['creationTimestamp'] = creationTimestamp;
   if (labels !== undefined) metadata['labels'] = labels;
@@ -151,11 +151,4 @@ export function changedKeys(before: ReadonlyMap<string, string>, after: Readonly
   for (const [key, value] of after) if (before.get(key) !== value) changed.add(key);
   for (const key of before.keys()) if (!after.has(key)) changed.add(key);
   return changed;
-}
-
-export function shapeOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (value === undefined) return 'none';
-  if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
-import { defaultSettings } from '../../paper-sync.ts';
-import { entry, openTestPatcher } from '../paper-patch.ts';
+import { defaultSettings } from '../../fake-sync.ts';
+import { entry, openTestPatcher } from '../fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());
@@ -24,27 +25,28 @@ async function labelsBack(
   opened = openTestPatcher([entry({ path, reverseExpression, onError })]);
   const { patcher } = opened;
   await opened.start();
-  const { translation } = createRules(defaultSettings, undefined, patcher);
+  const { translation } = createRules(endpointsKind, defaultSettings, { patcher });
   const raw = { labels: new Map([[key, 'b']]), annotations: new Map() };
   const back = await patcher.back({ virtual, host, translation, raw });
-  return back.kind === 'failed' ? back.failure.message : [...back.values.labels];
+  const [failure] = back.failures.labels.values();
+  return failure?.message ?? [...back.values.labels];
 }
 
 describe('reverse expressions of a whole map', () => {
   it.each(['null', 'undefined', '(() => null)()', '({})'])(
-    'take its keys away when they give %s',
+    'remove its changed keys when they return %s',
     async (expression) => {
       expect(await labelsBack('metadata.labels', expression)).toEqual([['team', null]]);
     },
   );
 
-  it.each(['value.team', '"x"', '7', 'true', '[value.team]'])('fail when they give %s', async (expression) => {
+  it.each(['value.team', '"x"', '7', 'true', '[value.team]'])('fail when they return %s', async (expression) => {
     expect(await labelsBack('metadata.labels', expression)).toBe(
       'reverse expressions must give a string for metadata.labels["team"]',
     );
   });
 
-  it('find a key in it only where it is its own', async () => {
+  it('find a key in the result only where it is an own property', async () => {
     expect(await labelsBack('metadata.labels', '({ team: "x" })', { key: 'constructor' })).toEqual([
       ['constructor', null],
     ]);
@@ -52,26 +54,31 @@ describe('reverse expressions of a whole map', () => {
     expect(await labelsBack('metadata.labels', '({ team: "x" })')).toEqual([['team', 'x']]);
   });
 
-  it.each(['', 'metadata'])('take all keys away with the metadata around them, with the path "%s"', async (path) => {
-    const expression = path === '' ? '({ metadata: null })' : 'null';
-    expect(await labelsBack(path, expression)).toEqual([['team', null]]);
-  });
+  it.each(['', 'metadata'])(
+    'remove the changed keys when they remove the metadata, with the path "%s"',
+    async (path) => {
+      const expression = path === '' ? '({ metadata: null })' : 'null';
+      expect(await labelsBack(path, expression)).toEqual([['team', null]]);
+    },
+  );
 });
 
-describe('a reverse expression that fails, and may', () => {
+describe('a reverse expression that fails', () => {
   const thrown = '(() => { throw new Error("no") })()';
 
-  it.each(['metadata.labels', 'metadata.labels.team', 'metadata[*]', '[*]', ''])(
-    'keeps what the host made of the places of "%s" from the tenant',
-    async (path) => {
-      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'a']]);
-    },
-  );
+  describe.each(['fail', 'skip'] as const)('with onError: %s', (onError) => {
+    it.each(['metadata.labels', 'metadata.labels.team', 'metadata[*]', '[*]', ''])(
+      'keeps the host value from the tenant where its path "%s" leads to the key',
+      async (path) => {
+        expect(await labelsBack(path, thrown, { onError })).toContain('patch 0 failed');
+      },
+    );
 
-  it.each(['subsets', 'subsets[0].addresses[0].ip', 'metadata.annotations'])(
-    'keeps nothing else back: "%s"',
-    async (path) => {
-      expect(await labelsBack(path, thrown, { onError: 'skip' })).toEqual([['team', 'b']]);
-    },
-  );
+    it.each(['subsets', 'subsets[0].addresses[0].ip', 'metadata.annotations', 'metadata.annotations[*]', '*.*.other'])(
+      'holds nothing else back: "%s"',
+      async (path) => {
+        expect(await labelsBack(path, thrown, { onError })).toEqual([['team', 'b']]);
+      },
+    );
+  });
 });

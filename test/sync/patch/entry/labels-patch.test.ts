@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { translateLabels } from '../../../../src/sync/patch/entry/labels-patch.ts';
 import { labelRules } from '../../../../src/sync/plan/keys.ts';
 
@@ -8,6 +9,7 @@ const rules = labelRules({
   mode: 'single',
   backSync: 'all',
   exclude: { labels: [], annotations: [] },
+  controllerKeyPrefixes: endpointsKind.controllerKeyPrefixes,
 });
 const translated = (value: unknown) =>
   translateLabels(value, { rules, virtualCluster: 'my-vcluster', virtualNamespace: 'shop' });

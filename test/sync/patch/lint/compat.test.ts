@@ -1,31 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { compatNotes } from '../../../../src/sync/patch/lint/compat.ts';
-import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 function notesOf(...entries: (Partial<PatchEntry> & { path: string })[]) {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: entry(one) })),
-    patchableFields,
+    endpointsKind.payloadFields,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
   return compatNotes(compiled.set.patches).map(({ index, rule }) => `${index} ${rule}`);
 }
 
-describe('what a patch does otherwise than in vCluster', () => {
+describe('notes on a patch that behaves differently in vCluster', () => {
   const forward = { expression: 'value + "x"' };
   const back = { reverseExpression: 'value.slice(0, -1)' };
 
-  it('is nothing for a pair, and the direction that is missing for half of one', () => {
+  it('are empty for a pair of expressions, and name the missing direction of half a pair', () => {
     const path = 'metadata.annotations.a';
     expect(notesOf({ path, ...forward, ...back })).toEqual([]);
     expect(notesOf({ path, ...forward })).toEqual(['0 forward-only']);
     expect(notesOf({ path, ...back })).toEqual(['0 back-only']);
   });
 
-  it('is, for a pair in two entries, that vCluster does not take it', () => {
+  it('say that vCluster refuses a pair in two entries', () => {
     const path = 'metadata.annotations.a';
     expect(notesOf({ path, ...forward }, { path, ...back })).toEqual(['1 two-halves']);
     expect(notesOf({ path, ...back }, { path: 'metadata.annotations["a"]', ...forward })).toEqual([
@@ -41,7 +41,7 @@ describe('what a patch does otherwise than in vCluster', () => {
     ['metadata.annotations["a.b/c"]', ['0 missing-key', '0 delete-dotted']],
     ['subsets[*].addresses[*]', ['0 delete-element']],
     ['subsets[*].addresses[*].hostname', []],
-  ])('is, where null comes from %s: %j', (path, rules) => {
+  ])('name what vCluster does with null at %s: %j', (path, rules) => {
     expect(notesOf({ path, expression: 'null', ...(path.startsWith('metadata') && back) })).toEqual(rules);
   });
 });

@@ -3,14 +3,14 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import { runAtOnce } from '../../../../src/config/steps.ts';
 import { createEvaluator, type Evaluator } from '../../../../src/expression/evaluate/evaluator.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';
-import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet, type PatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 const fixture = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../../../../fixtures/sync/${name}`, import.meta.url), 'utf8'));
@@ -18,7 +18,7 @@ const fixture = <T>(name: string): T =>
 function setOf(entries: readonly PatchEntry[]): PatchSet {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
-    patchableFields,
+    endpointsKind.payloadFields,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
   return compiled.set;
@@ -39,9 +39,13 @@ describe('lintPatches()', () => {
       const earlier = before.map((path) => entry({ path, expression: 'value' }));
       const set = setOf([...earlier, entry(patch)]);
       const exclude = { labels: ['excluded'], annotations: [] };
-      const keys = { virtualCluster: 'vc', mode: mode ?? 'single', backSync: 'all', exclude } as const;
+      const { controllerKeyPrefixes } = endpointsKind;
+      const at = { virtualCluster: 'vc', mode: mode ?? 'single' } as const;
+      const keys = { ...at, backSync: 'all', exclude, controllerKeyPrefixes } as const;
       const rules = { labels: labelRules(keys), annotations: annotationRules(keys) };
-      const found = runAtOnce(lintPatches(set.patches, { rules })).filter(({ index }) => index === before.length);
+      const found = runAtOnce(lintPatches(set.patches, { kind: endpointsKind, rules })).filter(
+        ({ index }) => index === before.length,
+      );
       expect(found.map(({ rule }) => rule)).toEqual(warns);
       if (fix !== undefined) expect(found[0]?.fix).toBe(fix);
     },
@@ -49,7 +53,7 @@ describe('lintPatches()', () => {
 
   it('judges paths and expressions without any settings', () => {
     const { patches } = setOf([entry({ path: 'metadata.labels.release.x', expression: "value in ['a']" })]);
-    expect(runAtOnce(lintPatches(patches, { rules: undefined })).map(({ rule }) => rule)).toEqual([
+    expect(runAtOnce(lintPatches(patches, { kind: endpointsKind, rules: undefined })).map(({ rule }) => rule)).toEqual([
       'no-such-field',
       'in-array',
     ]);
@@ -91,6 +95,7 @@ describe('findCounterExamples()', () => {
       const row = rows[at] as RoundTrip;
       const [found] = await findCounterExamples(sets[at]?.patches ?? [], {
         evaluator: await open(),
+        kind: endpointsKind,
         isTimeUp: () => false,
       });
       const wanted = 'value' in row ? { value: row.value, onHost: row.onHost, returned: row.returned } : undefined;
@@ -98,7 +103,7 @@ describe('findCounterExamples()', () => {
     },
   );
 
-  it('takes two entries on one path for a pair, in whatever spelling', async () => {
+  it('takes two entries on one path for a pair, also when the path is spelled differently', async () => {
     const set = setOf([
       entry({ path: 'metadata.annotations.k', expression: '"a" + value' }),
       entry({ path: 'metadata.annotations["k"]', reverseExpression: 'value' }),
@@ -110,8 +115,14 @@ describe('findCounterExamples()', () => {
       clock: new VirtualClock(),
     });
     await on.start();
-    const [found] = await findCounterExamples(set.patches, { evaluator: on, isTimeUp: () => false });
-    expect(await findCounterExamples(set.patches, { evaluator: on, isTimeUp: () => true })).toEqual([]);
+    const [found] = await findCounterExamples(set.patches, {
+      evaluator: on,
+      kind: endpointsKind,
+      isTimeUp: () => false,
+    });
+    expect(
+      await findCounterExamples(set.patches, { evaluator: on, kind: endpointsKind, isTimeUp: () => true }),
+    ).toEqual([]);
     await on.stop();
     expect([found?.forward.index, found?.back.index, found?.returned]).toEqual([0, 1, 'aweb']);
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { parseBase } from '../../../../src/sync/plan/base.ts';
@@ -12,8 +13,8 @@ import {
   theSix,
 } from '../../../../src/sync/plan/reserved-keys.ts';
 import { rehearse } from '../../../../src/sync/report/rehearse.ts';
-import { defaultSettings } from '../../paper-sync.ts';
-import { entry, openTestPatcher } from '../paper-patch.ts';
+import { defaultSettings } from '../../fake-sync.ts';
+import { entry, openTestPatcher } from '../fake-patch.ts';
 
 const paths = [
   '',
@@ -102,7 +103,7 @@ async function rehearsed(path: string, result: unknown, host: readonly KubeObjec
     metadata: { name: 'web', namespace: 'default', uid: 'u-1', labels: { own: 'o' }, annotations },
     subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
   };
-  const rules = createRules(defaultSettings, undefined, patcher);
+  const rules = createRules(endpointsKind, defaultSettings, { patcher });
   const [one] = await rehearse({
     virtual: [virtual],
     services: [],

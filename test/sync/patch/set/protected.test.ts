@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../../src/expression/path/path.ts';
-import { patchableFields } from '../../../../src/sync/patch/run/open-patcher.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { whyProtected } from '../../../../src/sync/patch/set/protected.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../../src/sync/plan/reserved-keys.ts';
 
 function refused(text: string) {
   const parsed = parsePath(text);
   if (parsed.kind !== 'ok') throw new Error(parsed.message);
-  return whyProtected(parsed.path.segments, patchableFields);
+  return whyProtected(parsed.path.segments, endpointsKind.payloadFields);
 }
 
 describe('a path that may not be patched', () => {

@@ -3,9 +3,10 @@ import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync.ts';
-import { openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';
 import type { FoundCopies } from '../../../src/sync/references/leftovers.ts';
@@ -13,11 +14,11 @@ import type { Naming } from '../../../src/sync/references/names.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { settle } from '../../virtual-clock.ts';
-import { PaperWindow } from '../paper-cluster.ts';
-import { defaultSettings, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
+import { FakeWindow } from '../fake-cluster.ts';
+import { defaultSettings, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
-export interface ReferenceOptions extends Omit<PaperOptions, 'patches'> {
+export interface ReferenceOptions extends Omit<FakeOptions, 'patches'> {
   references?: readonly PatchEntry[];
   naming?: Naming;
   exported?: readonly string[];
@@ -32,11 +33,11 @@ export const toConfigMap = entry({
   reference: { apiVersion: 'v1', kind: 'ConfigMap' },
 });
 
-/** A sync with references between two paper clusters that outlive it. */
-export class ReferenceWorld extends PaperWorld {
+/** A sync with references between two fake clusters that outlive it. */
+export class ReferenceWorld extends FakeWorld {
   given: ReferenceOptions;
   references!: References;
-  contentWindows = new Map<string, PaperWindow<never>>();
+  contentWindows = new Map<string, FakeWindow<never>>();
   metrics: Metrics = createMetrics();
 
   constructor(given: ReferenceOptions = {}) {
@@ -64,7 +65,7 @@ export class ReferenceWorld extends PaperWorld {
     const { references = [toSecret, toConfigMap], settings, mapping } = this.given;
     const compiled = compilePatchSet(
       references.map((one, index) => ({ index, entry: one })),
-      patchableFields,
+      endpointsKind.payloadFields,
     );
     if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
     const { patcher } = openPatcher({
@@ -75,12 +76,12 @@ export class ReferenceWorld extends PaperWorld {
       clock: this.clock,
       references: this.references.names,
     });
-    return createRules({ ...defaultSettings, ...settings }, mapping, patcher);
+    return createRules(endpointsKind, { ...defaultSettings, ...settings }, { mapping, patcher });
   }
 
   override async run(over: Partial<SyncOptions> = {}): Promise<this> {
-    const open = (name: string, server: PaperWorld['host'], project: (object: KubeObject) => unknown) => {
-      const window = new PaperWindow<never>(server, name.split(' ')[1] ?? '', project as never);
+    const open = (name: string, server: FakeWorld['host'], project: (object: KubeObject) => unknown) => {
+      const window = new FakeWindow<never>(server, name.split(' ')[1] ?? '', project as never);
       this.contentWindows.set(name, window);
       return window as never;
     };

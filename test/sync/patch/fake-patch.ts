@@ -1,5 +1,6 @@
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import { type OpenedPatcher, openPatcher, patchableFields } from '../../../src/sync/patch/run/open-patcher.ts';
+import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { type OpenedPatcher, openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
@@ -25,7 +26,7 @@ export function openTestPatcher(
 ): OpenedPatcher {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
-    patchableFields,
+    endpointsKind.payloadFields,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map((fault) => fault.message).join('; '));
   return openPatcher({

@@ -1,0 +1,51 @@
+// Starts the sandbox process and gives its owner a channel, a kill and a promise of its end. Tests pass a fake process instead.
+import { spawn } from 'node:child_process';
+import type { Duplex } from 'node:stream';
+import { residentMbOf } from './resident-memory.ts';
+
+export interface LaunchedProcess {
+  readonly pid: number | undefined;
+  readonly channel: Duplex;
+  /** The end of its standard error, where V8 writes the reason before it aborts. */
+  readonly lastWords: string;
+  kill(): void;
+  /** Undefined without /proc, and after the end of the process. */
+  residentMb(): number | undefined;
+  /** The signal or the exit code that ended it. */
+  readonly ended: Promise<string>;
+}
+
+export type Launch = (nodePath: string, args: readonly string[]) => LaunchedProcess;
+
+const lastWordsChars = 2_000;
+
+/** With more arenas the C library would open a file to count the processors, at an unpredictable moment. */
+const environment = { MALLOC_ARENA_MAX: '1' };
+
+export const launchProcess: Launch = (nodePath, args) => {
+  const child = spawn(nodePath, args, { env: environment, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
+  let lastWords = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    lastWords = (lastWords + chunk.toString()).slice(-lastWordsChars);
+  });
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (fault) => {
+      lastWords = fault.message;
+      if (child.pid === undefined) resolve('no process');
+    });
+    child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  const channel = child.stdio[3] as Duplex;
+  // Ignored, because a broken channel means that the process ends, and `ended` reports the end.
+  channel.on('error', () => {});
+  return {
+    pid: child.pid,
+    channel,
+    get lastWords() {
+      return lastWords;
+    },
+    kill: () => void child.kill('SIGKILL'),
+    residentMb: () => (child.pid === undefined ? undefined : residentMbOf(child.pid)),
+    ended,
+  };
+};

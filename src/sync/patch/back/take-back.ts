@@ -1,0 +1,100 @@
+// Tries the patches forward on the virtual object as it would be with the host's values. A value that makes them fail there
+// would stop everything that flows forward, so the tenant does not get it. The same try tells which keys a patch of a whole
+// map without a reverse expression owns. Writes nothing.
+import { type Draft, draftHost } from '../../plan/draft.ts';
+import { entriesOf } from '../../plan/keys.ts';
+import type { VirtualItem } from '../../plan/kind.ts';
+import type { BackValues, PatchFailure } from '../../plan/step.ts';
+import type { ForwardInput } from '../entry/pass.ts';
+import { type MapName, mapNames } from '../set/changed-parts.ts';
+import type { BackInput, Reversed } from './way-back.ts';
+
+type Tried = { kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure };
+
+export interface TakeBackOptions {
+  forward(input: ForwardInput): Tried | Promise<Tried>;
+  /** Some patch of a whole map has no reverse expression. */
+  mayOwnAnyKey: boolean;
+}
+
+/** More values than this are held back together: each would be one more try of all patches. */
+const isolatedValues = 32;
+
+export async function takeBack(
+  input: BackInput,
+  reversed: Reversed,
+  { forward, mayOwnAnyKey }: TakeBackOptions,
+): Promise<Reversed> {
+  const tryWith = async (values: BackValues, isKept = false): Promise<Tried> => forward(taken(input, values, isKept));
+  const accepted = await acceptable(reversed, (values) => tryWith(values));
+  if (!mayOwnAnyKey || sizeOf(accepted.values) === 0) return accepted;
+  // A key that the host has removed stays here: without it the patch that owns it would have nothing to show.
+  const owning = await tryWith(accepted.values, true);
+  return owning.kind === 'failed'
+    ? withFailure(accepted, accepted.values, owning.failure)
+    : { ...accepted, ownerOf: owning.draft.ownerOf };
+}
+
+/** All of the values that the patches can go forward with. */
+async function acceptable(
+  reversed: Reversed,
+  tryWith: (values: BackValues) => Tried | Promise<Tried>,
+): Promise<Reversed> {
+  const { values } = reversed;
+  const size = sizeOf(values);
+  const whole = size === 0 ? undefined : await tryWith(values);
+  if (whole === undefined || whole.kind === 'patched') return reversed;
+  const { failure } = whole;
+  // What the sandbox or another object may be to blame for says nothing about any of them.
+  if (size === 1 || size > isolatedValues || failure.retryAfterMs !== undefined)
+    return withFailure(reversed, values, failure);
+  let accepted: Reversed = { ...reversed, values: { labels: new Map(), annotations: new Map() } };
+  for (const map of mapNames) {
+    for (const [key, value] of values[map]) {
+      const one = { labels: new Map(), annotations: new Map(), [map]: new Map([[key, value]]) };
+      const more = joined(accepted.values, one);
+      const tried = await tryWith(more);
+      accepted = tried.kind === 'patched' ? { ...accepted, values: more } : withFailure(accepted, one, tried.failure);
+    }
+  }
+  return accepted;
+}
+
+function withFailure(reversed: Reversed, refused: BackValues, { message, ...failure }: PatchFailure): Reversed {
+  const why = { ...failure, message: `with it the virtual object could not be patched: ${message}` };
+  const failures = { labels: new Map(reversed.failures.labels), annotations: new Map(reversed.failures.annotations) };
+  const values = joined(reversed.values, { labels: new Map(), annotations: new Map() });
+  for (const map of mapNames) {
+    for (const key of refused[map].keys()) {
+      failures[map].set(key, why);
+      values[map].delete(key);
+    }
+  }
+  return { ...reversed, values, failures };
+}
+
+function joined(one: BackValues, other: BackValues): BackValues {
+  return {
+    labels: new Map([...one.labels, ...other.labels]),
+    annotations: new Map([...one.annotations, ...other.annotations]),
+  };
+}
+
+function sizeOf({ labels, annotations }: BackValues): number {
+  return labels.size + annotations.size;
+}
+
+/** The virtual object once it has the values. */
+function taken({ virtual, host, translation }: BackInput, values: BackValues, isKept: boolean): ForwardInput {
+  const side = (map: MapName): VirtualItem[MapName] => {
+    const all = new Map(entriesOf(virtual[map]));
+    for (const [key, value] of values[map]) {
+      if (value !== null) all.set(key, value);
+      else if (!isKept) all.delete(key);
+    }
+    return Object.fromEntries(all);
+  };
+  const candidate = { ...virtual, labels: side('labels'), annotations: side('annotations') };
+  const draft = draftHost(candidate, { namespace: host.namespace, name: host.name }, translation);
+  return { virtual: candidate, host, draft, translation, isTrial: true };
+}

@@ -1,0 +1,34 @@
+// Judges what reverse expressions have made of a key: the virtual API server would refuse a wrong value without a word about
+// patches. Pure.
+import { labelValueProblems } from '../../../object/meta/qualified-name.ts';
+import { shownKey, shownPlace } from '../../plan/excerpt.ts';
+import type { PatchFailure } from '../../plan/step.ts';
+import type { CompiledPatch } from '../set/patch-set.ts';
+import type { ChangedKey } from './way-back.ts';
+
+export function faultOfValue(one: ChangedKey, patches: readonly CompiledPatch[]): PatchFailure | undefined {
+  const { map, value } = one;
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') return wrongValue(one, patches);
+  const [problem] = map === 'labels' ? labelValueProblems(value) : [];
+  return problem === undefined ? undefined : wrongValue(one, patches, problem);
+}
+
+/** Names the patch where only one of them leads to the key. */
+export function wrongValue(
+  { map, key, hostKey }: ChangedKey,
+  patches: readonly CompiledPatch[],
+  problem?: string,
+): PatchFailure {
+  const place = ['metadata', map, hostKey];
+  const [patch, ...others] = patches.filter(({ path }) =>
+    path.segments.every((segment, at) => at > 2 || segment.kind === 'every' || segment.key === place[at]),
+  );
+  const shown = `metadata.${map}["${shownKey(key)}"]`;
+  const wanted = problem === undefined ? `a string for ${shown}` : `a good value for ${shown}: ${problem}`;
+  const message = `reverse expressions must give ${wanted}`;
+  const failure = { at: shownPlace(place.join('.')), class: 'type', message };
+  return patch === undefined || others.length > 0
+    ? failure
+    : { ...failure, patch: patch.index, path: patch.entry.path };
+}
