@@ -1,6 +1,7 @@
 // The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
+import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
@@ -175,7 +176,8 @@ export class ManagementApi {
     const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
     const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
     const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
-    const entry = { target, method: 'POST', user: call.user, source: 'this machine', userAgent: 'hostward' };
+    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target, method: 'POST', ...by };
     await audit.begins(entry);
     const outcome = await createObject(call, object, { dryRun: false });
     await audit.ends(entry, outcome.code);

@@ -41,7 +41,14 @@ async function auditLog(path: string): Promise<AuditLog> {
 }
 
 function entry(method: string, url = '/apis/management.platform/v1/ownedaccesskeys/x') {
-  return { target: parseTarget(method, url), method, user: undefined, source: '127.0.0.1', userAgent: 'test' };
+  return {
+    id: 'test',
+    target: parseTarget(method, url),
+    method,
+    user: undefined,
+    source: '127.0.0.1',
+    userAgent: 'test',
+  };
 }
 
 describe('the audit log', () => {
