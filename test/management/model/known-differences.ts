@@ -24,14 +24,6 @@ export const knownDifferences: readonly KnownDifference[] = [
   },
   {
     reason:
-      'N 6: "`*` every namespace that begins with `p-`"; the implementation leaves out the namespace that is called "p-"',
-    reads: (of) =>
-      of.request.isResource && of.request.namespace === 'p-'
-        ? { ...of, request: { ...of.request, namespace: 'p' } }
-        : of,
-  },
-  {
-    reason:
       'R 3: the ttl counts "from status.lastActivity when ttlAfterLastActivity is true"; the implementation counts from the creation when that is later',
     reads: (of) => ({
       ...of,
