@@ -22,18 +22,6 @@ export const knownDifferences: readonly KnownDifference[] = [
       'D 2.7: "Everybody else gets 404, never 403"; the implementation answers 403 to a scoped key that names a key which it cannot see',
     departs: 'scopes refuse before keys are hidden',
   },
-  {
-    reason:
-      'R 3: the ttl counts "from status.lastActivity when ttlAfterLastActivity is true"; the implementation counts from the creation when that is later',
-    reads: (of) => ({
-      ...of,
-      keys: of.keys.map((key) =>
-        key.lastActivity !== undefined && Date.parse(key.lastActivity) < Date.parse(key.creationTimestamp)
-          ? { ...key, lastActivity: key.creationTimestamp }
-          : key,
-      ),
-    }),
-  },
 ];
 
 /** The verdict of the model that departs in the given ways. */
