@@ -4,9 +4,11 @@ import { allVerbs, type Column, type Kind } from '../../apiserver/kinds/kind.ts'
 import { age } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
+import { isNameInScope } from '../keys/life/visible.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
 import { keySchemaName } from '../kinds/key-schema.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
+import type { Directory } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
 import { ownerKey } from './key-book.ts';
@@ -14,8 +16,13 @@ import type { KeyStrategy } from './key-strategy.ts';
 
 const ownerIndex = 'owner';
 
-export function keyKind(parts: { strategy: KeyStrategy; callers: Callers; viewSince: () => number }): Kind {
-  const { strategy, callers, viewSince } = parts;
+export function keyKind(parts: {
+  strategy: KeyStrategy;
+  callers: Callers;
+  directory: () => Directory;
+  viewSince: () => number;
+}): Kind {
+  const { strategy, callers, directory, viewSince } = parts;
   return {
     group: managementGroup,
     version: 'v1',
@@ -45,7 +52,9 @@ export function keyKind(parts: { strategy: KeyStrategy; callers: Callers; viewSi
       const values = [ownerKey(subject), ...[...subject.teams].map((name) => ownerKey({ kind: 'team', name }))];
       const seen = new Set(values);
       return {
-        sees: (object) => ownersOf(object).some((owner) => seen.has(owner)),
+        sees: (object) =>
+          ownersOf(object).some((owner) => seen.has(owner)) &&
+          isNameInScope(object.metadata.name ?? '', session.credential, directory()),
         index: { field: ownerIndex, values: [...seen] },
         since: viewSince(),
       };

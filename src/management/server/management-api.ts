@@ -95,7 +95,7 @@ export class ManagementApi {
       const callers = new Callers({ book, world, peppers, activity, clock });
       const limits = () => this.#settings.keys;
       const strategy = new KeyStrategy({ book, people, callers, activity, peppers, cipher, random, limits, clock });
-      const key = keyKind({ strategy, callers, viewSince: () => people.viewSince });
+      const key = keyKind({ strategy, callers, directory: () => people.directory, viewSince: () => people.viewSince });
       this.#parts = {
         store,
         activity,
@@ -103,7 +103,11 @@ export class ManagementApi {
         book,
         callers,
         key,
-        rights: new Rights(callers, () => people.directory),
+        rights: new Rights(
+          callers,
+          () => people.directory,
+          (name) => book.key(name),
+        ),
       };
       this.#parts.api = await this.#apiOf(this.#parts);
       this.#state = 'open';
