@@ -171,8 +171,15 @@ export interface MatrixCase {
 }
 
 export interface MatrixAnswer {
-  /** Neither 401 nor 403. A named key that the caller cannot see is 404, which counts as allowed here. */
+  /**
+   * Neither 401 nor 403. Any request but list and watch that names a key which is absent or not in `sees` is 404, whatever
+   * the scope; 404 counts as allowed here.
+   */
   allowed: boolean;
-  /** Names of the keys that exist for the caller (2.7), sorted; what it may do with them is `allowed`. Empty for a dead key. */
+  /**
+   * Names of the keys that exist for the caller (2.7), sorted; what it may do with them is `allowed`. Empty for a dead key.
+   * With a scope in force they are the caller itself and those keys of its subject and its teams for which the scopes, each
+   * by itself, allow any verb on the named key or on its subresource rotate.
+   */
   sees: string[];
 }

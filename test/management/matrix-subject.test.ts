@@ -88,6 +88,7 @@ describe('a key', () => {
       key({ name: 'blues', team: 'blue' }),
       key({ name: 'robots', subject: 'alice' }),
     ];
+    const resources = [{ group: 'management.platform', resources: ['ownedaccesskeys'] }];
     const sees = (rest: Partial<MatrixKey>) => answer([...others, key(rest)]).sees;
     expect(sees({ user: 'alice' })).toEqual(['k', 'own', 'reds']);
     expect(sees({ team: 'red' })).toEqual(['k', 'reds']);
@@ -95,5 +96,10 @@ describe('a key', () => {
     expect(sees({ user: 'root' })).toEqual(['blues', 'bobs', 'k', 'own', 'reds', 'robots']);
     expect(sees({ user: 'root', scope: { rules: [{}] } })).toEqual(['k']);
     expect(sees({ user: 'alice', disabled: true })).toEqual([]);
+    expect(sees({ user: 'alice', scope: {} })).toEqual(['k']);
+    expect(sees({ user: 'alice', scope: { rules: [{}] } })).toEqual(['k', 'own', 'reds']);
+    expect(
+      sees({ user: 'alice', scope: { rules: [{ verbs: ['delete'], resources, resourceNames: ['own', 'bobs'] }] } }),
+    ).toEqual(['k', 'own']);
   });
 });

@@ -1,10 +1,11 @@
 // The implementation's answer to a case of the authorisation matrix. Thin on purpose: it only builds what the daemon builds
 // from its configuration file and its store.
 import { Activity } from '../../src/management/keys/life/activity.ts';
-import { credentialOf, isVisible, type KeyWorld } from '../../src/management/keys/life/credential.ts';
+import { credentialOf, type KeyWorld } from '../../src/management/keys/life/credential.ts';
 import { type KeyFacts, keyFacts } from '../../src/management/keys/life/key-facts.ts';
+import { isVisible, namesNoVisibleKey } from '../../src/management/keys/life/visible.ts';
 import type { KeyRecord } from '../../src/management/keys/secret/key-record.ts';
-import { actsAsAdministrator, allows } from '../../src/management/scope/allows.ts';
+import { allows } from '../../src/management/scope/allows.ts';
 import type { Directory } from '../../src/management/scope/directory.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { VirtualClock } from '../virtual-clock.ts';
@@ -43,9 +44,10 @@ export function matrixAnswer(of: MatrixCase): MatrixAnswer {
   const authenticated = credentialOf(caller, world, { nowMs, address: undefined });
   if (authenticated.kind === 'dead') return { allowed: false, sees: [] };
   const { credential } = authenticated;
-  const isAdministrator = actsAsAdministrator(credential);
-  const sees = [...facts.values()].filter((key) => isVisible(key, credential, isAdministrator)).map(({ name }) => name);
-  return { allowed: allows(directory, credential, of.request).allowed, sees: sees.sort() };
+  const sees = [...facts.values()].filter((key) => isVisible(key, credential, directory)).map(({ name }) => name);
+  // As Rights has it: what is refused on a key that the caller cannot see is 404.
+  const allowed = allows(directory, credential, of.request).allowed || namesNoVisibleKey(of.request, credential, world);
+  return { allowed, sees: sees.sort() };
 }
 
 function objectOf(key: MatrixKey): KubeObject {

@@ -5,6 +5,7 @@ import { matchesRule, ruleReaches } from './match-rule.ts';
 import {
   type AccessRequest,
   type Destination,
+  hasProjectPrefix,
   instanceResource,
   isManagementResource,
   isPlainPath,
@@ -30,8 +31,8 @@ type NamedEntry = Exclude<Entry, { kind: 'rule' } | { kind: 'role' }>;
 function matchesManagement(entry: NamedEntry, request: AccessRequest): boolean {
   if (!request.isResource) return false;
   if (entry.kind === 'project') {
-    const project = projectOfNamespace(request.namespace);
-    return project !== undefined && (entry.project === all || entry.project === project);
+    if (entry.project === all) return hasProjectPrefix(request.namespace);
+    return request.namespace === namespaceOfProject(entry.project);
   }
   if (entry.kind !== 'virtualCluster' || !isManagementResource(request, instanceResource)) return false;
   const isInProject = request.namespace === namespaceOfProject(entry.project);

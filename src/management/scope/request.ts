@@ -47,9 +47,14 @@ export function namespaceOfProject(project: string): string {
   return projectPrefix + project;
 }
 
+/** What `*` stands for among projects: every namespace with the prefix, whether or not a project name follows. */
+export function hasProjectPrefix(namespace: string): boolean {
+  return namespace.startsWith(projectPrefix);
+}
+
 /** Undefined for a namespace that belongs to no project. */
 export function projectOfNamespace(namespace: string): string | undefined {
-  return namespace.startsWith(projectPrefix) && namespace.length > projectPrefix.length
+  return hasProjectPrefix(namespace) && namespace.length > projectPrefix.length
     ? namespace.slice(projectPrefix.length)
     : undefined;
 }

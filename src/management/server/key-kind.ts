@@ -4,9 +4,11 @@ import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../
 import { age } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
+import { isNameInScope } from '../keys/life/visible.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
 import { keySchemaName, rotationSchemaName } from '../kinds/key-schema.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
+import type { Directory } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
 import { ownerKey } from './key-book.ts';
@@ -17,10 +19,11 @@ const ownerIndex = 'owner';
 export function keyKind(parts: {
   strategy: KeyStrategy;
   callers: Callers;
+  directory: () => Directory;
   viewSince: () => number;
   rotation: SubresourceAction;
 }): Kind {
-  const { strategy, callers, viewSince, rotation } = parts;
+  const { strategy, callers, directory, viewSince, rotation } = parts;
   return {
     group: managementGroup,
     version: 'v1',
@@ -61,7 +64,9 @@ export function keyKind(parts: {
       const values = [ownerKey(subject), ...[...subject.teams].map((name) => ownerKey({ kind: 'team', name }))];
       const seen = new Set(values);
       return {
-        sees: (object) => ownersOf(object).some((owner) => seen.has(owner)),
+        sees: (object) =>
+          ownersOf(object).some((owner) => seen.has(owner)) &&
+          isNameInScope(object.metadata.name ?? '', session.credential, directory()),
         index: { field: ownerIndex, values: [...seen] },
         since: viewSince(),
       };

@@ -86,13 +86,19 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     subjectUid: (kind, name) => people.subjectUid(kind, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
-  const rights = new Rights(callers, () => people.directory);
+  const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
   const { kinds } = options;
   const keyParts: KeyParts = { book, people, callers, activity, peppers, cipher, random, limits, clock, kinds };
   const strategy = new KeyStrategy(keyParts);
   const rotation = rotateKey(store, keyParts);
-  const key = keyKind({ strategy, callers, viewSince: () => people.viewSince, rotation });
+  const key = keyKind({
+    strategy,
+    callers,
+    directory: () => people.directory,
+    viewSince: () => people.viewSince,
+    rotation,
+  });
   const digest = keyedDigest(auditKey);
   const reads = () => settings().audit.reads;
   const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });

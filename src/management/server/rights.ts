@@ -2,7 +2,10 @@
 // `kubectl auth can-i --list` prints, found by asking the evaluator.
 import type { AccessRule, Reviewer } from '../../apiserver/request/access-rules.ts';
 import type { Authorize, Decision, User } from '../../apiserver/request/identity.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
+import { notFound } from '../../object/meta/status.ts';
+import { type KeysAndPeople, namesNoVisibleKey } from '../keys/life/visible.ts';
 import { actsAsAdministrator, allows } from '../scope/allows.ts';
 import { managementRequest } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
@@ -33,14 +36,26 @@ const instanceVerbs = ['get', 'list', 'watch'];
 export class Rights implements Reviewer {
   readonly #callers: Callers;
   readonly #directory: () => Directory;
+  readonly #key: KeysAndPeople['key'];
 
-  constructor(callers: Callers, directory: () => Directory) {
+  constructor(callers: Callers, directory: () => Directory, key: KeysAndPeople['key']) {
     this.#callers = callers;
     this.#directory = directory;
+    this.#key = key;
   }
 
-  authorize: Authorize = ({ user, target }) => this.decide(user, target);
+  authorize: Authorize = ({ user, target }) => {
+    const decision = this.decide(user, target);
+    const session = this.#callers.sessionOf(user);
+    if (decision.allowed || session === undefined) return decision;
+    const world = { directory: this.#directory(), key: this.#key };
+    // Answered here rather than by the verb: a key that is made in between must not be touched without leave.
+    if (namesNoVisibleKey(managementRequest(target), session.credential, world))
+      throw new StatusFault(notFound({ group: target.group, resource: target.resource }, target.name));
+    return decision;
+  };
 
+  /** For reviews and owners as well, where a key that the caller cannot see is a plain no. */
   decide(user: User, target: Target): Decision {
     // Nothing is served there, and that is all there is to say.
     if (!target.isResource && target.path === '') return { allowed: true };

@@ -16,7 +16,7 @@ describe('the end of a key', () => {
     [fixed, 5000, 11_000],
     [sliding, undefined, 11_000],
     [sliding, 5000, 15_000],
-    [sliding, 500, 11_000],
+    [sliding, 500, 10_500],
     [{ ...sliding, ttl: 0 }, 5000, undefined],
   ])('%j last used %s: %s', (times, last, expiry) => {
     expect(expiryOf(times, last)).toBe(expiry);

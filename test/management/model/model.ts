@@ -15,23 +15,17 @@ export interface ModelVerdict {
   because: string[];
 }
 
-/** Ways to depart from the sentences that known-differences.ts may ask for. */
-export type Departure = 'scopes hide no keys' | 'scopes refuse before keys are hidden';
-type Departures = ReadonlySet<Departure>;
-
 export function modelAnswer(of: MatrixCase): MatrixAnswer {
   return modelVerdict(of).answer;
 }
 
-export function modelVerdict(of: MatrixCase, departures: Departures = new Set()): ModelVerdict {
+export function modelVerdict(of: MatrixCase): ModelVerdict {
   const caller = of.keys.find((key) => key.name === of.caller);
   if (caller === undefined) throw new Error(`the case names the caller "${of.caller}", which is no key of the case`);
   const death = deathOf(caller, of);
   if (death !== undefined) return { answer: { allowed: false, sees: [] }, because: [death] };
-  const hidesByScope = !departures.has('scopes hide no keys');
-  const sees = of.keys.filter((key) => isVisible(key, caller, { of, hidesByScope })).map((key) => key.name);
-  if (!departures.has('scopes refuse before keys are hidden') && isHidden(of.request, caller, of))
-    return { answer: { allowed: true, sees: sees.toSorted() }, because: [hidden] };
+  const sees = of.keys.filter((key) => isVisible(key, caller, of)).map((key) => key.name);
+  if (isHidden(of.request, caller, of)) return { answer: { allowed: true, sees: sees.toSorted() }, because: [hidden] };
   const { allowed, because } = authorise(of.request, caller, of);
   return { answer: { allowed, sees: sees.toSorted() }, because };
 }
@@ -48,7 +42,7 @@ function isHidden(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): bo
   if (!isOnKeys(request) || !namesAnObject(request)) return false;
   const named = of.keys.find((key) => key.name === request.name);
   // D 2.7: "A hidden and an absent name answer alike".
-  return named === undefined || !isVisible(named, caller, { of, hidesByScope: true });
+  return named === undefined || !isVisible(named, caller, of);
 }
 
 /** A list or watch with a field selector gives an empty list for a hidden name, and no 404. */
@@ -91,11 +85,7 @@ function grantOf(scope: MatrixScope, request: MatrixRequest, caller: MatrixKey, 
  * D 2.7: "Visible and manageable keys: subject is the caller, or a team the caller is in now; administrators see all. … A
  * scoped key sees only itself unless a rule grants more."
  */
-function isVisible(
-  key: MatrixKey,
-  caller: MatrixKey,
-  { of, hidesByScope }: { of: MatrixCase; hidesByScope: boolean },
-): boolean {
+function isVisible(key: MatrixKey, caller: MatrixKey, of: MatrixCase): boolean {
   if (key.name === caller.name) return true;
   const scopes = scopesInForce(caller, of);
   if (!concernsCaller(key, caller, of)) {
@@ -103,7 +93,7 @@ function isVisible(
     // its makers empty too".
     return isAdministrator(caller, of.configuration) && scopes.length === 0;
   }
-  return !hidesByScope || scopes.length === 0 || rulesGrantSomethingOn(key, caller, of);
+  return scopes.length === 0 || rulesGrantSomethingOn(key, caller, of);
 }
 
 /** D 2.7: "subject is the caller, or a team the caller is in now". */

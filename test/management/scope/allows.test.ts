@@ -107,6 +107,8 @@ describe('a scope narrows: the truth table of the facts', () => {
     [7, projectA, 'list pods in x @ vc/a/v', true],
     [8, projectA, 'list pods in x @ cluster/c1', false],
     [9, allProjects, `list ${instances} in p-b`, true],
+    [9, allProjects, `list ${instances} in p-`, true],
+    [9, allProjects, `list ${instances} in p`, false],
     [10, instance, `create ${kubeconfig} v in p-a`, true],
     [11, instance, `create ${kubeconfig} w in p-a`, false],
     [12, instance, `delete ${instances} v in p-a`, true],

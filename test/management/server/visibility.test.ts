@@ -73,7 +73,7 @@ describe('what a caller sees of keys', () => {
 
   it('38: a scope without entries leaves the own key alone', async () => {
     expect(await bench.ask('GET', `${keysPath}/alice-none`, { key: narrow })).toMatchObject({ code: 200 });
-    expect(await bench.ask('GET', `${keysPath}/alice-1`, { key: narrow })).toMatchObject({ code: 403 });
+    expect(await bench.ask('GET', `${keysPath}/alice-1`, { key: narrow })).toMatchObject({ code: 404 });
     expect(await bench.ask('GET', keysPath, { key: narrow })).toMatchObject({ code: 403 });
     expect(await names(narrow, '?fieldSelector=metadata.name%3Dalice-none')).toEqual(['alice-none']);
   });
@@ -232,7 +232,9 @@ describe('instances and reviews', () => {
       );
       const real = await bench.ask('GET', path, { key: key() });
       expect(review.code).toBe(201);
-      expect([path, review.body['status']?.['allowed']]).toEqual([path, real.code !== 403]);
+      // A no on a key that a scope hides is 404; a yes can be 404 as well, because it looks at no objects.
+      const fitting = review.body['status']?.['allowed'] ? [200, 404] : [403, 404];
+      expect([path, fitting]).toEqual([path, expect.arrayContaining([real.code])]);
     }
   });
 

@@ -73,12 +73,3 @@ export function makersOf(facts: KeyFacts, world: Pick<KeyWorld, 'key'>): KeyFact
   }
   return makers;
 }
-
-/** Keys that the credential can see: its subject's, those of the teams it is in, for an administrator all. */
-export function isVisible(facts: Pick<KeyFacts, 'record'>, credential: Credential, isAdministrator: boolean): boolean {
-  if (isAdministrator) return true;
-  const { kind, name } = facts.record.subject;
-  const { subject } = credential;
-  if (kind === 'team') return subject.teams.has(name);
-  return subject.kind === kind && subject.name === name;
-}

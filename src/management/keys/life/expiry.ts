@@ -13,9 +13,8 @@ export const longestTTL = 3_153_600_000;
 /** Undefined = the key does not end. */
 export function expiryOf(times: KeyTimes, lastActivityMs: number | undefined): number | undefined {
   if (times.ttl === 0) return undefined;
-  const base = times.afterLastActivity
-    ? Math.max(lastActivityMs ?? times.creationMs, times.creationMs)
-    : times.creationMs;
+  // A use counts even before the creation, as after a clock was set back: the end is then the one that status shows.
+  const base = times.afterLastActivity ? (lastActivityMs ?? times.creationMs) : times.creationMs;
   return base + times.ttl * 1000;
 }
 
