@@ -14,11 +14,11 @@ import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
+import { isImport, planContent } from './content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
 import { ListDoubt } from './list-doubt.ts';
 import { afterContentAnswer, freshPass, type PassMemory } from './pass-memory.ts';
-import { isImport, planContent } from './plan.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 import type { ReferenceRegistry } from './registry.ts';
 

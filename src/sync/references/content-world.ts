@@ -6,8 +6,8 @@ import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
 import type { Rules } from '../world/world.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
-import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './names.ts';
 import { isOwnCopy } from './own-copy.ts';
+import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './reference-names.ts';
 
 export interface ContentWindows {
   virtual: Window<VirtualContent>;

@@ -16,8 +16,8 @@ import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
-import { type Naming, type Reference, ReferenceNames, type Standing } from './names.ts';
 import { contentStates, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
 import { type CountedReference, ReferenceRegistry } from './registry.ts';
 
 export interface ReferenceSettings {

@@ -7,7 +7,7 @@ import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import { type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { type PatchView, plainMap, viewOf } from '../set/view.ts';
-import type { BackInput, ChangedKey, KeyView, Reversed } from './way-back.ts';
+import type { BackInput, ChangedKey, KeyView, Reversed } from './back-types.ts';
 
 export interface ChangedKeys {
   readonly input: BackInput;

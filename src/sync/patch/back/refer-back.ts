@@ -7,7 +7,7 @@ import { mapOfCell, referencesBack } from '../entry/reference-patch.ts';
 import { withPlaces } from '../entry/runs.ts';
 import { failureOf } from '../set/failure.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
-import type { Asked, BackInput, ChangedKey } from './way-back.ts';
+import type { Asked, BackInput, ChangedKey } from './back-types.ts';
 import { readBack } from './write-back.ts';
 
 export function referBack(asked: Asked, input: BackInput, options: PatcherOptions): void {

@@ -9,9 +9,9 @@ import { isOfWholeMap, mapsOnPath } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { hostObjectOf, virtualObjectOf } from '../set/view.ts';
+import type { Asked, BackInput, KeyView, Reversed } from './back-types.ts';
 import { type ChangedKeys, changedKeysOf } from './changed-keys.ts';
 import { referBack } from './refer-back.ts';
-import type { Asked, BackInput, KeyView, Reversed } from './way-back.ts';
 import { writeBack } from './write-back.ts';
 import { faultOfValue } from './wrong-value.ts';
 

@@ -4,7 +4,7 @@ import { writeResults } from '../../../expression/path/write-results.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { MapName } from '../set/changed-parts.ts';
-import type { Asked } from './way-back.ts';
+import type { Asked } from './back-types.ts';
 import { wrongValue } from './wrong-value.ts';
 
 /** Returns how many values changed. */

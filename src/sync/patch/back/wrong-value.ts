@@ -4,7 +4,7 @@ import { labelValueProblems } from '../../../object/meta/qualified-name.ts';
 import { shownKey, shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import type { ChangedKey } from './way-back.ts';
+import type { ChangedKey } from './back-types.ts';
 
 export function faultOfValue(one: ChangedKey, patches: readonly CompiledPatch[]): PatchFailure | undefined {
   const { map, value } = one;

@@ -13,7 +13,7 @@ import {
   type ReferenceResolver,
   referenceApiVersion,
   type Standing,
-} from '../../references/names.ts';
+} from '../../references/reference-names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
 
 /** A reference that a pass found; references/ keeps the content behind its name. */

@@ -13,10 +13,10 @@ import type { ResultProblem } from '../../plan/kind.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
+import type { BackInput, Reversed } from '../back/back-types.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners } from '../back/key-owners.ts';
 import { reverse } from '../back/reverse.ts';
-import { takeBack } from '../back/take-back.ts';
-import type { BackInput, Reversed } from '../back/way-back.ts';
+import { tryForward } from '../back/try-forward.ts';
 import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
 import type { FoundReference } from '../entry/reference-patch.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
@@ -291,7 +291,7 @@ export class Patcher {
     const reversed = await reverse(input, this.#options);
     if (this.#whole.runs.length === 0) return reversed;
     const forward = (taken: ForwardInput): Patched | Promise<Patched> => this.forward(taken);
-    return takeBack(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
+    return tryForward(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
   }
 }
 

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
-import { ReferenceNames } from '../../../../src/sync/references/names.ts';
+import { ReferenceNames } from '../../../../src/sync/references/reference-names.ts';
 import { edit, type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
 import { entry } from '../fake-patch.ts';
 

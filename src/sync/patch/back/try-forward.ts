@@ -7,11 +7,11 @@ import type { VirtualItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import type { ForwardInput } from '../entry/pass.ts';
 import { type MapName, mapNames } from '../set/changed-parts.ts';
-import type { BackInput, Reversed } from './way-back.ts';
+import type { BackInput, Reversed } from './back-types.ts';
 
 type Tried = { kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure };
 
-export interface TakeBackOptions {
+export interface TryForwardOptions {
   forward(input: ForwardInput): Tried | Promise<Tried>;
   /** Some patch of a whole map has no reverse expression. */
   mayOwnAnyKey: boolean;
@@ -20,10 +20,10 @@ export interface TakeBackOptions {
 /** More values than this are held back together: each would be one more try of all patches. */
 const isolatedValues = 32;
 
-export async function takeBack(
+export async function tryForward(
   input: BackInput,
   reversed: Reversed,
-  { forward, mayOwnAnyKey }: TakeBackOptions,
+  { forward, mayOwnAnyKey }: TryForwardOptions,
 ): Promise<Reversed> {
   const tryWith = async (values: BackValues, isKept = false): Promise<Tried> => forward(taken(input, values, isKept));
   const accepted = await acceptable(reversed, (values) => tryWith(values));

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
 import { type ContentKind, changeOfCopy, contentKinds, digestOf } from '../../../src/sync/references/content-kind.ts';
+import { isImport, planContent } from '../../../src/sync/references/content-plan.ts';
 import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
-import { copyPlaceOf } from '../../../src/sync/references/names.ts';
-import { isImport, planContent } from '../../../src/sync/references/plan.ts';
+import { copyPlaceOf } from '../../../src/sync/references/reference-names.ts';
 import { ReferenceRegistry } from '../../../src/sync/references/registry.ts';
 
 const key = 'default/db';
