@@ -45,7 +45,7 @@ const mapped = (mappingsOnly: boolean) =>
     mapping: { hostNamespaceOf: (one) => (one === 'default' ? 'team' : undefined), mappingsOnly },
   });
 
-it('an entry may say itself which names it writes, but for kinds whose content is kept', () => {
+it('an entry may choose its own naming, except for kinds whose content is copied', () => {
   const long = 'db-x-default-x-my-vcluster';
   expect(refers('db', { naming: 'vcluster' })).toBe(long);
   expect(refers('db', { naming: 'generated' }, { naming: 'vcluster' })).toBe(refers('db'));
@@ -85,7 +85,7 @@ describe('names of a reference', () => {
     expect(refers('kubernetes', {}, { naming: 'vcluster' })).toBe('my-vcluster');
   });
 
-  it('a mapped namespace keeps names, one that is not mapped has generated ones or none', () => {
+  it('a mapped namespace keeps names; an unmapped one has generated names or no place', () => {
     const paths = { namePath: 'name', namespacePath: 'namespace' };
     const options = { placement: mapped(false) };
     expect(refers('db', {}, options)).toBe('db');
