@@ -15,8 +15,8 @@ export const floors: Record<string, number> = {
   apiserver: 3,
   management: 4,
   devcluster: 4,
-  daemon: 5,
-  cli: 6,
+  daemon: 4,
+  cli: 5,
 };
 
 /**

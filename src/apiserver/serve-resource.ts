@@ -1,4 +1,4 @@
-// From a target that names a resource to the verb that serves it.
+// Dispatches a request for a resource to the verb that serves it, and sends the outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KubeObject } from '../object/meta/object.ts';
 import { invalid, pathNotFound } from '../object/meta/status.ts';
@@ -34,12 +34,12 @@ export interface ResourceRequest {
   response: ServerResponse;
   watchSettings: WatchSettings;
   trail: AuditTrail;
-  /** A watch has begun; the server ends it when it stops. */
+  /** Registers a new watch with the server, which ends open watches when it stops. */
   watching(stream: WatchStream): void;
 }
 
-export async function serveResource(asked: ResourceRequest): Promise<void> {
-  const { kit, target, user, request, response, trail } = asked;
+export async function serveResource(resourceRequest: ResourceRequest): Promise<void> {
+  const { kit, target, user, request, response, trail } = resourceRequest;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -53,12 +53,12 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await trail.begins();
-    if (target.verb === 'watch') return await watch(asked, call);
+    if (target.verb === 'watch') return await watch(resourceRequest, call);
     const outcome = await carryOut(call, request, subresource);
     await trail.ends(outcome.code);
     await sendOutcome(response, call, outcome);
   } catch (error) {
-    // A refusal carries the warnings too: they may say what is wrong.
+    // A refusal carries the warnings too: a warning may explain the refusal.
     if (!(error instanceof StatusFault) || response.headersSent) throw error;
     const status = error.statusIn(kit.dialect);
     await trail.ends(status.code ?? 500);
@@ -66,10 +66,10 @@ export async function serveResource(asked: ResourceRequest): Promise<void> {
   }
 }
 
-/** Namespaced kinds lie in a namespace, the others in none; only reads may span all namespaces. */
+/** Only namespaced kinds have a namespace in the URL; only reads may span all namespaces. */
 function checkScope(kind: Kind, target: Target): void {
   if (!kind.namespaced) {
-    // The namespace in the URL of a namespace is the object itself.
+    // In the URL of a Namespace object parseTarget() reads the object's name as the namespace too.
     if (target.namespace !== '' && target.namespace !== target.name) throw new StatusFault(pathNotFound());
     target.namespace = '';
     return;
@@ -83,7 +83,7 @@ function checkScope(kind: Kind, target: Target): void {
 function allows(kind: Kind, subresource: Subresource | undefined, target: Target): boolean {
   const { verb, name } = target;
   if (subresource === undefined) {
-    // A POST to a name, a PUT to a list: the path exists, the method does not.
+    // POST to a name and PUT to a list answer 405, not 404: the path exists.
     const wantsName = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
     return kind.verbs.includes(verb) && wantsName === (name !== '');
   }
@@ -134,8 +134,10 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
 }
 
 async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedBody> {
-  const { protobuf } = call.kit.catalog;
-  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: call.kind.kind, protobuf });
+  const { kit, kind } = call;
+  // Only questions come as protobuf where nothing else has to be read that way.
+  const protobuf = kit.dialect === 'strict' && kind.answer === undefined ? undefined : kit.catalog.protobuf;
+  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: kind.kind, protobuf });
 }
 
 async function optionsBody(call: Call, request: IncomingMessage): Promise<unknown> {
@@ -148,9 +150,9 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
   return value;
 }
 
-async function watch(asked: ResourceRequest, call: Call): Promise<void> {
-  const stream = new WatchStream(call, asked.response, asked.watchSettings);
-  asked.watching(stream);
+async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void> {
+  const stream = new WatchStream(call, resourceRequest.response, resourceRequest.watchSettings);
+  resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();
   await stream.run({
     'cache-control': 'no-cache, private',
@@ -158,39 +160,39 @@ async function watch(asked: ResourceRequest, call: Call): Promise<void> {
     ...(warningHeaders(call) as Record<string, string[]>),
   });
   const durationMs = call.kit.clock.now() - startedMs;
-  await asked.trail.ends(asked.response.statusCode, { bytes: stream.sentBytes, durationMs });
+  await resourceRequest.trail.ends(resourceRequest.response.statusCode, { bytes: stream.sentBytes, durationMs });
 }
 
 async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {
   const { kind } = call;
   checkSchema(call, object);
-  const made = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
-  if (made === undefined) throw methodNotAllowed();
+  const reply = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
+  if (reply === undefined) throw methodNotAllowed();
   return {
     kind: 'value',
     code: 201,
-    value: stamped(kind, made),
+    value: stamped(kind, reply),
     ...(kind.holdsSecret === true && { holdsSecret: true }),
   };
 }
 
 type Action = Extract<Subresource, { mode: 'action' }>;
 
-/** A subresource that makes something of the object, e.g. a token for it. */
+/** Serves a subresource that creates something from the object, e.g. a token for a service account. */
 async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<Outcome> {
   const { kit, kind, target } = call;
-  const found = await kit.store.get(storageKey(kind, target.namespace, target.name));
-  const record = visibleRecord(call, found.record);
+  const { record: stored } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, stored);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
-  const asked = { ...call, kind: bodyKind(kind, action) };
-  const body = incomingObject(asked, submitted, options.fieldValidation);
-  checkSchema(asked, body);
-  const made = await action.act(body, { ...contextOf(call, options.dryRun), object });
-  const value = { ...made, kind: action.kind, apiVersion: groupVersionOf(action) };
+  const bodyCall = { ...call, kind: bodyKind(kind, action) };
+  const body = incomingObject(bodyCall, submitted, options.fieldValidation);
+  checkSchema(bodyCall, body);
+  const reply = await action.act(body, { ...contextOf(call, options.dryRun), object });
+  const value = { ...reply, kind: action.kind, apiVersion: groupVersionOf(action) };
   return { kind: 'value', code: 201, value, ...(action.holdsSecret === true && { holdsSecret: true }) };
 }
 
-/** The body of an action is of a kind that is not stored: it has a name and a schema, and no more. */
+/** The body's kind is never stored, so it needs only names and a schema. */
 function bodyKind({ verbs, plural, singular, namespaced }: Kind, action: Action): Kind {
   const { kind, group, version, schema } = action;
   const names = { kind, group, version, plural, singular };
@@ -213,7 +215,7 @@ function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string }
   };
 }
 
-/** What the real server calls a writer that does not say its name: the User-Agent up to the first slash. */
+/** Like the real server: without a fieldManager parameter the manager is the User-Agent up to the first slash. */
 function managerOf(request: IncomingMessage): string {
   const agent = request.headers['user-agent'] ?? '';
   return agent.slice(0, agent.indexOf('/') < 0 ? agent.length : agent.indexOf('/')).slice(0, 128) || 'unknown';

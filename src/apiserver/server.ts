@@ -1,5 +1,6 @@
-// A Kubernetes-style API server over HTTP or TLS. In: requests, a store, a catalog of kinds, and a tenant's word on who may
-// do what. Out: answers, watch streams, a journal of what was asked. Must never know one kind by its name, nor who runs it.
+// A Kubernetes-style API server over HTTP or TLS: authenticates, authorizes, routes, answers, audits and counts requests.
+// In: requests, a store, kinds, and the tenant's hooks for users and rights. Out: answers, watch streams, a request journal.
+// Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -30,9 +31,9 @@ import { sendStatus } from './wire/respond.ts';
 export interface ApiServerOptions {
   kinds: readonly Kind[];
   schemas: Schemas;
-  /** For bodies in protobuf; without it they are refused. */
+  /** Message definitions for protobuf bodies; without them the server refuses such bodies. */
   protobuf?: ProtobufTypes;
-  /** `kubernetes` unless said otherwise. */
+  /** Default `kubernetes`. */
   dialect?: Dialect;
   store: Store;
   clock: Clock;
@@ -42,42 +43,42 @@ export interface ApiServerOptions {
   admission?: readonly Admission[];
   audit?: Audit;
   randomness?: Randomness;
-  /** PEM texts, or files that are read again when they change; without them the server speaks plain HTTP. */
+  /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
-  /** Larger headers are answered 431; 64 KiB unless said otherwise. */
+  /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
-  /** Hears of a request from this address that nobody was let in with; seconds to wait answer 429 in place of 401. */
+  /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   host: string;
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   port: number;
-  /** Stands before every path, e.g. `/kubernetes/management`. */
+  /** Prefix of every path, e.g. `/kubernetes/management`. */
   pathPrefix?: string;
   version: VersionInfo;
   watch?: Partial<WatchSettings>;
-  /** Paths that are no resources and not the kit's own, e.g. `/metrics`. */
+  /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
-  /** Asked before a request is handled. */
+  /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
 }
 
-/** A fault to be injected, for tests of those who must survive it. */
+/** A fault that a test injects, to check that clients survive it. */
 export type Interception =
   | { kind: 'pass' }
   | { kind: 'delay'; delayMs: number }
   | { kind: 'answer'; status: Status }
-  /** The connection ends without an answer; `handled` = the request was carried out all the same. */
+  /** The connection ends without an answer; `handled` = the server still carries out the request. */
   | { kind: 'cut'; handled: boolean };
 
 export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
 
-/** Above the 8 KiB of many proxies and far below what a header could do harm with. */
+/** More than the 8 KiB limit of many proxies, and small enough that a thousand connections cost 64 MiB. */
 const defaultHeaderBytes = 64 * 1024;
-/** Longer than clients keep an idle connection, so that it is they who close it. */
+/** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
-/** For requests that are being answered when the server is told to stop. */
+/** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
 export class ApiServer {
@@ -124,12 +125,12 @@ export class ApiServer {
 
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
-    // New connections get the new certificate; those that are open go on.
+    // Only new connections use the new certificate; open connections continue.
     const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
-  /** Watches end cleanly, requests in flight get a moment, then every connection is closed. */
+  /** Ends watches cleanly first, since server.close() would wait for them; then waits stopGraceMs for requests in flight. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined || this.#state === 'stopped') return;
@@ -139,9 +140,9 @@ export class ApiServer {
     this.endWatches();
     this.kit.indexes.close();
     server.closeIdleConnections();
-    const given = new AbortController();
-    await Promise.race([closed, pause(this.#options.clock, stopGraceMs, given.signal)]);
-    given.abort();
+    const grace = new AbortController();
+    await Promise.race([closed, pause(this.#options.clock, stopGraceMs, grace.signal)]);
+    grace.abort();
     server.closeAllConnections();
     await closed;
     this.#state = 'stopped';
@@ -160,17 +161,17 @@ export class ApiServer {
     return this.#watches.size;
   }
 
-  /** Ends every open watch as a server does that wants its clients to come again. */
+  /** Ends every open watch cleanly, so that clients watch again. */
   endWatches(): void {
     for (const watch of [...this.#watches]) watch.end();
   }
 
   /**
-   * Ends the watches of some callers with 410, because what they may see has changed: a client that is told so lists again.
-   * The tenant's `visibleTo` must know of the change already.
+   * Ends the watches of the selected users with 410 after their visibility has changed, so that these clients list again.
+   * The tenant's `visibleTo` must already return the new visibility, or the new lists would show the old view.
    */
-  expireWatches(of: (user: User) => boolean): void {
-    for (const watch of [...this.#watches]) if (of(watch.user)) watch.expire();
+  expireWatches(isAffected: (user: User) => boolean): void {
+    for (const watch of [...this.#watches]) if (isAffected(watch.user)) watch.expire();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -178,6 +179,7 @@ export class ApiServer {
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
     const trail = new AuditTrail(this.#options.audit, entryOf(request, target));
+    if (this.kit.dialect === 'strict') response.setHeader('audit-id', trail.entry.id);
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
       await this.#serve(target, request, response, trail);
@@ -194,7 +196,7 @@ export class ApiServer {
     }
   }
 
-  /** In the strict dialect HEAD is a GET whose body stays here. */
+  /** The strict dialect serves HEAD as GET; Node drops the body. A watch has no end, so HEAD of a watch stays refused. */
   #methodOf({ method = 'GET', url = '' }: IncomingMessage): string {
     const isHead = method === 'HEAD' && this.kit.dialect === 'strict';
     return isHead && !/[?&]watch=/.test(url) && !url.includes('/watch/') ? 'GET' : method;
@@ -218,7 +220,7 @@ export class ApiServer {
           response.destroy();
           return 'done';
         }
-        // The work is done and its answer is lost on the way.
+        // The request is carried out, and the connection breaks before the answer.
         response.end = ((..._ignored: unknown[]) => response.destroy()) as unknown as typeof response.end;
         return 'go on';
       default:
@@ -226,11 +228,11 @@ export class ApiServer {
     }
   }
 
-  /** Order: who is it, may they, is there such a thing. Nobody learns what exists before being let in. */
+  /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const user = await this.#options.authenticate(request);
-    if (user === undefined) throw this.#notLetIn(trail.entry.source);
+    if (user === undefined) throw this.#authenticationFault(trail.entry.source);
     trail.entry.user = user;
     refuseImpersonation(request);
     const decision = await this.#options.authorize({ user, target });
@@ -265,7 +267,7 @@ export class ApiServer {
     }
   }
 
-  #notLetIn(source: string): StatusFault {
+  #authenticationFault(source: string): StatusFault {
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();
     return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));

@@ -3,7 +3,7 @@
 
 import { watchConfiguration } from '../config/load/watch-files.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
-import type { Daemon } from '../daemon/daemon-options.ts';
+import type { CreateManagement, Daemon } from '../daemon/daemon-options.ts';
 import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
 import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
 import { OperationsServer } from '../daemon/operations-server.ts';
@@ -46,6 +46,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     environment,
     version,
     nodePath,
+    createManagement,
   });
   const operations = new OperationsServer(parseListen(settings.listen) as { host: string; port: number }, {
     health: () => daemon.health(),
@@ -129,3 +130,9 @@ function stopRequested(context: Context): Promise<void> {
 function logLevelOf(level: LogLevel, options: Options): LogLevel {
   return options.has('verbose') && level === 'info' ? 'debug' : level;
 }
+
+/** Loads the management API on demand: a daemon that only syncs does without the memory of a server and a database. */
+const createManagement: CreateManagement = async (options) => {
+  const { ManagementApi } = await import('../management/server/management-api.ts');
+  return new ManagementApi(options);
+};

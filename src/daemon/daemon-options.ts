@@ -1,6 +1,7 @@
 // The daemon as the commands see it: the options it needs, and the interface it offers.
 import type { Clock } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
+import type { ManagementServerSettings, ManagementSettings } from '../config/settings/management-settings.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -23,7 +24,31 @@ export interface DaemonOptions {
   version: string;
   /** Path of the Node program that starts the sandbox process; needed when there are patches. */
   nodePath?: string;
+  /** Makes the management API when the configuration has one. */
+  createManagement?: CreateManagement;
 }
+
+export interface ManagementOptions {
+  settings: ManagementSettings;
+  server: ManagementServerSettings;
+  clock: Clock;
+  log: Log;
+  version: string;
+  metrics?: Metrics;
+}
+
+/** The management API as the daemon sees it. */
+export interface ManagementService {
+  open(): Promise<void>;
+  serve(): Promise<void>;
+  apply(settings: ManagementSettings): Promise<void>;
+  close(): Promise<void>;
+  readonly isServing: boolean;
+  readonly url: string;
+  status(): object;
+}
+
+export type CreateManagement = (options: ManagementOptions) => Promise<ManagementService>;
 
 export type Started = { kind: 'started' } | { kind: 'faults'; faults: readonly ClusterFault[] };
 

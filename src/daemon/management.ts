@@ -1,15 +1,15 @@
 // Part of the front door: the management API beside the sync, or alone. In: the settings of the daemon. Out: something to start,
-// ask and stop, which is nothing at all when the configuration has no management API.
+// ask and stop; without a management API in the configuration every answer is empty. It must never know the room of the API itself:
+// both stand on one floor, and the command line hands the one to the other.
 import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { ManagementApi } from '../management/server/management-api.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { DaemonOptions, ManagementService } from './daemon-options.ts';
 import type { ReadinessPart } from './operations-server.ts';
 
 export class RunningManagement {
   readonly #options: DaemonOptions;
-  #api: ManagementApi | undefined;
+  #api: ManagementService | undefined;
   #trouble: string | undefined;
 
   constructor(options: DaemonOptions) {
@@ -19,8 +19,17 @@ export class RunningManagement {
   /** Nothing is written in a dry run, and this API has nothing but writes to show. */
   async start({ management, managementServer }: Settings): Promise<readonly ClusterFault[]> {
     if (management === undefined || managementServer === undefined || this.#options.isDryRun) return [];
-    const { clock, log, version } = this.#options;
-    const api = new ManagementApi({ settings: management, server: managementServer, clock, log, version });
+    const { clock, log, version, metrics } = this.#options;
+    const { createManagement } = this.#options;
+    if (createManagement === undefined) throw new Error('start the management API: want a function that makes it');
+    const api = await createManagement({
+      settings: management,
+      server: managementServer,
+      clock,
+      log,
+      version,
+      metrics,
+    });
     try {
       await api.open();
       await api.serve();
@@ -53,7 +62,7 @@ export class RunningManagement {
   }
 
   status(): object | undefined {
-    return this.#api?.status();
+    return this.#api?.isServing === true ? this.#api.status() : undefined;
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,5 @@
-// What the controllers of a real cluster do and this one would miss: a deleted namespace loses its contents and goes, and a
-// deleted claim, which nothing protects here, goes at once.
+// Does the work of two controllers of a real cluster: empties deleted namespaces before they are removed, and removes the
+// protection finalizer of deleted claims, since this cluster runs no pods that could use a claim.
 import { items } from '../apiserver/kinds/fields.ts';
 import type { Kind } from '../apiserver/kinds/kind.ts';
 import type { Kit } from '../apiserver/kinds/kit.ts';
@@ -13,7 +13,7 @@ import { contentFinalizer } from './kinds/namespace-kind.ts';
 export class NamespaceChore implements Chore {
   #kit: Kit;
   #kinds: ReadonlyMap<string, Kind>;
-  /** Namespaces that wait for the last of their contents, with their uids. */
+  /** Deleted namespaces that still have contents, with their uids. */
   #emptying = new Map<string, string>();
 
   constructor(kit: Kit) {
@@ -51,7 +51,7 @@ export class NamespaceChore implements Chore {
     this.#emptying.delete(namespace);
     const kind = this.#kinds.get('namespaces');
     if (kind === undefined) return;
-    // A namespace finds itself in its URL.
+    // For a Namespace object the namespace of the target is empty and the name is the namespace.
     const call = systemCall(this.#kit, kind, { namespace: '', name: namespace, subresource: 'finalize' });
     await changeIfPresent(call, uid, (object) => {
       const left = items(object, 'spec', 'finalizers').filter((entry) => entry !== contentFinalizer);

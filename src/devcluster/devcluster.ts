@@ -1,6 +1,6 @@
-// A whole small cluster in this process: an API server with the core kinds, its first objects, and the two controllers
-// without which namespaces and owned objects would never go. In: a clock, a log, a place to keep things. Out: a URL, a CA,
-// kubeconfigs, and a journal of everything it was asked.
+// A small cluster in this process: an API server with the core kinds, the first objects, and the two controllers that delete
+// namespaces and owned objects. In: a clock, a log, a store. Out: a URL, a CA, kubeconfigs and a journal of all requests.
+// Must never know sync: the demo and the tests use this cluster in place of a real one.
 import { randomBytes } from 'node:crypto';
 import { type Kit, type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
 import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
@@ -26,14 +26,14 @@ import { namespaceLifecycle } from './namespace-lifecycle.ts';
 export interface DevclusterOptions {
   /** Name of the cluster in its kubeconfig and certificate. */
   name?: string;
-  /** Kept in memory, in a SQLite file, or in a store that the caller starts and stops. */
+  /** A memory store (default), a SQLite file, or a store that the caller starts and stops. */
   store?: { kind: 'memory' } | { kind: 'sqlite'; path: string } | { kind: 'given'; store: Store };
-  /** Where the certificate authority is kept, so that clients go on trusting the cluster after a restart; absent = in memory. */
+  /** Keeps the certificate authority, so that clients still trust the cluster after a restart; absent = a new one each time. */
   authorityFolder?: string;
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   port?: number;
   host?: string;
-  /** Drives the server: bookmarks, time-outs, object ages. */
+  /** Drives bookmarks, time-outs and object ages. */
   clock?: Clock;
   log?: Log;
   randomness?: Randomness;
@@ -41,7 +41,7 @@ export interface DevclusterOptions {
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
-  /** Without it nothing empties a deleted namespace or collects what has lost its owner, as with a bare API server. */
+  /** False = like a bare API server: deleted namespaces keep their contents, and dependents outlive their owners. */
   hasCaretaker?: boolean;
 }
 
@@ -50,12 +50,12 @@ export interface Devcluster {
   readonly url: string;
   readonly caPem: string;
   readonly adminToken: string;
-  /** Of the administrator. */
+  /** The administrator's kubeconfig. */
   readonly kubeconfig: string;
   kubeconfigFor(user: string, token: string): string;
   readonly store: Store;
   readonly server: Server;
-  /** Every answered request. */
+  /** Counts every answered request. */
   readonly requests: RequestJournal;
   readonly access: Access;
   stop(): Promise<void>;
@@ -126,16 +126,16 @@ function choresOf(kit: Kit): Chore[] {
 }
 
 function openStore(options: DevclusterOptions, clock: Clock): { store: Store; owned: boolean } {
-  const wanted = options.store ?? { kind: 'memory' };
-  switch (wanted.kind) {
+  const choice = options.store ?? { kind: 'memory' };
+  switch (choice.kind) {
     case 'memory':
       return { store: new MemoryStore({ clock }), owned: true };
     case 'sqlite':
-      return { store: new SqliteStore({ clock, path: wanted.path }), owned: true };
+      return { store: new SqliteStore({ clock, path: choice.path }), owned: true };
     case 'given':
-      return { store: wanted.store, owned: false };
+      return { store: choice.store, owned: false };
     default:
-      return wanted satisfies never;
+      return choice satisfies never;
   }
 }
 

@@ -1,5 +1,4 @@
-// What is there from the start: four namespaces, and the API server as a service of its own cluster.
-
+// Creates the first objects of a cluster: four namespaces, and a Service with Endpoints for the API server itself.
 import { isIP } from 'node:net';
 import { text } from '../apiserver/kinds/fields.ts';
 import type { Call } from '../apiserver/kinds/kit.ts';
@@ -28,7 +27,7 @@ export async function writeFirstObjects(server: ApiServer, addresses: ClusterAdd
       ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: server.port }],
     },
   });
-  // Endpoints must not point at loopback: behind it stands a documentation address, as good as none.
+  // Endpoints must not hold a loopback address, so a server on loopback gets an address from the documentation range.
   const isReachable = isIP(host) !== 0 && !host.startsWith('127.') && host !== '::1';
   await ensure(server, '/api/v1/namespaces/default/endpoints', {
     metadata: {
@@ -45,7 +44,7 @@ export async function writeFirstObjects(server: ApiServer, addresses: ClusterAdd
   });
 }
 
-/** After a restart: what is taken stays taken. */
+/** After a restart: marks the addresses of stored Services as taken, so that no new Service gets them. */
 async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promise<void> {
   const listed = await server.kit.store.list('/registry/services/specs/');
   if (listed.kind !== 'page') return;
@@ -59,7 +58,7 @@ async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promis
 async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
   const target = parseTarget('POST', collection);
   const kind = server.kit.catalog.find(target.group, target.version, target.resource);
-  if (kind === undefined) throw new Error(`write first objects: want a kind for "${collection}", there is none`);
+  if (kind === undefined) throw new Error(`write first objects: no kind is served at "${collection}"`);
   const user = { name: 'system:apiserver', groups: [mastersGroup] };
   const call: Call = {
     kit: server.kit,
@@ -71,7 +70,7 @@ async function ensure(server: ApiServer, collection: string, object: KubeObject)
     fieldManager: 'devcluster',
     warnings: [],
   };
-  // After a restart it is there already.
+  // After a restart the store holds the object already.
   const { record } = await server.kit.store.get(storageKey(kind, target.namespace, object.metadata.name ?? ''));
   if (record !== undefined) return;
   kind.strategy.setDefaults?.(object);

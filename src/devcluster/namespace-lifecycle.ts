@@ -1,12 +1,12 @@
-// The rules that tie objects to their namespace: nothing is made in one that is not there or is going away, and some
-// namespaces stay.
+// Admission rules for namespaces: refuses creates in a missing or terminating namespace, and deletes of the namespaces that
+// every cluster needs.
 import type { Admission, AdmissionRequest } from '../apiserver/kinds/kit.ts';
 import { forbiddenBecause, StatusFault } from '../apiserver/request/status-fault.ts';
 import { forbidden, notFound } from '../object/meta/status.ts';
 import type { Store } from '../store/store.ts';
 
 const namespacesResource = { group: '', resource: 'namespaces' };
-const keptForever = new Set(['default', 'kube-system', 'kube-public']);
+const undeletable = new Set(['default', 'kube-system', 'kube-public']);
 
 export function namespaceKey(name: string): string {
   return `/registry/namespaces/${name}`;
@@ -18,14 +18,14 @@ export function namespaceLifecycle(store: Store): Admission {
     if (request.operation !== 'create' || !request.kind.namespaced) return;
     const { record } = await store.get(namespaceKey(request.namespace));
     if (record === undefined) throw new StatusFault(notFound(namespacesResource, request.namespace));
-    // Looked for as text first: this runs on every create.
+    // The rule runs on every create, and a text search is cheaper than parsing.
     if (!record.value.includes('"deletionTimestamp"') || !isTerminating(record.value)) return;
     refuse(request);
   };
 }
 
 function checkDelete({ kind, name }: AdmissionRequest): void {
-  if (kind.plural !== 'namespaces' || kind.group !== '' || !keptForever.has(name)) return;
+  if (kind.plural !== 'namespaces' || kind.group !== '' || !undeletable.has(name)) return;
   throw new StatusFault(forbidden(namespacesResource, name, 'this namespace may not be deleted'));
 }
 

@@ -1,4 +1,4 @@
-// Faults of a store: what a caller cannot decide on and must not swallow. Everything expected is a value in store.ts.
+// Faults of a store, which callers must not swallow. Expected outcomes, such as a lost compare-and-swap, are values in store.ts.
 
 export type StoreFaultCode =
   | 'STORE_NOT_OPEN'

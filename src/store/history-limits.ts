@@ -1,17 +1,16 @@
-// How much of the past a store keeps: bounded by number, size and age. A reader that asks for more is told `compacted` and
-// lists again.
+// Limits the history of a store by number, size and age. A reader that asks for older history gets `compacted` and lists again.
 import type { Timeline } from './timeline.ts';
 
 export interface HistoryLimits {
   maxRevisions: number;
-  /** Sum of the lengths of the values. */
+  /** Sum of the lengths of all values in the history. */
   maxChars: number;
   maxAgeMs: number;
 }
 
 /**
- * Five minutes is the compaction interval of kube-apiserver, and clients are built for it. The count covers that at 160
- * changes a second and at least ten seconds of the fastest writer; the size keeps large objects from filling the memory.
+ * Clients are built for kube-apiserver's compaction interval of five minutes. The count covers five minutes at 160 changes a
+ * second and ten seconds of the fastest writer; the size keeps large objects from filling the memory.
  */
 export const defaultHistoryLimits: HistoryLimits = {
   maxRevisions: 50_000,
@@ -19,14 +18,14 @@ export const defaultHistoryLimits: HistoryLimits = {
   maxAgeMs: 5 * 60_000,
 };
 
-/** The age is looked at this often within maxAgeMs. */
+/** Number of age checks within maxAgeMs. */
 const ageChecksPerSpan = 10;
 
 export function ageCheckIntervalMs(limits: HistoryLimits): number {
   return limits.maxAgeMs / ageChecksPerSpan;
 }
 
-/** The revision to compact to after a write, or undefined. Trims a tenth at a time, so that most writes trim nothing. */
+/** The revision to compact to after a write, or undefined. Compacts a tenth at a time, so that few writes pay for it. */
 export function dueBySize(timeline: Timeline, limits: HistoryLimits): number | undefined {
   const { count, chars } = timeline.window;
   if (count <= limits.maxRevisions && chars <= limits.maxChars) return undefined;

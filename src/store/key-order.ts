@@ -1,5 +1,5 @@
-// The order of keys: that of their UTF-8 bytes, as etcd and SQLite have it. JavaScript compares UTF-16 units, which is the
-// same until a key holds a character beyond U+FFFF.
+// Compares keys by their UTF-8 bytes, like etcd and SQLite. JavaScript compares UTF-16 units, which gives another order for
+// characters beyond U+FFFF.
 
 const beyondBasicPlane = /[\ud800-\udfff]/;
 
@@ -14,7 +14,7 @@ function compareCodePoints(a: string, b: string): number {
   let at = 0;
   while (at < shorter && a.charCodeAt(at) === b.charCodeAt(at)) at++;
   if (at === shorter) return a.length - b.length;
-  // Surrogates sort above everything else: they stand for code points above U+FFFF.
+  // Surrogates must sort above all other units, because they encode code points above U+FFFF.
   const left = a.charCodeAt(at);
   const right = b.charCodeAt(at);
   const leftIsSurrogate = left >= 0xd800 && left <= 0xdfff;

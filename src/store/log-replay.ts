@@ -1,12 +1,12 @@
-// Builds the timeline again from the rows of the log. Up to the compacted revision only the newest row of a key counts; what
-// a crash left behind there is named, so that it can be deleted after all.
+// Rebuilds the timeline from the rows of the log. Up to the compacted revision only the newest row of each key counts; older
+// rows remain there after a crash, and `leftovers` lists them for deletion.
 import type { LogRow, SideValue } from './sqlite-messages.ts';
 import type { LogReader } from './sqlite-thread.ts';
 import { Timeline, type Version } from './timeline.ts';
 
 export class LogReplay implements LogReader {
   readonly timeline = new Timeline();
-  /** Revisions of rows that nothing needs. */
+  /** Revisions of unneeded rows. */
   readonly leftovers: number[] = [];
   readonly side: SideValue[] = [];
   #base = new Map<string, Version>();
@@ -15,7 +15,7 @@ export class LogReplay implements LogReader {
   #monotonicTimeOf: (writtenAtMs: number) => number;
   #lastAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `monotonicTimeOf` turns the wall time of a row into the time of this process; it may be before its start. */
+  /** `monotonicTimeOf` converts the wall time of a row to this process's monotonic time, which is negative for old rows. */
   constructor(monotonicTimeOf: (writtenAtMs: number) => number) {
     this.#monotonicTimeOf = monotonicTimeOf;
   }
@@ -26,8 +26,8 @@ export class LogReplay implements LogReader {
 
   rows(rows: LogRow[]): void {
     for (const row of rows) {
-      if (row[0] <= this.#compactedRevision) this.#takeBase(row);
-      else this.#takeHistory(row);
+      if (row[0] <= this.#compactedRevision) this.#addBaseRow(row);
+      else this.#addHistoryRow(row);
     }
   }
 
@@ -42,7 +42,7 @@ export class LogReplay implements LogReader {
     this.#base.clear();
   }
 
-  #takeBase(row: LogRow): void {
+  #addBaseRow(row: LogRow): void {
     const version = this.#versionOf(row, undefined);
     const older = this.#base.get(version.key);
     if (older !== undefined) this.leftovers.push(older.revision);
@@ -54,16 +54,16 @@ export class LogReplay implements LogReader {
     this.leftovers.push(version.revision);
   }
 
-  #takeHistory(row: LogRow): void {
+  #addHistoryRow(row: LogRow): void {
     this.finish();
-    // This store numbers its own log without gaps: a hole is damage.
+    // This store numbers its log without gaps, so a gap means damage.
     const expected = this.timeline.revision + 1;
     if (row[0] !== expected) throw new Error(`Cannot replay revision ${row[0]}: expected ${expected}`);
     this.timeline.apply(this.#versionOf(row, this.timeline.newest(row[1])));
   }
 
   #versionOf([revision, key, value, createRevision, writtenAtMs]: LogRow, before: Version | undefined): Version {
-    // The wall clock may have been set back between two rows; times along the log never decrease.
+    // The wall clock may jump back between two rows, but the timeline requires that times never decrease.
     this.#lastAtMs = Math.max(this.#lastAtMs, this.#monotonicTimeOf(writtenAtMs));
     const record = value === null ? undefined : { key, value, createRevision, revision };
     return { key, revision, record, before, atMs: this.#lastAtMs };

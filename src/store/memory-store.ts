@@ -1,5 +1,5 @@
-// The store that forgets everything at the end: for tests, benches and the demo. Every verb is done when it returns; the
-// promises are there because the interface has them.
+// A store without persistence, for tests, benches and the demo. Every method finishes synchronously; the promises only satisfy
+// the interface.
 import { dueByAge, dueBySize } from './history-limits.ts';
 import type { WriteResult } from './store.ts';
 import { createRevisionOf, decide, eventOf } from './timeline.ts';

@@ -1,8 +1,8 @@
-// Entries in key order. A list of short sorted pages: finding is two binary searches, inserting moves at most one page,
-// walking is a plain loop. Knows keys only.
+// Keeps entries in key order, in a list of short sorted pages: a search is two binary searches, an insert moves at most one
+// page, and a walk is a plain loop.
 import { compareKeys } from './key-order.ts';
 
-/** A page is split in two at this size; splicing 512 pointers costs less than a microsecond. */
+/** A longer page is split in two; splicing 512 pointers costs less than a microsecond. */
 const maxPageLength = 512;
 
 export class SortedEntries<T extends { key: string }> {
@@ -13,7 +13,7 @@ export class SortedEntries<T extends { key: string }> {
     return this.#size;
   }
 
-  /** The key must not be there yet. */
+  /** The caller must make sure that the key is new. */
   insert(entry: T): void {
     this.#size++;
     const pageAt = this.#pageFor(entry.key);
@@ -37,7 +37,7 @@ export class SortedEntries<T extends { key: string }> {
     if (page.length === 0) this.#pages.splice(pageAt, 1);
   }
 
-  /** In order, from the first key that is not below `from` (or, with `exclusive`, that is above it), while `visit` says true. */
+  /** Visits entries in key order from `from.key` on (with `exclusive`, after `from.key`), until `visit` returns false. */
   walk(from: { key: string; exclusive: boolean }, visit: (entry: T) => boolean): void {
     let pageAt = this.#pageFor(from.key);
     let at = lowerBound(this.#pages[pageAt] ?? [], from.key);
@@ -48,7 +48,7 @@ export class SortedEntries<T extends { key: string }> {
     }
   }
 
-  /** How many keys stand after `key` and begin with `prefix`; `key` itself begins with it. */
+  /** Number of keys after `key` that begin with `prefix`; `key` itself must begin with `prefix`. */
   countAfter(key: string, prefix: string): number {
     let count = 0;
     let pageAt = this.#pageFor(key);
@@ -69,7 +69,7 @@ export class SortedEntries<T extends { key: string }> {
     return count;
   }
 
-  /** The page that holds the key or would take it. */
+  /** Index of the page that contains the key, or into which the key belongs. */
   #pageFor(key: string): number {
     let low = 0;
     let high = this.#pages.length - 1;

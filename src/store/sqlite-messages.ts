@@ -1,5 +1,5 @@
-// What the store and its database thread say to each other. The store asks, the thread answers in the order of the
-// questions; nothing is shared.
+// The messages between the store and its database thread. The thread answers in the order of the requests, and the two share
+// no memory.
 
 /** Columns of the log: revision, key, value (null = deleted), create revision, wall time in milliseconds. */
 export type LogRow = [revision: number, key: string, value: string | null, createRevision: number, writtenAtMs: number];
@@ -14,14 +14,14 @@ export interface SqliteWorkerData {
 
 export type ToWorker =
   | { kind: 'commit'; id: number; rows: LogRow[] }
-  /** Old versions that no reader can ask for any more, and how far the history is gone. */
+  /** Deletes unreadable old versions and records the compacted revision. */
   | { kind: 'forget'; id: number; revisions: number[]; compactedRevision: number }
-  /** Values beside the log; null = removed. */
+  /** Writes values beside the log; null removes a value. */
   | { kind: 'side'; id: number; values: SideValue[] }
   | { kind: 'close' };
 
 export type FromWorker =
-  /** First; then the log from its beginning, in revision order, in pieces; then `ready`. */
+  /** Comes first; then `rows` with the whole log in revision order, then `sideValues`, then `ready`. */
   | { kind: 'opened'; compactedRevision: number }
   | { kind: 'rows'; rows: LogRow[] }
   | { kind: 'sideValues'; values: SideValue[] }

@@ -1,6 +1,6 @@
-// The store that survives: everything readable stands in memory as in the memory store, every write is on disk before it is
-// visible or acknowledged. Writes that arrive while the disk is busy share the next commit. One batch is under way at a time:
-// a verdict may rest on the writes queued before it, so when a batch fails everything behind it fails too.
+// The durable store: keeps all readable data in memory, like the memory store, and writes every change to disk before the
+// change becomes visible or acknowledged. Writes that arrive during a commit share the next commit. Only one batch commits at
+// a time: a verdict may depend on earlier queued writes, so when a batch fails, all later writes fail too.
 import { StoreFault } from './errors.ts';
 import { dueByAge, dueBySize } from './history-limits.ts';
 import { LogReplay } from './log-replay.ts';
@@ -12,25 +12,25 @@ import { TimelineStore, type TimelineStoreOptions } from './timeline-store.ts';
 
 export interface SqliteStoreOptions extends TimelineStoreOptions {
   path: string;
-  /** FULL (default): an acknowledged write survives a power loss. NORMAL: it survives the process, not the power. */
+  /** FULL (default): acknowledged writes survive a power loss. NORMAL: they survive only a crash of the process. */
   synchronous?: 'FULL' | 'NORMAL';
-  /** Where the code of the database thread is; a bundle passes the place of its own copy. */
+  /** URL of the database thread's code; a bundle passes the URL of its own copy. */
   workerUrl?: URL;
-  /** How long another process that is just ending may hold the file. */
+  /** Time to wait for another process that is ending to release the file. */
   lockTimeoutMs?: number;
 }
 
-/** Bounds how long one commit, and with it everybody behind it, can take. */
+/** Bounds the time of one commit, since all later writes wait for the commit. */
 const maxBatchWrites = 1000;
 const maxBatchChars = 8 * 1024 * 1024;
-/** More writers than this at once is a bug or an attack; each holds its value in memory. */
+/** More waiting writes mean a bug or an attack; each write holds its value in memory. */
 const maxQueuedWrites = 65_536;
-/** Deletes in one transaction: about two milliseconds between two commits. */
+/** Deletes in one transaction: they delay the next commit by about two milliseconds. */
 const forgetsPerMessage = 500;
 const defaultLockTimeoutMs = 5000;
 
 interface QueuedWrite {
-  /** Undefined for a refusal that must wait because it rests on a queued write. */
+  /** Undefined for a refusal that depends on a queued write and must wait for the commit. */
   version: Version | undefined;
   result: WriteResult;
   resolve: (result: WriteResult) => void;
@@ -41,7 +41,7 @@ export class SqliteStore extends TimelineStore {
   #thread: SqliteThread;
   #queue: QueuedWrite[] = [];
   #isCommitting = false;
-  /** Newest queued version of a key that is not on disk yet. */
+  /** The newest version of each key that is not on disk yet. */
   #unsaved = new Map<string, Version>();
   #lastAssigned = 0;
   #forgettable: number[] = [];
@@ -80,7 +80,7 @@ export class SqliteStore extends TimelineStore {
     this.trim();
   }
 
-  /** What is queued is still written; then the file is closed. */
+  /** Writes the queue to disk before closing the file. */
   async stop(): Promise<void> {
     if (this.state !== 'open') return;
     this.close('stopping');
@@ -103,7 +103,7 @@ export class SqliteStore extends TimelineStore {
     const stamp = { revision: this.#lastAssigned + 1, atMs: this.clock.now() };
     const verdict = decide(unsaved ?? this.timeline.newest(key), { key, ...change }, stamp);
     if (verdict.kind === 'refuse') {
-      // A refusal shows what is there; a client must not see what may still be lost.
+      // A refusal carries the current value, and a client must not see a value that a crash could still lose.
       if (unsaved === undefined) return { ...verdict.result, revision: this.timeline.revision };
       return this.#enqueue(undefined, verdict.result);
     }
@@ -130,13 +130,13 @@ export class SqliteStore extends TimelineStore {
       this.#queue.push({ version, result, resolve, reject });
       if (!this.#isCommitting) {
         this.#isCommitting = true;
-        // A turn later: writers of the same turn share the first commit already.
+        // Starts after the current turn, so that all writes of the turn share the first commit.
         queueMicrotask(() => void this.#commitQueue());
       }
     });
   }
 
-  /** Runs while there is something queued; the only place that makes writes visible. */
+  /** Commits until the queue is empty. Only this loop may make writes visible, or readers could see uncommitted data. */
   async #commitQueue(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
@@ -195,7 +195,7 @@ export class SqliteStore extends TimelineStore {
     if (due !== undefined) this.#forget(this.timeline.compact(due));
   }
 
-  /** Deletes in small pieces, one at a time, so that writes come in between. */
+  /** Deletes in small pieces, one at a time, so that commits are not delayed. */
   #forget(revisions: number[]): void {
     for (const revision of revisions) this.#forgettable.push(revision);
     this.#forgetting ??= this.#forgetAll().finally(() => {
@@ -206,7 +206,7 @@ export class SqliteStore extends TimelineStore {
   async #forgetAll(): Promise<void> {
     do {
       const piece = this.#forgettable.splice(0, forgetsPerMessage);
-      // Should it fail, the rows stay behind and the next start finds them: nothing is lost but room.
+      // After a failure the next start deletes the remaining rows; until then they only cost space.
       await this.#thread.forget(piece, this.timeline.compactedRevision).catch(() => undefined);
     } while (this.#forgettable.length > 0);
   }

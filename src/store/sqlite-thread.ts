@@ -1,17 +1,17 @@
-// The store's end of the line to the database thread: questions with a promise each. When the thread dies, every open and
-// every later question fails, once and for all.
+// Sends requests to the database thread and returns a promise for each one. When the thread dies, all open and all later
+// requests fail; the thread is never restarted.
 import { Worker } from 'node:worker_threads';
 import { StoreFault } from './errors.ts';
 import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
-interface Question {
+interface PendingReply {
   resolve: () => void;
   reject: (fault: StoreFault) => void;
 }
 
 export interface LogReader {
   opened(compactedRevision: number): void;
-  /** In revision order. */
+  /** Called with rows in revision order. */
   rows(rows: LogRow[]): void;
   sideValues(values: SideValue[]): void;
 }
@@ -20,20 +20,20 @@ export class SqliteThread {
   #url: URL;
   #data: SqliteWorkerData;
   #worker: Worker | undefined;
-  #questions = new Map<number, Question>();
+  #pending = new Map<number, PendingReply>();
   #nextId = 1;
   #gone: StoreFault | undefined;
   #exited: Promise<void> | undefined;
-  #loading: (Question & { reader: LogReader }) | undefined;
+  #loading: (PendingReply & { reader: LogReader }) | undefined;
 
   constructor(options: { url: URL; data: SqliteWorkerData }) {
     this.#url = options.url;
     this.#data = options.data;
   }
 
-  /** Opens the database and hands over the whole log. Rejects when the file cannot be used. */
+  /** Opens the database and passes the whole log to the reader. Rejects when the file is locked or damaged. */
   start(reader: LogReader): Promise<void> {
-    // The thread needs nothing of the environment, which may hold credentials.
+    // The environment may hold credentials, and the thread does not need it.
     const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store' });
     this.#worker = worker;
     worker.on('message', (message: FromWorker) => this.#receive(message));
@@ -61,7 +61,7 @@ export class SqliteThread {
     return this.#ask((id) => ({ kind: 'side', id, values }));
   }
 
-  /** Closes the database after everything that was asked before. */
+  /** Closes the database after all earlier requests. */
   async stop(): Promise<void> {
     this.#worker?.postMessage({ kind: 'close' } satisfies ToWorker);
     await this.#exited;
@@ -71,7 +71,7 @@ export class SqliteThread {
     return new Promise((resolve, reject) => {
       if (this.#gone !== undefined) return reject(this.#gone);
       const id = this.#nextId++;
-      this.#questions.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       this.#worker?.postMessage(request(id));
     });
   }
@@ -122,18 +122,18 @@ export class SqliteThread {
     this.#loading = undefined;
   }
 
-  #answered(id: number): Question | undefined {
-    const question = this.#questions.get(id);
-    this.#questions.delete(id);
-    return question;
+  #answered(id: number): PendingReply | undefined {
+    const reply = this.#pending.get(id);
+    this.#pending.delete(id);
+    return reply;
   }
 
   #lose(why: string, cause?: Error): void {
     if (this.#gone !== undefined) return;
-    const message = `Cannot use "${this.#data.path}": the database thread is gone, ${why}`;
+    const message = `Cannot use "${this.#data.path}": the database thread is gone: ${why}`;
     this.#gone = new StoreFault('STORE_WORKER_GONE', message, { cause });
-    for (const { reject } of this.#questions.values()) reject(this.#gone);
-    this.#questions.clear();
+    for (const { reject } of this.#pending.values()) reject(this.#gone);
+    this.#pending.clear();
     this.#failLoading(this.#gone);
   }
 }
@@ -141,9 +141,9 @@ export class SqliteThread {
 function openFault(path: string, cause: 'locked' | 'corrupt' | 'other', message: string): StoreFault {
   switch (cause) {
     case 'locked':
-      return new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process holds it`);
+      return new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process has locked it`);
     case 'corrupt':
-      return new StoreFault('STORE_CORRUPT', `Cannot open "${path}": it is damaged or no store: ${message}`);
+      return new StoreFault('STORE_CORRUPT', `Cannot open "${path}": the file is damaged or not a store: ${message}`);
     case 'other':
       return new StoreFault('STORE_OPEN_FAILED', `Cannot open "${path}": ${message}`);
     default:

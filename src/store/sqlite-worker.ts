@@ -1,6 +1,6 @@
-// The thread that holds the database, so that no disk ever holds up the main loop. It decides nothing: it appends rows, one
-// transaction a message, says when they are on disk, and deletes the rows it is told to. The file is locked for this process
-// alone and readable by its owner alone: it may hold secrets. Started as a thread; imported anywhere else it does nothing.
+// The database thread, which keeps slow disks from blocking the main event loop. In: messages. Out: the log at start, and an
+// answer once the rows of a message are on disk. One message is one transaction. The file is locked for this process and
+// readable only by its owner, because the file may hold secrets. Must never decide whether a write is allowed.
 import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -8,14 +8,14 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
 const formatVersion = 1;
-/** "Host" in ASCII: lets `file` and people tell what the file is. */
+/** "Host" in ASCII, so that `file` can identify the database. */
 const applicationId = 0x486f7374;
-/** Rows in one message at start; a message of this size is read by the main loop in about a millisecond. */
+/** Rows in one message at start; the main loop reads such a message in about a millisecond. */
 const rowsPerMessage = 500;
-/** The WAL is cut back to this after a checkpoint, so that one burst does not keep the disk for ever. */
+/** A checkpoint truncates the WAL to this size, so that one burst does not occupy the disk for ever. */
 const walSizeLimitBytes = 64 * 1024 * 1024;
 
-/** Made also in files of earlier versions, which know nothing of it and lose nothing by it. */
+/** Also created in files of earlier versions, which ignore this table. */
 const sideSchema = 'CREATE TABLE IF NOT EXISTS side (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID';
 
 const schema = `
@@ -107,7 +107,7 @@ function inTransaction(database: DatabaseSync, run: () => void): void {
 function open(data: SqliteWorkerData): DatabaseSync {
   createPrivateFile(data.path);
   const database = new DatabaseSync(data.path, { timeout: data.lockTimeoutMs });
-  // Exclusive before WAL: then the lock is held until close, and no shared-memory file is needed.
+  // Exclusive must come before WAL: then SQLite holds the lock until close and needs no shared-memory file.
   database.exec('PRAGMA locking_mode = EXCLUSIVE');
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${data.synchronous}`);
@@ -123,13 +123,13 @@ function open(data: SqliteWorkerData): DatabaseSync {
   return database;
 }
 
-/** SQLite gives its WAL the mode of the database, so the database must exist with the right one first. */
+/** SQLite copies the file mode of the database to the WAL, so the database must have the right mode first. */
 function createPrivateFile(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
   const folder = openSync(dirname(path), 'r');
   try {
-    // Without this a power loss may take the name of a new database away, with all that was acknowledged.
+    // Without this fsync a power loss may remove a new file's directory entry, and with it all acknowledged writes.
     fsyncSync(folder);
   } finally {
     closeSync(folder);

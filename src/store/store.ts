@@ -1,9 +1,9 @@
-// Revisions, history, compare-and-swap and a watch hub, shaped like etcd so that SQLite, memory and later etcd stand behind
-// one interface. In: keys and JSON text. Out: records with revisions. Must never know HTTP or what a Kubernetes object is.
+// The store interface: revisions, history, compare-and-swap and watches, modelled on etcd, so that memory, SQLite and later
+// etcd are interchangeable. In: keys and JSON text. Out: records with revisions. Must never know HTTP or Kubernetes objects.
 
 export interface StoredRecord {
   key: string;
-  /** JSON text; the store never looks inside. */
+  /** JSON text; the store must not parse it. */
   value: string;
   createRevision: number;
   revision: number;
@@ -12,18 +12,18 @@ export interface StoredRecord {
 export interface StoreEvent {
   type: 'put' | 'delete';
   key: string;
-  /** Revision of this change; one write is one revision. Revisions are unique and rise; there may be gaps between them. */
+  /** Every write has its own revision. Revisions are unique and increase, with possible gaps. */
   revision: number;
-  /** The new value; for a delete the last one. */
+  /** The new value; for a delete the last value. */
   value: string;
-  /** The value before, undefined when the key was new. Selector watches need it. */
+  /** The value before the change, or undefined for a new key. Watches with a selector need the value. */
   previous: string | undefined;
   createRevision: number;
 }
 
 export type WriteResult =
   | { ok: true; revision: number; createRevision: number }
-  /** The expectation did not hold; `current` is what is there now, in one round trip. */
+  /** The expectation failed; `current` is the present record, which saves the caller a read. */
   | { ok: false; current: StoredRecord | undefined; revision: number };
 
 export type ListResult =
@@ -33,8 +33,8 @@ export type ListResult =
 
 export interface StoreWatch {
   /**
-   * In order, every revision once; ends after close(). A slow reader is cut off: `overflow`. A store whose log is not its own
-   * may have missed changes: `lost`. After either the reader lists again.
+   * Every revision once, in order; ends after close(). The store ends the watch of a slow reader with `overflow`, and all
+   * watches with `lost` when it may have missed changes of an external log. After either the reader must list again.
    */
   events(): AsyncIterable<StoreEvent[]>;
   close(): void;
@@ -44,28 +44,28 @@ export interface StoreWatch {
 export interface Store {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** `fresh`: as the log has it now, also where the log is not this store's own and the view of it may lag. */
+  /** `fresh`: reads the log itself, because a store over an external log may lag behind the log. */
   currentRevision(options?: { fresh?: boolean }): Promise<number>;
   get(key: string, options?: { fresh?: boolean }): Promise<{ record: StoredRecord | undefined; revision: number }>;
   /**
    * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand and
-   * an estimate beyond. Records are shared: nobody may change one.
+   * an estimate beyond. Readers share the records and must not change them.
    */
   list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
   /**
-   * `expect` 0 = must not exist, n = must be at revision n, undefined = whatever. `value` undefined deletes; to delete what
-   * is not there is refused, `current` undefined. When this resolves with ok, the write is as durable as this store gets.
+   * `expect` 0 = must not exist, n = must be at revision n, undefined = any. `value` undefined deletes; deleting a missing
+   * key is refused with `current` undefined. After `ok` the write is as durable as this store can make it.
    */
   write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
-  /** Everything after `afterRevision`, which may lie in the future. Events are shared: nobody may change one. */
+  /** Every change after `afterRevision`, which may be in the future. Readers share the events and must not change them. */
   watch(prefix: string, afterRevision: number): Promise<StoreWatch | { kind: 'compacted'; compactedRevision: number }>;
-  /** Forgets what is older; the revision itself can still be read. Stores also do so by themselves: history-limits.ts. */
+  /** Forgets older revisions; the revision itself stays readable. Stores also compact by themselves: see history-limits.ts. */
   compact(upToRevision: number): Promise<void>;
   /**
-   * Values beside the log, for what changes often and must move no version: no revision, no history, no watch, the last write
-   * wins. The copy is the caller's own.
+   * Values beside the log, for frequent changes that must not raise the revision: no revision, no history, no watch, the last
+   * write wins. The caller owns the returned copy.
    */
   sideValues(prefix: string): Promise<Map<string, string>>;
-  /** Undefined removes. All of them or, when this rejects, none. */
+  /** Undefined removes a value. All changes succeed or fail together. */
   writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }

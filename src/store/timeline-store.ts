@@ -1,5 +1,5 @@
-// What both stores do alike: everything readable stands in memory on a timeline, so reading, watching and the look at the
-// age of the history are the same whatever happens to a write. How a write becomes visible is each store's own.
+// The common part of all stores: keeps all readable data in memory on a timeline, and serves reads, watches and the age limit
+// from there. Each store decides how a write becomes visible.
 import type { Clock, Timer } from '../clock.ts';
 import { StoreFault } from './errors.ts';
 import { ageCheckIntervalMs, defaultHistoryLimits, type HistoryLimits } from './history-limits.ts';
@@ -10,7 +10,7 @@ import { WatchHub } from './watch-hub.ts';
 export interface TimelineStoreOptions {
   clock: Clock;
   history?: Partial<HistoryLimits>;
-  /** How many changes may wait for one reader of a watch before it is cut off. */
+  /** Waiting changes for one watch before the store ends the watch with `overflow`. */
   watchBacklog?: number;
 }
 
@@ -34,10 +34,10 @@ export abstract class TimelineStore implements Store {
   abstract write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult>;
   abstract compact(upToRevision: number): Promise<void>;
   abstract writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
-  /** Forgets what the limits of the history no longer allow. */
+  /** Compacts the history to its limits. */
   protected abstract trim(): void;
 
-  /** For metrics and for tests that look for leaks. */
+  /** For metrics and for tests that search for leaks. */
   get watchCount(): number {
     return this.hub.watchCount;
   }
@@ -86,7 +86,7 @@ export abstract class TimelineStore implements Store {
     return watch;
   }
 
-  /** For a store whose log is not its own: changes were missed, and this is the world now. Older revisions are gone. */
+  /** For a store over an external log that missed changes: replaces all data, ends all watches, forgets older revisions. */
   protected restart(world: { versions: Iterable<Version>; revision: number }): void {
     this.timeline = new Timeline();
     this.timeline.restore({ versions: world.versions, compactedRevision: world.revision });
@@ -98,7 +98,7 @@ export abstract class TimelineStore implements Store {
     this.#scheduleAgeCheck();
   }
 
-  /** No reader is left waiting, and nothing wakes up any more. */
+  /** Ends all watches and cancels the timer, so that no callback runs after the stop. */
   protected close(state: 'stopping' | 'stopped'): void {
     this.state = state;
     this.#ageTimer?.cancel();

@@ -1,6 +1,6 @@
-// Every version of every key that can still be read: the newest ones, and those of the history window. Each version points
-// at the one before it, and the log holds the window in revision order, so that reading the past, replaying events and
-// forgetting are all walks along links. Nothing here waits, keeps time or tells anybody.
+// Holds every readable version of every key: the newest versions and the history window. Each version links to the version
+// before it, and the log lists the window in revision order, so old reads, event replay and compaction only follow links.
+// Must never wait, read a clock or notify watches.
 import { compareKeys } from './key-order.ts';
 import { SortedEntries } from './sorted-entries.ts';
 import type { ListResult, StoredRecord, StoreEvent, WriteResult } from './store.ts';
@@ -8,11 +8,11 @@ import type { ListResult, StoredRecord, StoreEvent, WriteResult } from './store.
 export interface Version {
   readonly key: string;
   readonly revision: number;
-  /** Undefined when this version is a delete. Handed to readers as it is: nobody may change it. */
+  /** Undefined when this version is a delete. Readers share the record and must not change it. */
   readonly record: StoredRecord | undefined;
-  /** What was there before, as far as it can still be read. */
+  /** The version before this one, while it is still readable. */
   before: Version | undefined;
-  /** Monotonic time of the write, for the age of the history. */
+  /** Monotonic time of the write, for the age limit. */
   readonly atMs: number;
 }
 
@@ -23,13 +23,13 @@ interface Entry {
   newest: Version;
 }
 
-/** Up to this many are counted one by one; beyond it `remaining` counts keys and may be off by what changed meanwhile. */
+/** Up to this number `remaining` is exact; beyond, it counts present keys and ignores changes since the read revision. */
 const exactRemainingLimit = 1000;
 
-/** The emptied front of the log array is cut off once it is this long and more than half of it. */
+/** Minimum length of the emptied front before the array is cut, so that cutting stays rare. */
 const logTrimLength = 1024;
 
-/** What a write comes to when `newest` is what stands there now. Changes nothing. */
+/** Decides a write against the newest version of its key. Pure: the caller applies the returned version. */
 export function decide(
   newest: Version | undefined,
   write: { key: string; expect: number | undefined; value: string | undefined },
@@ -74,7 +74,7 @@ export function eventOf(version: Version): StoreEvent {
 export class Timeline {
   #entries = new Map<string, Entry>();
   #sorted = new SortedEntries<Entry>();
-  /** Versions after the compacted revision, in revision order, from `#logStart` on. */
+  /** The versions after the compacted revision, in revision order; valid from `#logStart` on. */
   #log: Version[] = [];
   #logStart = 0;
   #compacted = 0;
@@ -85,17 +85,17 @@ export class Timeline {
     return this.#revision;
   }
 
-  /** Nothing older than this can be read; this one can. */
+  /** The oldest readable revision. */
   get compactedRevision(): number {
     return this.#compacted;
   }
 
-  /** The history window as it is now. */
+  /** Size of the present history window. */
   get window(): { count: number; chars: number } {
     return { count: this.#log.length - this.#logStart, chars: this.#logChars };
   }
 
-  /** The newest version, a delete included. */
+  /** The newest version of a key, which may be a delete. */
   newest(key: string): Version | undefined {
     return this.#entries.get(key)?.newest;
   }
@@ -110,7 +110,7 @@ export class Timeline {
     this.#logChars += version.record?.value.length ?? 0;
   }
 
-  /** For a store that comes back: what stood at the compacted revision. Before any apply(). */
+  /** Loads the versions at the compacted revision after a restart. Must run before the first apply(). */
   restore(base: { versions: Iterable<Version>; compactedRevision: number }): void {
     for (const version of base.versions) this.#put(version);
     this.#compacted = base.compactedRevision;
@@ -140,7 +140,7 @@ export class Timeline {
     return { kind: 'page', records, revision: atRevision, hasMore, remaining };
   }
 
-  /** The caller has made sure that `revision` is not compacted. */
+  /** The caller must make sure that `revision` is not compacted. */
   eventsAfter(revision: number, prefix: string): StoreEvent[] {
     const events: StoreEvent[] = [];
     for (let at = this.#firstAfter((version) => version.revision > revision); at < this.#log.length; at++) {
@@ -150,20 +150,20 @@ export class Timeline {
     return events;
   }
 
-  /** The newest revision of the window that was written before `atMs`; times never decrease along the log. */
+  /** The newest revision in the window written before `atMs`. Relies on times that never decrease along the log. */
   newestRevisionBefore(atMs: number): number | undefined {
     const first = this.#firstAfter((version) => version.atMs >= atMs);
     return first === this.#logStart ? undefined : (this.#log[first - 1] as Version).revision;
   }
 
-  /** The revision to compact to so that the `count` oldest changes of the window go. */
+  /** The revision to compact to, in order to drop the `count` oldest changes. */
   revisionAfterOldest(count: number): number {
     return (
       this.#log[this.#logStart + Math.max(0, count) - 1]?.revision ?? (count > 0 ? this.#revision : this.#compacted)
     );
   }
 
-  /** Place in the log of the first version for which this holds; it holds for all after that one. */
+  /** Binary search: index of the first matching version; all later versions must match too. */
   #firstAfter(holds: (version: Version) => boolean): number {
     let low = this.#logStart;
     let high = this.#log.length;
@@ -175,7 +175,7 @@ export class Timeline {
     return low;
   }
 
-  /** Forgets what only readers below `upToRevision` could see; returns the revisions of the versions that are gone. */
+  /** Drops versions that are readable only below `upToRevision`; returns their revisions. */
   compact(upToRevision: number): number[] {
     const target = Math.min(upToRevision, this.#revision);
     const gone: number[] = [];

@@ -1,11 +1,11 @@
-// Fan-out of committed changes to watches. A watch subscribes first, is then given the history it asked for, and skips live
-// changes that the history already held: order instead of locks. A reader that falls behind is cut off, never waited for.
-// Events are shared by reference and encoded by nobody here.
+// Distributes committed changes to watches. A watch subscribes first, then receives its history, and skips live changes that
+// the history already contained, so that no lock is needed. The hub ends the watch of a slow reader and never waits for it.
+// Must never copy or encode events: all watches share them.
 import type { StoreEvent, StoreWatch } from './store.ts';
 
 /**
- * How many changes may wait for one reader. Several seconds of the fastest writer; what a reader that is further behind
- * needs is a new list, and replaying would cost it more than that.
+ * Waiting changes for one reader: several seconds of the fastest writer. For a reader that is further behind, a new list is
+ * cheaper than a replay.
  */
 export const defaultWatchBacklog = 10_000;
 
@@ -38,7 +38,7 @@ export class WatchHub {
     return watch;
   }
 
-  /** In revision order, every change once. */
+  /** The caller must publish every change once, in revision order. */
   publish(event: StoreEvent): void {
     for (const [prefix, watches] of this.#watchesByPrefix) {
       if (!event.key.startsWith(prefix)) continue;
@@ -46,7 +46,7 @@ export class WatchHub {
     }
   }
 
-  /** Changes were missed: no watch can go on from where it is. */
+  /** Ends all watches with `lost` after missed changes. */
   loseAll(): void {
     for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.lose();
   }
@@ -60,7 +60,7 @@ export class HubWatch implements StoreWatch {
   #ended: StoreWatch['ended'] = 'open';
   #afterRevision: number;
   #backlog: StoreEvent[] = [];
-  /** Of the backlog, what came as history: it was asked for in one piece and does not count as falling behind. */
+  /** History at the front of the backlog, which does not count towards the limit: the reader asked for all of it at once. */
   #historyLength = 0;
   #backlogLimit: number;
   #left: (watch: HubWatch) => void;
@@ -76,7 +76,7 @@ export class HubWatch implements StoreWatch {
     return this.#ended;
   }
 
-  /** What happened between the asked revision and the subscription; before any live change is offered. */
+  /** Adds the changes between the requested revision and the subscription. Must run before the first offer(). */
   replay(events: StoreEvent[]): void {
     this.#backlog = events;
     this.#historyLength = events.length;
@@ -120,7 +120,7 @@ export class HubWatch implements StoreWatch {
         }
       }
     } finally {
-      // A reader that breaks out of its loop has no way to say so but this.
+      // Runs also when the reader breaks out of its loop.
       this.close();
     }
   }

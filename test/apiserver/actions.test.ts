@@ -14,8 +14,8 @@ afterEach(async () => {
 
 const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
 
-describe('what is made and not kept', () => {
-  it('decodes and judges the body of a subresource by its schema, and tells it of a dry run', async () => {
+describe('objects that are answered and never stored', () => {
+  it('validate the body of a subresource by its schema, and tell the subresource about a dry run', async () => {
     const shop = await start();
     await shop.call('POST', collection, widget('a'));
     const paint = (body: object, query = '') => shop.call('POST', `${collection}/a/paint${query}`, body);
@@ -38,7 +38,7 @@ describe('what is made and not kept', () => {
     expect((await paint({ spec: {} }, '?dryRun=some')).status).toBe(422);
   });
 
-  it('answers a kind that can only be created, judged by its schema, and keeps nothing', async () => {
+  it('of a create-only kind are validated by their schema', async () => {
     const quote: Kind = {
       ...widgetKind,
       kind: 'Quote',

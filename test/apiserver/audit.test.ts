@@ -17,7 +17,7 @@ afterEach(async () => {
 const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
 
 describe('an audit', () => {
-  it('hears of a request before it is done and before it is answered, and can stop it', async () => {
+  it('records a request before it is carried out and before it is answered, and can stop the request', async () => {
     const heard: string[] = [];
     let isBlocked = false;
     const audit = {
@@ -56,7 +56,7 @@ describe('an audit', () => {
     return { heard, audit };
   };
 
-  it('hears once of each request that is refused: strangers, missing rights, unknown kinds and paths', async () => {
+  it('records each refused request once: strangers, missing rights, unknown kinds and paths', async () => {
     const { heard, audit } = listening();
     const shop = await start({ audit });
     shop.access.add({ name: 'ann', token: 'ann-token' });
@@ -78,7 +78,7 @@ describe('an audit', () => {
     ]);
   });
 
-  it('hears of a watch when it begins and when it is over, with the bytes that were sent', async () => {
+  it('records the beginning of a watch, and its end with the number of sent bytes', async () => {
     const { heard, audit } = listening();
     const shop = await start({ audit });
     await shop.call('POST', collection, widget('a'));

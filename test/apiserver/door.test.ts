@@ -36,7 +36,7 @@ describe('certificates in files', () => {
       socket.on('error', reject);
     });
 
-  it('are served, and served anew when they change; half a change changes nothing', async () => {
+  it('are reloaded after a complete change; half a change has no effect', async () => {
     const files = folder();
     const [first, second] = [await newPair('first'), await newPair('second')];
     writeFileSync(files.certificate, first.certPem);
@@ -57,15 +57,15 @@ describe('certificates in files', () => {
     expect(await served(shop)).toBe('second');
   });
 
-  it('that do not fit together refuse the start', async () => {
+  it('that do not match stop the server from starting', async () => {
     const files = folder();
     writeFileSync(files.certificate, (await newPair('one')).certPem);
     writeFileSync(files.key, (await newPair('other')).keyPem);
-    await expect(openShop({ tls: { files } })).rejects.toThrow(/it has another key/);
+    await expect(openShop({ tls: { files } })).rejects.toThrow(/the certificate does not match the key in/);
   });
 });
 
-describe('what is no request', () => {
+describe('a malformed request', () => {
   const raw = (shop: Shop, text: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connectPlain(shop.server.port, '127.0.0.1', () => socket.write(text));
@@ -78,7 +78,7 @@ describe('what is no request', () => {
     });
   const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Record<string, unknown>;
 
-  it('with headers over the limit is answered 431 with a Status, and under it as usual', async () => {
+  it('with headers over the limit gets 431 with a Status; headers under the limit are fine', async () => {
     const shop = await start({ maxHeaderBytes: 16 * 1024 });
     const headers = (bytes: number) => ({ 'x-filler': 'x'.repeat(bytes) });
     expect((await shop.call('GET', collection, undefined, headers(15 * 1024))).status).toBe(200);
@@ -91,7 +91,7 @@ describe('what is no request', () => {
     });
   });
 
-  it('with headers over the limit is answered so on a connection that has served others, too', async () => {
+  it('with headers over the limit gets 431 also on a connection that has served other requests', async () => {
     const shop = await start({ maxHeaderBytes: 16 * 1024 });
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connectPlain(shop.server.port, '127.0.0.1', () =>
@@ -109,7 +109,7 @@ describe('what is no request', () => {
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 431']);
   });
 
-  it('and speaks no HTTP is answered 400 with a Status', async () => {
+  it('that is not HTTP gets 400 with a Status', async () => {
     const shop = await start();
     const answer = await raw(shop, 'HELLO\r\n\r\n');
     expect(bodyOf(answer)).toMatchObject({ kind: 'Status', code: 400, reason: 'BadRequest' });
@@ -117,7 +117,7 @@ describe('what is no request', () => {
 });
 
 describe('failed logins', () => {
-  it('are told to the tenant, who may ask for patience; good credentials pass all the same', async () => {
+  it('are reported to the tenant, who may answer 429; correct credentials still pass', async () => {
     const failures: string[] = [];
     const shop = await start({
       failedLogin: (source) => {

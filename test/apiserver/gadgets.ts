@@ -1,4 +1,4 @@
-// A kind as the management API has them: cluster-scoped, with limits in its schema, a hidden field and owners.
+// A test kind like the kinds of the management API: cluster-scoped, with limits in its schema, a hidden field and owners.
 import { allVerbs, type Kind, type Schemas } from '../../src/apiserver/kinds/kind.ts';
 import type { ApiServerOptions } from '../../src/apiserver/server.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';

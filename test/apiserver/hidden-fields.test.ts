@@ -4,7 +4,7 @@ import type { KubeObject } from '../../src/object/meta/object.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
 import { Lines, type Shop } from './widgets.ts';
 
-/** The secret is shown once, with the answer to the create; afterwards `spec.secret` is not there. */
+/** Only the answer to the create shows the secret; later answers have no `spec.secret`. */
 const secretKind: Kind = {
   ...gadgetKind,
   columns: [
@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const shop of open.splice(0)) await shop.stop();
 });
 
-/** A shop with one gadget, `a`, made by server-side apply as manager `maker`, or by POST. */
+/** A shop with one gadget `a`, created by server-side apply as manager `maker`, or by POST. */
 async function start(how: 'post' | 'apply' = 'post'): Promise<Shop> {
   const shop = await openGadgets({}, secretKind);
   open.push(shop);
@@ -94,14 +94,14 @@ describe('a hidden field', () => {
     { way: 'a delete', ask: (shop) => shop.call('DELETE', `${gadgets}/a`) },
     { way: 'a delete of all', ask: (shop) => shop.call('DELETE', gadgets) },
   ];
-  it.each(ways)('is in no answer: $way', async ({ way, ask }) => {
+  it.each(ways)('is missing from the answer: $way', async ({ way, ask }) => {
     const shop = await start();
     const { status, text } = await ask(shop);
     expect([way, status < 300, text.includes(secret)]).toEqual([way, true, false]);
     if (!way.includes('delete')) expect(await keptSecret(shop)).toBe(secret);
   });
 
-  it('is in no event of a watch, of no form', async () => {
+  it('is missing from watch events of every form', async () => {
     const shop = await start();
     for (const accept of ['application/json', table.accept]) {
       const headers = { authorization: 'Bearer owner-token', accept };
@@ -131,7 +131,7 @@ describe('a hidden field', () => {
     ]) {
       const { status, text } = await shop.call('PATCH', `${gadgets}/a`, [op], patch('json-patch+json'));
       expect(text).not.toContain(secret);
-      // As in a real server a copy of what is not there copies nothing.
+      // Like a real server, a JSON patch that copies a missing field does nothing.
       expect([op.op, status]).toEqual([op.op, op.op === 'copy' ? 200 : 422]);
     }
     expect(await keptSecret(shop)).toBe(secret);
@@ -143,7 +143,7 @@ describe('a hidden field', () => {
     expect(json['items']).toEqual([]);
   });
 
-  it('belongs to no manager and stands in no conflict', async () => {
+  it('appears neither in managedFields nor in conflicts', async () => {
     const managersOf = async (shop: Shop) => JSON.stringify((await shop.call('GET', `${gadgets}/a`)).json['metadata']);
     const posted = await start('post');
     expect(await managersOf(posted)).not.toContain('secret');
@@ -156,7 +156,7 @@ describe('a hidden field', () => {
     expect(text).toContain('.spec.owner');
   });
 
-  it('is kept by an apply that does not say it, and judged by the kind when it is said anew', async () => {
+  it('survives an apply without it, and is validated when an apply sets it again', async () => {
     const shop = await start('apply');
     expect((await apply(shop, 'maker', body({ secret: undefined, ttl: 1 }))).status).toBe(200);
     expect(await keptSecret(shop)).toBe(secret);
@@ -164,7 +164,7 @@ describe('a hidden field', () => {
     expect([changed.status, changed.text.includes('another-secret')]).toEqual([422, false]);
   });
 
-  it('moves no version when the same is sent again', async () => {
+  it('leaves the resourceVersion unchanged when the same object is sent again', async () => {
     const shop = await start();
     const before = await shop.call('GET', `${gadgets}/a`);
     const { spec } = body();

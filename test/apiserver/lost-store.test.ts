@@ -26,7 +26,7 @@ const stored = (name: string, owner: string, meta: object = {}) =>
 const gadget = (name: string, owner: string) => ({ metadata: { name }, spec: { owner } });
 
 describe('a server whose store has missed changes', () => {
-  it('ends its watches, and answers 410 to who goes on from before', async () => {
+  it('ends its watches, and answers 410 to clients that continue from an older version', async () => {
     const { shop, store } = await start();
     const made = await shop.call('POST', gadgets, gadget('a', 'ann'));
     const { resourceVersion } = made.json['metadata'] as { resourceVersion: string };
@@ -41,7 +41,7 @@ describe('a server whose store has missed changes', () => {
     expect(await (await watch()).next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
   });
 
-  it('finds by its indexes what was written meanwhile', async () => {
+  it('finds the missed writes through its indexes', async () => {
     const { shop, store } = await start();
     const owned = async () => {
       const { json } = await shop.call('GET', `${gadgets}?fieldSelector=spec.owner%3Dann`);
@@ -55,7 +55,7 @@ describe('a server whose store has missed changes', () => {
     expect(await owned()).toEqual(['a', 'b', 'c']);
   });
 
-  it('still collects what has lost its owner', async () => {
+  it('still deletes objects whose owner was deleted meanwhile', async () => {
     const { shop, store } = await start();
     const caretaker = new Caretaker(shop.server.kit);
     await caretaker.start();

@@ -18,8 +18,8 @@ afterEach(async () => {
 
 const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
 
-describe('a server of one made-up kind', () => {
-  it('keeps, defaults and gives back an object with the metadata that only a server can give', async () => {
+describe('a server of one invented kind', () => {
+  it('stores an object with defaults and with the metadata that only the server sets', async () => {
     const shop = await start();
     const made = await shop.call('POST', collection, widget('a', { spec: { tags: ['x'] }, status: { phase: 'sent' } }));
     expect(made.status).toBe(201);
@@ -32,7 +32,7 @@ describe('a server of one made-up kind', () => {
     expect((await shop.call('GET', `${collection}/a`)).json).toEqual(made.json);
   });
 
-  it('counts a generation when what is wanted changes, and none for metadata or status', async () => {
+  it('raises the generation for changes outside metadata and status', async () => {
     const shop = await start();
     await shop.call('POST', collection, widget('a'));
     const patch = { 'content-type': 'application/merge-patch+json' };
@@ -49,7 +49,7 @@ describe('a server of one made-up kind', () => {
     expect(json).toMatchObject({ spec: { size: 'big' }, status: { phase: 'done' } });
   });
 
-  it('asks the kind what is valid, and answers with the causes', async () => {
+  it('validates with the rules of the kind, and answers with the causes', async () => {
     const shop = await start();
     const { status, json } = await shop.call('POST', collection, widget('a', { spec: { size: 'huge' } }));
     expect(status).toBe(422);
@@ -59,7 +59,7 @@ describe('a server of one made-up kind', () => {
     });
   });
 
-  it('lets a subresource make something of an object', async () => {
+  it('lets a subresource compute an answer from an object', async () => {
     const shop = await start();
     await shop.call('POST', collection, widget('a'));
     const { status, json } = await shop.call('POST', `${collection}/a/paint`, { spec: { colour: 'red' } });
@@ -67,7 +67,7 @@ describe('a server of one made-up kind', () => {
     expect(json).toMatchObject({ kind: 'Paint', spec: { colour: 'red' }, status: { of: 'a' } });
   });
 
-  it('finds objects by a field that the kind names', async () => {
+  it('finds objects by a selectable field of the kind', async () => {
     const shop = await start();
     await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
     await shop.call('POST', collection, widget('b'));
@@ -85,13 +85,16 @@ describe('a server of one made-up kind', () => {
     },
   );
 
-  it.each(['constructor', '__proto__'])('has no subresource that every object has: %s', async (name) => {
-    const shop = await start();
-    await shop.call('POST', collection, widget('a'));
-    expect((await shop.call('GET', `${collection}/a/${name}`)).status).toBe(404);
-  });
+  it.each(['constructor', '__proto__'])(
+    'refuses a subresource named like a member of every JavaScript object: %s',
+    async (name) => {
+      const shop = await start();
+      await shop.call('POST', collection, widget('a'));
+      expect((await shop.call('GET', `${collection}/a/${name}`)).status).toBe(404);
+    },
+  );
 
-  it('serves below a prefix, and nothing above it', async () => {
+  it('serves only paths below its prefix', async () => {
     const shop = await start({ pathPrefix: '/kubernetes/shop' });
     expect((await shop.call('GET', '/version')).json).toMatchObject({ gitVersion: 'v1.0.0' });
     const bare = shop.server.url.slice(0, -'/kubernetes/shop'.length);
@@ -119,7 +122,7 @@ describe('a server of one made-up kind', () => {
     },
   );
 
-  it('hands paths that are not its own to the tenant, after asking who it is', async () => {
+  it('passes unknown paths to the tenant, after authentication', async () => {
     const shop = await start({
       async otherPaths(target, _request, response, user) {
         if (target.path !== '/metrics') return false;
@@ -132,7 +135,7 @@ describe('a server of one made-up kind', () => {
     expect((await shop.call('GET', '/nonsense')).status).toBe(404);
   });
 
-  it('asks admission before a create, an update and a delete', async () => {
+  it('runs admission before a create, an update and a delete', async () => {
     const asked: string[] = [];
     const shop = await start({ admission: [({ operation, name }) => void asked.push(`${operation} ${name}`)] });
     await shop.call('POST', collection, widget('a'));
@@ -174,7 +177,7 @@ describe('a server of one made-up kind', () => {
   });
 });
 
-describe('what the server can be asked afterwards', () => {
+describe('the request journal of a server', () => {
   it('counts requests by verb, resource, user and outcome', async () => {
     const shop = await start();
     await shop.call('POST', collection, widget('a'));
@@ -189,7 +192,7 @@ describe('what the server can be asked afterwards', () => {
     expect(journal.count()).toBe(0);
   });
 
-  it('keeps no word of a request that was refused, nor of a resource that it does not serve', async () => {
+  it('remembers no names from refused requests or unknown resources', async () => {
     const shop = await start();
     const { journal } = shop.server;
     for (let number = 0; number < 20; number++) {
@@ -207,7 +210,7 @@ describe('what the server can be asked afterwards', () => {
     expect(journal.size).toBeLessThan(10);
   });
 
-  it('counts a bounded number of combinations, and all requests all the same', () => {
+  it('remembers a bounded number of combinations, and still counts all requests', () => {
     const journal = new RequestJournal();
     const common = { group: '', resource: 'pods', subresource: '', name: '', path: '/', userAgent: '', durationMs: 0 };
     for (let number = 0; number < 15_000; number++) {
@@ -225,7 +228,7 @@ describe('faults that a test injects', () => {
   const faulty = async (interception: Interception) =>
     start({ intercept: (target) => (target.verb === 'create' ? interception : { kind: 'pass' }) });
 
-  it('answers with the status that is wanted, and does nothing', async () => {
+  it('answers with the given status and does not carry out the request', async () => {
     const shop = await faulty({ kind: 'answer', status: tooManyRequests('too many', 3) });
     const { status, headers } = await shop.call('POST', collection, widget('a'));
     expect([status, headers.get('retry-after')]).toEqual([429, '3']);
@@ -265,13 +268,13 @@ describe('a watch', () => {
     const response = await fetch(`${shop.server.url}${collection}?watch=true&${query}`, { headers });
     return new Lines(response.body as ReadableStream<Uint8Array>);
   };
-  /** Makes so many objects of so many characters; gives their names. */
+  /** Creates `count` objects with `size` characters each; returns their names. */
   const fill = async (shop: Shop, count: number, size: number): Promise<string[]> => {
     const names = Array.from({ length: count }, (_, index) => `w${index}`);
     for (const name of names) await shop.call('POST', collection, widget(name, { spec: { size: 'x'.repeat(size) } }));
     return names;
   };
-  /** Within half a minute and a little, of a client that takes nothing. */
+  /** Advances past stalledMs and waits until the server has dropped the watch of a client that does not read. */
   const expectLetGo = async ({
     shop,
     clock,
@@ -294,7 +297,7 @@ describe('a watch', () => {
     expect(await lines.next()).toBeUndefined();
   });
 
-  it('sends bookmarks while nothing happens, and ends at its time', async () => {
+  it('sends bookmarks without changes, and ends at its time', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     await shop.call('POST', collection, widget('a'));
@@ -309,7 +312,7 @@ describe('a watch', () => {
     expect(shop.server.watchCount).toBe(0);
   });
 
-  it('shows what leaves a selection as deleted and what enters it as added', async () => {
+  it('shows objects that leave the selection as DELETED and objects that enter it as ADDED', async () => {
     const shop = await start();
     const patch = { 'content-type': 'application/merge-patch+json' };
     await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
@@ -333,7 +336,7 @@ describe('a watch', () => {
     expect(await lines.next()).toBeUndefined();
   });
 
-  it('tells a client that comes back all it has missed, however long that is, and no bookmark is ahead of it', async () => {
+  it('sends a returning client its whole backlog of any length, and every bookmark after the backlog', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     const names = await fill(shop, 14, 1_000_000);
@@ -349,7 +352,7 @@ describe('a watch', () => {
     await lines.cancel();
   });
 
-  it('of a client that takes nothing of what it has missed is let go', async () => {
+  it('of a returning client that does not read its backlog is dropped', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     await fill(shop, 14, 1_000_000);
@@ -357,7 +360,7 @@ describe('a watch', () => {
     await expectLetGo({ shop, clock, lines });
   });
 
-  it('that is over is let go with what its client does not take', async () => {
+  it('that has ended is dropped when its client does not read the rest', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     await fill(shop, 14, 1_000_000);
@@ -366,7 +369,7 @@ describe('a watch', () => {
     await expectLetGo({ shop, clock, lines });
   });
 
-  it('tells the whole state to a client that takes its time', async () => {
+  it('sends the whole state to a slow client', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     const total = 510;
@@ -379,7 +382,7 @@ describe('a watch', () => {
     await lines.cancel();
   });
 
-  it('of a client that does not read is let go, and the others go on', async () => {
+  it('of a client that does not read is dropped, and other watches continue', async () => {
     const shop = await start();
     const reading = await watch(shop, 'resourceVersion=0');
     const sleeping = plainRequest(`${shop.server.url}${collection}?watch=true&resourceVersion=0`, {
@@ -409,7 +412,7 @@ describe('a watch', () => {
 });
 
 describe('lists', () => {
-  it('are pages of one revision, whatever is written meanwhile', async () => {
+  it('have pages of one revision, even with writes in between', async () => {
     const shop = await start();
     const names = Array.from({ length: 25 }, (_, index) => `w${String(index).padStart(2, '0')}`);
     for (const name of names) await shop.call('POST', collection, widget(name));
@@ -425,7 +428,7 @@ describe('lists', () => {
     expect(seen).toEqual(names);
   });
 
-  it('longer than one step are whole and in order, as a list and as the state of a watch', async () => {
+  it('longer than one step are complete and in order, as a list and as the state of a watch', async () => {
     const shop = await start();
     const count = 1203;
     for (let index = 0; index < count; index++) {
@@ -453,7 +456,7 @@ describe('lists', () => {
     await lines.cancel();
   });
 
-  it('with a selector fill their pages and find everything once', async () => {
+  it('with a selector fill their pages and contain every match once', async () => {
     const shop = await start();
     for (let index = 0; index < 30; index++) {
       const labels = { third: String(index % 3 === 0) };

@@ -19,7 +19,7 @@ const causes = (json: Record<string, unknown>) =>
   );
 
 describe('a schema with limits', () => {
-  it('names every value of the wrong type, and every other fault, in one 422', async () => {
+  it('lists every value of the wrong type and every other fault in one 422', async () => {
     const shop = await start();
     const spec = { owner: 7, ttl: 1e300, size: 'huge', tags: ['fine', {}] };
     const { status, json } = await shop.call('POST', gadgets, gadget(spec));
@@ -34,7 +34,7 @@ describe('a schema with limits', () => {
     expect(json['message']).toContain('spec.owner: Invalid value: "number": must be of type string');
   });
 
-  it('judges limits together with metadata and with what the kind says', async () => {
+  it('checks limits together with metadata and with the rules of the kind', async () => {
     const shop = await start();
     const spec = { ttl: 101, code: 'A1', colour: 'none' };
     const { status, json } = await shop.call('POST', gadgets, gadget(spec, { labels: { 'a b': 'c' } }));
@@ -50,7 +50,7 @@ describe('a schema with limits', () => {
   });
 
   it.each([
-    { claim: 'the least value', spec: { owner: 'me', ttl: 0 } },
+    { claim: 'the smallest value', spec: { owner: 'me', ttl: 0 } },
     { claim: 'the largest value', spec: { owner: 'me', ttl: 100 } },
     { claim: 'the longest text, counted in characters', spec: { owner: '\u{1f600}'.repeat(8) } },
   ])('accepts $claim, and keeps it', async ({ spec }) => {
@@ -59,7 +59,7 @@ describe('a schema with limits', () => {
     expect([status, json['spec']]).toEqual([201, spec]);
   });
 
-  it('judges the result of an update and of every patch', async () => {
+  it('checks the result of an update and of every patch', async () => {
     const shop = await start();
     await shop.call('POST', gadgets, gadget({ owner: 'me' }));
     const patch = (type: string, body: unknown) =>
@@ -81,13 +81,13 @@ describe('a schema with limits', () => {
     expect(json['message']).toContain('metadata.labels.a');
   });
 
-  it('names at most a hundred faults', async () => {
+  it('lists at most a hundred faults', async () => {
     const shop = await start();
     const { json } = await shop.call('POST', gadgets, gadget({ tags: Array.from({ length: 5000 }, () => 1) }));
     expect(causes(json).length).toBeLessThanOrEqual(200);
   });
 
-  it('stands in the OpenAPI document as it is, descriptions and all', async () => {
+  it('appears unchanged in the OpenAPI document, with descriptions', async () => {
     const shop = await start();
     const { json } = await shop.call('GET', '/openapi/v3/apis/shop.example/v1');
     const { schemas } = json['components'] as { schemas: Record<string, unknown> };
@@ -96,7 +96,7 @@ describe('a schema with limits', () => {
 });
 
 describe('integers in the kubernetes dialect', () => {
-  it('are refused when they fit into none', async () => {
+  it('are refused outside the range of their type', async () => {
     const shop = await start({ dialect: 'kubernetes' });
     const { status, json } = await shop.call('POST', gadgets, gadget({ ttl: 1e300 }));
     expect([status, json['reason']]).toEqual([400, 'BadRequest']);
@@ -117,13 +117,13 @@ describe('the strict dialect', () => {
       strict: 400,
     },
     {
-      claim: 'a resourceVersion that is no number',
+      claim: 'a resourceVersion that is not a number',
       send: (shop) => shop.call('PUT', `${gadgets}/a`, gadget({ owner: 'me' }, { resourceVersion: 'x' })),
       kubernetes: 500,
       strict: 400,
     },
     {
-      claim: 'a watch from no number',
+      claim: 'a watch from a resourceVersion that is not a number',
       send: (shop) => shop.call('GET', `${gadgets}?watch=true&resourceVersion=x`),
       kubernetes: 500,
       strict: 400,
@@ -136,7 +136,7 @@ describe('the strict dialect', () => {
       strict: 413,
     },
     {
-      claim: 'an apply of a version that is gone',
+      claim: 'an apply with the version of a deleted object',
       send: (shop) =>
         shop.call(
           'PATCH',
@@ -168,7 +168,7 @@ describe('the strict dialect', () => {
     expect([status, text, Number(headers.get('content-length')) > 10]).toEqual([200, '', true]);
   });
 
-  it('says as an API that there is no such group, and which patches there are', async () => {
+  it('answers unknown groups with a Status, and lists the supported patch types', async () => {
     const shop = await start();
     const unknown = await shop.call('GET', '/apis/nowhere.example/v1/things');
     expect(unknown.json).toMatchObject({ kind: 'Status', code: 404 });

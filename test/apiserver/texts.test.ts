@@ -37,14 +37,14 @@ describe('age()', () => {
 });
 
 describe('duplicateFields()', () => {
-  it('names the places that are said twice', () => {
+  it('returns the path of each duplicate', () => {
     expect(duplicateFields('{"a":1,"b":{"c":1,"c":2},"d":[{"e":1},{"e":1,"e":"x\\"y"}],"a":2}')).toEqual([
       'b.c',
       'd[1].e',
       'a',
     ]);
   });
-  it('finds none in what JSON.stringify writes, however it is spaced', () => {
+  it('finds no duplicates in the output of JSON.stringify with any spacing', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 3 }), (value, indent) => {
         expect(duplicateFields(JSON.stringify(value, undefined, indent))).toEqual([]);
@@ -54,7 +54,7 @@ describe('duplicateFields()', () => {
 });
 
 describe('continue tokens', () => {
-  it('come back as they went', () => {
+  it('decode to the encoded value', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1 }), fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,20}$/), (revision, after) => {
         expect(decodeContinue(encodeContinue({ revision, after }))).toEqual({ revision, after });
@@ -72,7 +72,7 @@ describe('continue tokens', () => {
 });
 
 describe('warningLine()', () => {
-  it('never breaks a header, whatever the text', () => {
+  it('is a valid header value for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(warningLine(text)).toMatch(/^299 - "(?:[ !#-[\]-~]|\\[\\"])*"$/);

@@ -1,4 +1,4 @@
-// A tenant of the kit that is not a cluster: one made-up kind with a status, an action and a column, over plain HTTP.
+// A test tenant of the kit over plain HTTP: one invented kind with a status, an action and a column.
 
 import type { Kind, Schemas } from '../../src/apiserver/kinds/kind.ts';
 import { allVerbs } from '../../src/apiserver/kinds/kind.ts';
@@ -121,11 +121,11 @@ export interface Shop {
   server: ApiServer;
   store: MemoryStore;
   access: Access;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<HttpReply>;
   stop(): Promise<void>;
 }
 
-export interface Answer {
+export interface HttpReply {
   status: number;
   headers: Headers;
   text: string;
@@ -184,7 +184,7 @@ function parsed(answer: string): Record<string, unknown> {
   }
 }
 
-/** Reads a stream line by line; `next` waits for one more, `rest` for the end. */
+/** Reads a stream line by line: `next` waits for one more line, `rest` for the end of the stream. */
 export class Lines {
   #reader: ReadableStreamDefaultReader<Uint8Array>;
   #buffered = '';

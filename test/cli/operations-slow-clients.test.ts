@@ -1,7 +1,10 @@
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type OperationsAnswers, type OperationsLimits, OperationsServer } from '../../src/daemon/operations-server.ts';
 
+/** Tells when the server has read a question about an object. */
+const questions = new EventEmitter();
 const big = 'x'.repeat(4 * 1024 * 1024);
 const answers: OperationsAnswers = {
   health: () => ({ isHealthy: true, lines: [] }),
@@ -9,7 +12,10 @@ const answers: OperationsAnswers = {
   metrics: async () => ({ contentType: 'text/plain', text: big }),
   status: () => ({}),
   objects: () => [],
-  objectStatus: () => new Promise(() => {}),
+  objectStatus: () => {
+    questions.emit('asked');
+    return new Promise(() => {});
+  },
 };
 
 let server: OperationsServer | undefined;
@@ -75,11 +81,11 @@ describe('OperationsServer with slow clients', () => {
 
   it('frees the slot of the oldest client that is not being answered', async () => {
     const port = await start({ ...patient, connections: 3 });
+    const asked = once(questions, 'asked');
     const asking = await open(port, 'GET /status?object=a/b HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await asked;
     const first = await open(port, 'GET /a');
     const second = await open(port, 'GET /b');
-    // Waits until the server has read the request.
-    await new Promise((resolve) => setTimeout(resolve, 50));
     const third = await open(port, 'GET /c');
     await first.closed;
     expect([asking.isOpen(), second.isOpen(), third.isOpen()]).toEqual([true, true, true]);

@@ -75,7 +75,8 @@ describe('OperationsServer', () => {
     const second = await fetch(`${base}/status/objects`, { signal: leaving.signal });
     leaving.abort();
     await expect(second.text()).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Enough answers for the server to have noticed the end of the connection.
+    for (let n = 0; n < 5; n++) await fetch(`${base}/healthz`);
     expect(given).toBeLessThan(count);
     expect(((await (await fetch(`${base}/status/objects`)).json()) as { objects: object[] }).objects).toHaveLength(
       count,

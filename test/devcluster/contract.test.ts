@@ -5,7 +5,7 @@ apiServerContract('embedded', async () => {
   const cluster = await startDevcluster({
     users: [{ name: 'stranger', token: 'stranger-token' }],
     adminToken: 'admin-token',
-    // The real answers were written down without a controller manager.
+    // The real answers were recorded without a controller manager.
     hasCaretaker: false,
   });
   return {

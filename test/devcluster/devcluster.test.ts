@@ -32,7 +32,7 @@ const place = '/api/v1/namespaces/default';
 const at = (answer: Answer, ...path: string[]): unknown =>
   path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], answer.json);
 
-/** Asks until the answer has this status. */
+/** Repeats the request until the answer has this status. */
 async function until(client: ApiClient, path: string, status: number): Promise<Answer> {
   for (;;) {
     const answer = await client.request('GET', path);
@@ -64,7 +64,7 @@ describe('a new cluster', () => {
     expect(at(endpoints, 'subsets')).toMatchObject([{ ports: [{ name: 'https', protocol: 'TCP' }] }]);
   });
 
-  it('can be reached with its kubeconfig alone', async () => {
+  it('is reachable with only its kubeconfig', async () => {
     const { cluster } = await start({ name: 'virtual' });
     const config = JSON.parse(cluster.kubeconfig) as { clusters: { cluster: Record<string, string> }[] };
     expect(config).toMatchObject({
@@ -76,7 +76,7 @@ describe('a new cluster', () => {
     expect(Buffer.from(encoded, 'base64').toString()).toBe(cluster.caPem);
   });
 
-  it('lets users do what their rules say and nothing else', async () => {
+  it('allows users exactly the requests of their rules', async () => {
     const { cluster, client } = await start({
       users: [
         {
@@ -98,7 +98,7 @@ describe('a new cluster', () => {
     expect(cluster.requests.count({ user: 'alice' })).toBe(5);
   });
 
-  it('gives service accounts tokens that are good for a user of their name', async () => {
+  it('issues service account tokens that authenticate as the account', async () => {
     const { client } = await start();
     await client.request('POST', `${place}/serviceaccounts`, { body: configMap('robot') });
     const token = await client.request('POST', `${place}/serviceaccounts/robot/token`, { body: { spec: {} } });
@@ -111,7 +111,7 @@ describe('a new cluster', () => {
 });
 
 describe('cluster addresses', () => {
-  it('belong to one service at a time and are free again when it goes', async () => {
+  it('belong to one service at a time and are free again after its end', async () => {
     const { client } = await start();
     const service = (name: string, clusterIP?: string) => ({
       metadata: { name },
@@ -124,7 +124,7 @@ describe('cluster addresses', () => {
     expect((await client.request('POST', `${place}/services`, { body: service('b', address) })).status).toBe(201);
   });
 
-  it('are not taken by a create that is refused or only tried', async () => {
+  it('stay free after a refused create or a dry run', async () => {
     const { client } = await start();
     const body = { metadata: { name: 'a' }, spec: { clusterIP: '10.0.9.9', ports: [{ port: 80 }] } };
     await client.request('POST', `${place}/services?dryRun=All`, { body });
@@ -136,7 +136,7 @@ describe('cluster addresses', () => {
 });
 
 describe('a deleted namespace', () => {
-  it('loses its contents and goes', async () => {
+  it('loses its contents and is removed', async () => {
     const { client } = await start();
     await client.request('POST', '/api/v1/namespaces', { body: configMap('away') });
     await client.request('POST', '/api/v1/namespaces/away/configmaps', { body: configMap('a') });
@@ -148,7 +148,7 @@ describe('a deleted namespace', () => {
     expect((await client.request('GET', '/api/v1/namespaces/away/configmaps/a')).status).toBe(404);
   });
 
-  it('waits for contents that somebody holds back', async () => {
+  it('waits for contents with finalizers', async () => {
     const { client } = await start();
     await client.request('POST', '/api/v1/namespaces', { body: configMap('away') });
     const held = configMap('a', { finalizers: ['example.com/hold'] });
@@ -166,14 +166,14 @@ describe('a deleted namespace', () => {
     await until(client, '/api/v1/namespaces/away', 404);
   });
 
-  it('is refused for the namespaces that a cluster needs', async () => {
+  it('may not be one of the namespaces that a cluster needs', async () => {
     const { client } = await start();
     expect((await client.request('DELETE', '/api/v1/namespaces/default')).status).toBe(403);
   });
 });
 
 describe('objects with owners', () => {
-  it('go when the last owner goes', async () => {
+  it('are deleted after the last owner', async () => {
     const { client } = await start();
     const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
     const two = await client.request('POST', `${place}/configmaps`, { body: configMap('two') });
@@ -185,7 +185,7 @@ describe('objects with owners', () => {
     await until(client, `${place}/secrets/owned`, 404);
   });
 
-  it('go after a second look, ten seconds later, when their owner is not there or is another one by now', async () => {
+  it('are deleted after a second look, ten seconds later, when their owner is missing or has another uid', async () => {
     const clock = new VirtualClock();
     const { client } = await start({ clock });
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
@@ -201,7 +201,7 @@ describe('objects with owners', () => {
     await until(client, `${place}/secrets/lost`, 404);
   });
 
-  it('stay when their owner is there at the second look', async () => {
+  it('stay when the second look finds their owner', async () => {
     const clock = new VirtualClock();
     const { cluster, client } = await start({ clock });
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
@@ -217,7 +217,7 @@ describe('objects with owners', () => {
     expect((await client.request('GET', `${place}/secrets/owned`)).status).toBe(200);
   });
 
-  it('lose the reference to an owner that has gone while another one lives', async () => {
+  it('lose the reference to a deleted owner while another owner lives', async () => {
     const { client } = await start();
     const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
     const two = await client.request('POST', `${place}/configmaps`, { body: configMap('two') });
@@ -230,7 +230,7 @@ describe('objects with owners', () => {
     }
   });
 
-  it('stay when the owner is of a kind that nobody serves here', async () => {
+  it('stay when the owner has a kind that this cluster does not serve', async () => {
     const { client } = await start();
     const reference = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: 'u-1' };
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
@@ -241,7 +241,7 @@ describe('objects with owners', () => {
     expect((await client.request('GET', `${place}/secrets/kept`)).status).toBe(200);
   });
 
-  it('stay, without the reference, when the delete says Orphan', async () => {
+  it('stay without the reference after a delete with Orphan', async () => {
     const { client } = await start();
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
     await client.request('POST', `${place}/secrets`, { body: configMap('owned', ownedBy(owner)) });
@@ -251,7 +251,7 @@ describe('objects with owners', () => {
     expect([owned.status, at(owned, 'metadata', 'ownerReferences')]).toEqual([200, undefined]);
   });
 
-  it('do not hold up a Foreground delete of an owner that they do not block, and go after it', async () => {
+  it('do not delay a Foreground delete of an owner that they do not block, and are deleted after the owner', async () => {
     const { client } = await start();
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
     const body = configMap('owned', { ...ownedBy(owner), finalizers: ['example.com/hold'] });
@@ -264,7 +264,7 @@ describe('objects with owners', () => {
     }
   });
 
-  it('of a circle all go, although each of them blocks another', async () => {
+  it('in a circle are all deleted, although each object blocks another one', async () => {
     const { client } = await start();
     const block = { blockOwnerDeletion: true };
     const one = await client.request('POST', `${place}/configmaps`, { body: configMap('one') });
@@ -279,7 +279,7 @@ describe('objects with owners', () => {
     await until(client, `${place}/configmaps/two`, 404);
   });
 
-  it('go before their owner when the delete says Foreground', async () => {
+  it('are deleted before their owner by a delete with Foreground', async () => {
     const { client } = await start();
     const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
     const body = configMap('owned', {
@@ -302,7 +302,7 @@ describe('objects with owners', () => {
 });
 
 describe('claims', () => {
-  it('that nothing protects go at once', async () => {
+  it('are deleted at once', async () => {
     const { client } = await start();
     const body = {
       metadata: { name: 'c' },
@@ -321,7 +321,7 @@ describe('claims', () => {
 });
 
 describe('a cluster in a file', () => {
-  it('keeps its authority in a folder: who trusted it before a restart trusts it after', async () => {
+  it('keeps its authority in a folder, so that clients still trust it after a restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
     folders.push(folder);
     const authorityFolder = join(folder, 'authority');
@@ -336,7 +336,7 @@ describe('a cluster in a file', () => {
     await old.close();
     await stopAll();
     rmSync(join(authorityFolder, 'ca.key'));
-    await expect(start({ authorityFolder })).rejects.toThrow(/want ca.crt and ca.key, only one of them is there/);
+    await expect(start({ authorityFolder })).rejects.toThrow(/want ca.crt and ca.key, found only one of them/);
   });
 
   it('is the same after a restart: objects, revisions, addresses, and work left undone', async () => {

@@ -1,7 +1,7 @@
-// Rewrites src/devcluster/kinds/core-protobuf.json from the message definitions that lie in the sources of kubernetes:
+// Rewrites src/devcluster/kinds/core-protobuf.json from the message definitions in the sources of Kubernetes:
 //   node test/devcluster/extract-protobuf.mjs $(go env GOMODCACHE)/k8s.io api@v0.36.3 apimachinery@v0.36.3
-// A message is a list of [number, JSON name, type], a type is a scalar or a message, `[]` before it makes it a list and `{}`
-// a map of strings; an empty name means that the message's fields stand among those of its holder.
+// A message is a list of [number, JSON name, type]; a type is a scalar or a message. `[]` before a type means a list, `{}` a map
+// with string keys. An empty name means that the fields of the inner message belong to the outer message.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

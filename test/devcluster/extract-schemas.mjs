@@ -1,8 +1,8 @@
-// Rewrites src/devcluster/kinds/core-schemas.json from the OpenAPI documents that lie in the sources of kubernetes:
+// Rewrites src/devcluster/kinds/core-schemas.json from the OpenAPI documents in the sources of Kubernetes:
 //   node test/devcluster/extract-schemas.mjs $(go env GOMODCACHE)/k8s.io kubernetes@v1.36.3 api@v0.36.3 apimachinery@v0.36.3
-// Only names, types and merge hints are taken; what the fields mean is not. OpenAPI does not say what Go's encoder does with
-// zero values, so that comes from the struct tags: `x-pointers` keep a zero that was sent, `x-always` and `x-nulls` are
-// written even when nothing was sent, as zero or as null, everything else is left out when it is zero.
+// Takes only names, types and merge hints. OpenAPI does not describe how Go's encoder treats zero values, so the struct tags
+// supply this: `x-pointers` fields keep a sent zero, `x-always` and `x-nulls` fields are always written, as zero or as null, and
+// every other zero field is left out.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -60,7 +60,7 @@ const packages = {
   'io.k8s.apimachinery.pkg.apis.meta.v1.': join(modules, apimachinery, 'pkg/apis/meta/v1'),
 };
 
-/** Struct name → lines of its fields, for every struct of a package. */
+/** Struct name → field lines, for every struct of a package. */
 function structsOf(folder) {
   const structs = new Map();
   for (const file of ['types.go', 'micro_time.go', 'time.go']) {

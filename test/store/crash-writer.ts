@@ -1,4 +1,4 @@
-// A process that writes as fast as it can and says every acknowledgement, until it is killed.
+// A process that writes as fast as possible and prints every acknowledgement, until the test kills it.
 import { systemClock } from '../../src/clock.ts';
 import { SqliteStore } from '../../src/store/sqlite-store.ts';
 

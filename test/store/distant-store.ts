@@ -1,12 +1,12 @@
-// A store over a log that is not its own, as one over another API server would be: the log decides and numbers the writes, with
-// gaps; it says of a change only what is there now; and it can be out of reach while others write.
+// A store over an external log, like a store over another API server: the log decides and numbers the writes, with gaps, reports
+// only the new value of a change, and can be unreachable while other clients write.
 import { dueByAge, dueBySize } from '../../src/store/history-limits.ts';
 import type { StoredRecord, WriteResult } from '../../src/store/store.ts';
 import { createRevisionOf, eventOf, type Version } from '../../src/store/timeline.ts';
 import { TimelineStore } from '../../src/store/timeline-store.ts';
 import type { Numbering } from '../contract/store-numbering.ts';
 
-/** Gaps of four and five. */
+/** Numbers with uneven gaps, so that code cannot rely on `revision + 1`. */
 export const distantNumbering: Numbering = {
   revisionOf: (count) => (count <= 0 ? count : count * 5 + ((count * count) % 4)),
   countOf: (revision) => Math.floor(revision / 5),
@@ -15,12 +15,12 @@ export const distantNumbering: Numbering = {
 interface Row {
   key: string;
   revision: number;
-  /** Undefined = deleted. What was there before is not said. */
+  /** Undefined = deleted. The log does not report the previous value. */
   value: string | undefined;
 }
 
 export class DistantLog {
-  #world = new Map<string, StoredRecord>();
+  #byKey = new Map<string, StoredRecord>();
   #count = 0;
 
   get revision(): number {
@@ -28,24 +28,24 @@ export class DistantLog {
   }
 
   get records(): StoredRecord[] {
-    return [...this.#world.values()];
+    return [...this.#byKey.values()];
   }
 
   append(key: string, { expect, value }: { expect: number | undefined; value: string | undefined }): Row | undefined {
-    const current = this.#world.get(key);
+    const current = this.#byKey.get(key);
     const holds = expect === undefined || expect === (current?.revision ?? 0);
     if (!holds || (value === undefined && current === undefined)) return undefined;
     this.#count += 1;
     const { revision } = this;
-    if (value === undefined) this.#world.delete(key);
-    else this.#world.set(key, { key, value, createRevision: current?.createRevision ?? revision, revision });
+    if (value === undefined) this.#byKey.delete(key);
+    else this.#byKey.set(key, { key, value, createRevision: current?.createRevision ?? revision, revision });
     return { key, revision, value };
   }
 }
 
 export class DistantStore extends TimelineStore {
   readonly log = new DistantLog();
-  #unheard: Row[] = [];
+  #unread: Row[] = [];
 
   async start(): Promise<void> {
     this.open();
@@ -67,10 +67,10 @@ export class DistantStore extends TimelineStore {
     return { ok: true, revision: row.revision, createRevision: createRevisionOf(version) };
   }
 
-  /** Somebody else wrote, and this store has not heard of it yet. */
+  /** Another client writes, and this store has not received the change yet. */
   elsewhere(key: string, value: string): void {
     const row = this.log.append(key, { expect: undefined, value });
-    if (row !== undefined) this.#unheard.push(row);
+    if (row !== undefined) this.#unread.push(row);
   }
 
   override async currentRevision(options: { fresh?: boolean } = {}): Promise<number> {
@@ -89,7 +89,7 @@ export class DistantStore extends TimelineStore {
   }
 
   #catchUp(): void {
-    for (const row of this.#unheard.splice(0)) this.#take(row);
+    for (const row of this.#unread.splice(0)) this.#take(row);
   }
 
   async compact(upToRevision: number): Promise<void> {
@@ -97,7 +97,7 @@ export class DistantStore extends TimelineStore {
     this.timeline.compact(upToRevision);
   }
 
-  /** The log was out of reach while somebody wrote; what happened meanwhile cannot be told any more. */
+  /** Another client writes while the log is unreachable, and the missed changes cannot be read any more. */
   async miss(key: string, value: string): Promise<void> {
     this.log.append(key, { expect: undefined, value });
     const versions = this.log.records.map(
@@ -117,7 +117,7 @@ export class DistantStore extends TimelineStore {
     if (due !== undefined) this.timeline.compact(due);
   }
 
-  /** The value before comes from what this store has seen. */
+  /** The log does not report the previous value, so the store takes the value from its own timeline. */
   #take({ key, revision, value }: Row): Version {
     const before = this.timeline.newest(key);
     const createRevision = before?.record?.createRevision ?? revision;

@@ -1,4 +1,4 @@
-// Stands in for the database thread: keeps nothing, fails what has "fail" in its key and dies at "die".
+// Replaces the database thread: stores nothing, fails for keys that contain "fail", and dies for keys that contain "die".
 import { parentPort } from 'node:worker_threads';
 import type { FromWorker, ToWorker } from '../../src/store/sqlite-messages.ts';
 

@@ -6,7 +6,7 @@ import { VirtualClock } from '../virtual-clock.ts';
 storeContract('memory store', (settings) => new MemoryStore(settings), { modelRuns: 300 });
 
 describe('memory store', () => {
-  it('leaves no timer and no watch behind after stop()', async () => {
+  it('ends every timer and watch at stop()', async () => {
     const clock = new VirtualClock();
     const store = new MemoryStore({ clock });
     await store.start();
@@ -16,7 +16,7 @@ describe('memory store', () => {
     expect([clock.pendingTimers, store.watchCount]).toEqual([0, 0]);
   });
 
-  it('hands one event object to all watches', async () => {
+  it('passes the same event object to all watches', async () => {
     const store = new MemoryStore({ clock: new VirtualClock() });
     await store.start();
     const [one, other] = await Promise.all([store.watch('/', 0), store.watch('/a', 0)]);

@@ -16,7 +16,7 @@ let fileCount = 0;
 const newPath = () => join(folder, `${fileCount++}.db`);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-// NORMAL: the contract is about meaning, not about the power cable, and each of its stores makes a file.
+// NORMAL is faster, and the contract does not test power loss; each of its stores creates a file.
 storeContract('sqlite store', (settings) => new SqliteStore({ ...settings, path: newPath(), synchronous: 'NORMAL' }));
 
 const open: Store[] = [];
@@ -70,7 +70,7 @@ describe('sqlite store, reopened', () => {
     expect(await second.write('/b', { expect: 0, value: 'b2' })).toMatchObject({ revision: 6, createRevision: 6 });
   });
 
-  it('uses no revision twice, even when the last change was a delete that is compacted', async () => {
+  it('never reuses a revision, even after compacting a final delete', async () => {
     const path = newPath();
     const first = await start(path);
     await first.write('/a', { expect: 0, value: 'x' });
@@ -82,7 +82,7 @@ describe('sqlite store, reopened', () => {
     expect(await second.write('/a', { expect: 0, value: 'y' })).toMatchObject({ ok: true, revision: 3 });
   });
 
-  it('forgets on disk what it forgets in memory, and finds what a crash left behind', async () => {
+  it('deletes compacted versions on disk too, and cleans up after a crash', async () => {
     const path = newPath();
     const first = await start(path);
     for (let n = 0; n < 20; n++) await first.write('/a', { expect: undefined, value: `v${n}` });
@@ -92,7 +92,7 @@ describe('sqlite store, reopened', () => {
     await first.stop();
     expect(rowsOf(path)).toEqual([20]);
 
-    // As if the process had died between the new compacted revision and the deletes.
+    // The same state as after a crash between the new compacted revision and the deletes.
     const database = new DatabaseSync(path);
     database.exec(
       "INSERT INTO log VALUES (7, '/a', 'old', 1, 0), (21, '/gone', 'x', 21, 0), (22, '/gone', NULL, 21, 0)",
@@ -107,7 +107,7 @@ describe('sqlite store, reopened', () => {
     expect(rowsOf(path)).toEqual([20]);
   });
 
-  it('counts the age of history over a restart', async () => {
+  it('counts the age of the history across a restart', async () => {
     const path = newPath();
     const first = await start(path, { clock: new VirtualClock('2026-01-01T00:00:00Z') });
     await first.write('/a', { expect: 0, value: 'one' });
@@ -123,7 +123,7 @@ describe('sqlite store, reopened', () => {
 });
 
 describe('sqlite store, as a file', () => {
-  it('is readable by its owner alone, the log beside it included', async () => {
+  it('is readable only by its owner, like its log file', async () => {
     const path = newPath();
     writeFileSync(path, '', { mode: 0o644 });
     const store = await start(path);
@@ -131,7 +131,7 @@ describe('sqlite store, as a file', () => {
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('belongs to one process: a second one is told so', async () => {
+  it('belongs to one process: a second process gets STORE_LOCKED', async () => {
     const path = newPath();
     await start(path);
     await expect(start(path)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
@@ -139,10 +139,10 @@ describe('sqlite store, as a file', () => {
 
   const unusable: { claim: string; make: (path: string) => void | Promise<void>; code: string; says: RegExp }[] = [
     {
-      claim: 'a file that is no database',
+      claim: 'a file that is not a database',
       make: (path) => writeFileSync(path, 'hello '.repeat(1000)),
       code: 'STORE_CORRUPT',
-      says: /damaged or no store/,
+      says: /damaged or not a store/,
     },
     {
       claim: 'a later format',
@@ -158,7 +158,7 @@ describe('sqlite store, as a file', () => {
     await expect(start(path)).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
   });
 
-  it('refuses a folder that is not there', async () => {
+  it('refuses a missing folder', async () => {
     await expect(start(join(folder, 'nowhere', 'x.db'))).rejects.toMatchObject({ code: 'STORE_OPEN_FAILED' });
   });
 });
@@ -172,7 +172,7 @@ describe('sqlite store, when things break', () => {
       (fault: { code?: string }) => fault.code,
     );
 
-  it('fails a batch and what was decided on top of it, keeps the world as it was, and goes on', async () => {
+  it('fails a batch and the writes that depend on it, keeps the old data, and continues', async () => {
     const store = await start(newPath(), { workerUrl });
     const watch = await store.watch('/', 0);
     if ('kind' in watch) throw new Error('Expected a watch');
@@ -190,15 +190,15 @@ describe('sqlite store, when things break', () => {
     }
   });
 
-  it('says that the thread is gone, at once and ever after, and still reads', async () => {
+  it('reports a dead thread for every write, and still reads', async () => {
     const store = await start(newPath(), { workerUrl });
     await put(store, '/a');
     expect(await codeOf(put(store, '/die'))).toBe('STORE_WORKER_GONE');
-    await expect(put(store, '/b')).rejects.toThrow(/thread is gone, it threw: out of memory/);
+    await expect(put(store, '/b')).rejects.toThrow(/thread is gone: it threw: out of memory/);
     expect(await store.get('/a')).toMatchObject({ record: { value: 'x' } });
   });
 
-  it('does not show a write that is not on disk, not even in a refusal', async () => {
+  it('never shows a write that is not on disk, even in a refusal', async () => {
     const store = await start(newPath());
     const order: string[] = [];
     const write = put(store, '/a').then(() => order.push('written'));
@@ -219,7 +219,7 @@ describe('sqlite store, when things break', () => {
     expect(await put(store, '/a')).toMatchObject({ ok: true, revision: 1 });
   });
 
-  it('writes what is queued before it stops', async () => {
+  it('writes the queue to disk before it stops', async () => {
     const path = newPath();
     const store = await start(path);
     const writes = Promise.all(Array.from({ length: 100 }, (_, n) => put(store, `/${n}`)));
@@ -228,7 +228,7 @@ describe('sqlite store, when things break', () => {
     expect(rowsOf(path)).toHaveLength(100);
   });
 
-  it('killed under load, has every write it acknowledged', async () => {
+  it('has every acknowledged write after a kill under load', async () => {
     const path = newPath();
     const acknowledged = new Map<string, number>();
     const child = fork(fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), [path], { stdio: 'ignore' });

@@ -1,15 +1,15 @@
-// Indexes of a kind: which keys hold an object with a certain value in a certain field, so that a list of one owner reads what it
-// returns and no more. In: a store and the kind's functions. Out: keys that may match at a revision; whoever reads them looks
-// again. Built at the first question and kept by a watch.
+// Indexes a kind by field values, so that a list of one owner's objects reads only those objects. In: a store and the kind's
+// index functions. Out: keys that may match at a revision; the caller must still check each object. The first use builds the
+// index, and a store watch keeps it current.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../store/store.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { shownFromText, storagePrefix } from '../wire/stored-text.ts';
 
-/** So many records are read between two turns of the loop. */
+/** Records read before other requests get a turn. */
 const pageRecords = 500;
-/** Keys that lost a value are still found at older revisions; so many are remembered, and a page that is older scans. */
+/** Lists at older revisions need the keys that lost a value since; beyond this number old lists read every object. */
 const maxDeparted = 10_000;
 
 interface Departed {
@@ -26,7 +26,7 @@ export class Indexes {
     this.#store = store;
   }
 
-  /** Undefined = the index cannot tell: every object must be looked at. */
+  /** Undefined = the index has no answer, and the caller must read every object. */
   async keys(kind: Kind, field: string, values: readonly string[], revision: number): Promise<string[] | undefined> {
     if (!Object.hasOwn(kind.indexes ?? {}, field)) return undefined;
     let index = this.#byKind.get(kind);
@@ -48,11 +48,11 @@ class KindIndex {
   #kind: Kind;
   #ready: Promise<void>;
   #watch: StoreWatch | undefined;
-  /** `field value` → keys. */
+  /** Keys by bucket, see bucketOf(). */
   #buckets = new Map<string, Set<string>>();
   #bucketsByKey = new Map<string, readonly string[]>();
   #departed: Departed[] = [];
-  /** Older revisions than this cannot be answered. */
+  /** The index has no answer for older revisions. */
   #knownSince = 0;
   #isClosed = false;
 
@@ -60,7 +60,7 @@ class KindIndex {
     this.#store = store;
     this.#kind = kind;
     this.#ready = this.#build();
-    // Told to those who ask; a failure must not end the process.
+    // keys() reports the failure; an unhandled rejection would end the process.
     this.#ready.catch(() => this.close());
   }
 
@@ -75,13 +75,14 @@ class KindIndex {
 
   async keys(field: string, values: readonly string[], revision: number): Promise<string[] | undefined> {
     await this.#ready;
-    // Everything up to `revision` lies in the watch's backlog already; a turn later it has been worked off.
+    // The watch's backlog holds every event up to `revision` already; one turn later the index has applied the backlog.
     await new Promise((resolve) => setImmediate(resolve));
     if (this.isOver || revision < this.#knownSince) return undefined;
     const buckets = new Set(values.map((value) => bucketOf(field, value)));
     const found = new Set<string>();
     for (const bucket of buckets) for (const key of this.#buckets.get(bucket) ?? []) found.add(key);
-    for (const left of this.#departed) if (left.revision > revision && buckets.has(left.bucket)) found.add(left.key);
+    for (const departed of this.#departed)
+      if (departed.revision > revision && buckets.has(departed.bucket)) found.add(departed.key);
     return [...found].sort(compareKeys);
   }
 
@@ -89,15 +90,16 @@ class KindIndex {
     const prefix = storagePrefix(this.#kind, '');
     const revision = await this.#store.currentRevision();
     const watch = await this.#store.watch(prefix, revision);
-    if (!('events' in watch)) throw new Error('build an index: want a watch from now on, the store has forgotten now');
+    if (!('events' in watch))
+      throw new Error(`build an index: the store compacted revision ${revision} before the watch began`);
     this.#watch = watch;
     this.#knownSince = revision;
     let afterKey: string | undefined;
     for (;;) {
-      const place = afterKey === undefined ? {} : { afterKey };
-      const page = await this.#store.list(prefix, { atRevision: revision, limit: pageRecords, ...place });
+      const start = afterKey === undefined ? {} : { afterKey };
+      const page = await this.#store.list(prefix, { atRevision: revision, limit: pageRecords, ...start });
       if (page.kind !== 'page')
-        throw new Error(`build an index: want revision ${revision}, the store has forgotten it`);
+        throw new Error(`build an index: the store compacted revision ${revision} before every object was read`);
       for (const { key, value } of page.records) this.#put(key, this.#bucketsOf(value), revision);
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) break;
@@ -107,10 +109,10 @@ class KindIndex {
   }
 
   async #follow(watch: StoreWatch): Promise<void> {
-    for await (const batch of watch.events()) for (const event of batch) this.#heard(event);
+    for await (const batch of watch.events()) for (const event of batch) this.#apply(event);
   }
 
-  #heard({ type, key, value, revision }: StoreEvent): void {
+  #apply({ type, key, value, revision }: StoreEvent): void {
     this.#put(key, type === 'put' ? this.#bucketsOf(value) : [], revision);
   }
 

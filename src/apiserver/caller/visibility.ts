@@ -1,4 +1,4 @@
-// What one caller may see of a kind. An object that the caller may not see answers as one that is not there.
+// Applies a caller's visibility. A hidden object must answer exactly like a missing object, or its name would leak.
 import { expired } from '../../object/meta/status.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Call } from '../kinds/kit.ts';
@@ -15,7 +15,7 @@ export function visibleRecord(call: Call, record: StoredRecord | undefined): Sto
   return record === undefined || isHidden(call, record) ? undefined : record;
 }
 
-/** Whether what was seen at this revision may have been another part of the world than what is seen now. */
+/** True when the caller's visibility has changed since this revision, so that a list or watch must start again. */
 export function isBeforeView(call: Pick<Call, 'visibility'>, revision: number): boolean {
   return revision < (call.visibility?.since ?? 0);
 }

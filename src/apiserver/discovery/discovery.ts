@@ -1,9 +1,9 @@
-// What there is to ask for: /api, /apis and what stands below them, in the old form and in the aggregated one.
+// Builds the discovery documents: /api, /apis and the documents below them, in the old form and in the aggregated form.
 import { createHash } from 'node:crypto';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 
-/** Undefined = no such document. `aggregated` is the version of the aggregated form that was asked for. */
+/** Undefined = the document does not exist. `aggregated` is the requested version of the aggregated form. */
 export function discoveryDocument(catalog: Catalog, path: string, aggregated: string | undefined): object | undefined {
   const parts = path.replace(/\/$/, '').split('/').slice(1);
   if (parts.length === 1 && aggregated !== undefined) {
@@ -72,8 +72,8 @@ function subresourceFacts(kind: Kind): SubresourceFacts[] {
       case 'part':
         return { name, kind: kind.kind, group: kind.group, version: kind.version, verbs: subresource.verbs };
       case 'action': {
-        const { kind: made, group, version } = subresource;
-        return { name, kind: made, group, version, verbs: ['create'] };
+        const { kind: actionKind, group, version } = subresource;
+        return { name, kind: actionKind, group, version, verbs: ['create'] };
       }
       default:
         return subresource satisfies never;
@@ -107,10 +107,10 @@ function aggregatedList(catalog: Catalog, groups: readonly string[]): object {
   return { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items };
 }
 
-/** Empty group and version mean those of the list. */
-function responseKind(kind: Kind, made: { group: string; version: string; kind: string }): object {
-  const isOwn = made.group === kind.group && made.version === kind.version;
-  return { group: isOwn ? '' : made.group, version: isOwn ? '' : made.version, kind: made.kind };
+/** An empty group and version stand for the group and version of the list. */
+function responseKind(kind: Kind, response: { group: string; version: string; kind: string }): object {
+  const isOwn = response.group === kind.group && response.version === kind.version;
+  return { group: isOwn ? '' : response.group, version: isOwn ? '' : response.version, kind: response.kind };
 }
 
 function aggregatedResource(kind: Kind): object {

@@ -1,7 +1,6 @@
-// OpenAPI v2: the definitions alone, as JSON and as the protobuf that kubectl wants. kubectl asks for it where the v3 document has
-// no PATCH of a kind, which is so for a kind that can only be created, and then checks the object itself against these definitions.
-// There are no paths: one that promises `fieldValidation` of other kinds sends kubectl looking for CustomResourceDefinitions.
-
+// Builds the OpenAPI v2 document, as JSON and as protobuf. kubectl falls back to v2 for a kind whose v3 document has no PATCH,
+// such as a create-only kind, and validates the object against the v2 definitions itself. The document must have no paths: a
+// path with `fieldValidation` for other kinds makes kubectl look for CustomResourceDefinitions.
 import type { Schema } from '../kinds/schema.ts';
 import { bytesField, textField } from '../wire/protobuf-writer.ts';
 
@@ -20,7 +19,7 @@ export function openApiV2(definitions: Readonly<Record<string, Schema>>, version
   return { swagger: '2.0', info, paths: {}, definitions: Object.fromEntries(converted) };
 }
 
-/** Keywords that mean the same in v2. */
+/** Keywords with the same meaning in v2 and v3. */
 const sameKeywords = [
   'type',
   'format',
@@ -37,24 +36,24 @@ function convert(schema: Schema): Record<string, unknown> {
   const ref = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
   const description = schema.description === undefined ? {} : { description: schema.description };
   if (ref !== undefined) return { ...description, $ref: ref.replace('#/components/schemas/', '#/definitions/') };
-  const made: Record<string, unknown> = {};
-  for (const keyword of sameKeywords) if (schema[keyword] !== undefined) made[keyword] = schema[keyword];
-  if (schema.maxLength !== undefined) made['maxLength'] = schema.maxLength;
-  // v2 has no alternatives: what may be a number or a text is a text with a format.
-  if (schema.format === 'int-or-string') made['type'] = 'string';
-  if (schema.items !== undefined) made['items'] = convert(schema.items);
+  const result: Record<string, unknown> = {};
+  for (const keyword of sameKeywords) if (schema[keyword] !== undefined) result[keyword] = schema[keyword];
+  if (schema.maxLength !== undefined) result['maxLength'] = schema.maxLength;
+  // v2 has no alternatives: an int-or-string is a string with a format.
+  if (schema.format === 'int-or-string') result['type'] = 'string';
+  if (schema.items !== undefined) result['items'] = convert(schema.items);
   if (typeof schema.additionalProperties === 'object')
-    made['additionalProperties'] = convert(schema.additionalProperties);
+    result['additionalProperties'] = convert(schema.additionalProperties);
   if (schema.properties !== undefined) {
-    made['properties'] = Object.fromEntries(
+    result['properties'] = Object.fromEntries(
       Object.entries(schema.properties).map(([name, field]) => [name, convert(field)]),
     );
   }
-  for (const [name, value] of Object.entries(schema)) if (name.startsWith('x-kubernetes-')) made[name] = value;
-  return made;
+  for (const [name, value] of Object.entries(schema)) if (name.startsWith('x-kubernetes-')) result[name] = value;
+  return result;
 }
 
-/** Numbers of the fields in gnostic's OpenAPIv2.proto. */
+/** The field numbers come from gnostic's OpenAPIv2.proto. */
 export function openApiV2Bytes({ swagger, info, definitions }: OpenApiV2): Buffer {
   const named = Object.entries(definitions).map(([name, schema]) => bytesField(1, namedSchema(name, schema)));
   return Buffer.concat([
@@ -70,36 +69,36 @@ function namedSchema(name: string, schema: unknown): Buffer {
 }
 
 function schemaBytes(schema: Record<string, unknown>): Buffer {
-  const parts: Buffer[] = [];
+  const chunks: Buffer[] = [];
   const texts = { $ref: 1, format: 2, description: 4, pattern: 13 };
   for (const [keyword, field] of Object.entries(texts)) {
     const value = schema[keyword];
-    if (typeof value === 'string') parts.push(textField(field, value));
+    if (typeof value === 'string') chunks.push(textField(field, value));
   }
-  if (schema['default'] !== undefined) parts.push(bytesField(5, anyBytes(schema['default'])));
-  for (const name of (schema['required'] ?? []) as string[]) parts.push(textField(19, name));
-  for (const value of (schema['enum'] ?? []) as unknown[]) parts.push(bytesField(20, anyBytes(value)));
+  if (schema['default'] !== undefined) chunks.push(bytesField(5, anyBytes(schema['default'])));
+  for (const name of (schema['required'] ?? []) as string[]) chunks.push(textField(19, name));
+  for (const value of (schema['enum'] ?? []) as unknown[]) chunks.push(bytesField(20, anyBytes(value)));
   if (schema['additionalProperties'] !== undefined) {
     const values = bytesField(1, schemaBytes(schema['additionalProperties'] as Record<string, unknown>));
-    parts.push(bytesField(21, values));
+    chunks.push(bytesField(21, values));
   }
-  if (typeof schema['type'] === 'string') parts.push(bytesField(22, textField(1, schema['type'])));
+  if (typeof schema['type'] === 'string') chunks.push(bytesField(22, textField(1, schema['type'])));
   if (schema['items'] !== undefined) {
-    parts.push(bytesField(23, bytesField(1, schemaBytes(schema['items'] as Record<string, unknown>))));
+    chunks.push(bytesField(23, bytesField(1, schemaBytes(schema['items'] as Record<string, unknown>))));
   }
   if (schema['properties'] !== undefined) {
     const named = Object.entries(schema['properties'] as object);
     const fields = named.map(([name, field]) => bytesField(1, namedSchema(name, field)));
-    parts.push(bytesField(25, Buffer.concat(fields)));
+    chunks.push(bytesField(25, Buffer.concat(fields)));
   }
   for (const [name, value] of Object.entries(schema)) {
     if (!name.startsWith('x-kubernetes-')) continue;
-    parts.push(bytesField(31, Buffer.concat([textField(1, name), bytesField(2, anyBytes(value))])));
+    chunks.push(bytesField(31, Buffer.concat([textField(1, name), bytesField(2, anyBytes(value))])));
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(chunks);
 }
 
-/** A value as YAML, which JSON is. */
+/** gnostic's Any holds YAML, and JSON is YAML. */
 function anyBytes(value: unknown): Buffer {
   return textField(2, JSON.stringify(value));
 }

@@ -1,9 +1,10 @@
-// OpenAPI v3: an index of documents and one document for each group and version, made once from the kinds and their
-// schemas. Enough for kubectl to explain, validate and merge.
+// Builds the OpenAPI v3 index and one document for each group version, from the kinds and their schemas. The documents hold
+// only the parts that kubectl needs to explain, validate and merge objects.
 import { createHash } from 'node:crypto';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Schema } from '../kinds/schema.ts';
+import type { Dialect } from '../request/dialect.ts';
 import { patchTypes } from '../verbs/patch-object.ts';
 import { openApiV2, openApiV2Bytes } from './openapi-v2.ts';
 
@@ -18,14 +19,14 @@ export class OpenApi {
     this.#version = version;
   }
 
-  /** `/openapi/v3` itself or a document below it; undefined = there is none. */
+  /** The index at `/openapi/v3` or a document below it; undefined = the document does not exist. */
   document(path: string): string | undefined {
     const below = path.slice('/openapi/v3'.length).replace(/^\//, '');
     if (below === '') return this.#index();
     return this.#documentOf(below)?.json;
   }
 
-  /** Version 2 of all kinds, made at the first question. */
+  /** The v2 document of all kinds; built at the first request because few clients need it. */
   get v2(): { json: string; bytes: Buffer } {
     if (this.#v2 === undefined) {
       const used = new Set(this.#catalog.kinds.flatMap(schemasOf));
@@ -39,7 +40,7 @@ export class OpenApi {
     const definitions = reachable(this.#catalog.schemas.definitions, used);
     for (const { group, version, kind, schema } of kinds) {
       const definition = definitions[schema];
-      // Without it kubectl does not find the definition of a kind.
+      // kubectl finds the definition of a kind by this extension.
       if (definition?.[gvkKey] === undefined)
         definitions[schema] = { ...definition, [gvkKey]: [{ group, version, kind }] };
     }
@@ -48,14 +49,14 @@ export class OpenApi {
 
   #index(): string {
     const paths: Record<string, object> = {};
-    for (const place of this.#places()) {
+    for (const place of this.#groupVersionPaths()) {
       const hash = this.#documentOf(place)?.hash;
       paths[place] = { serverRelativeURL: `/openapi/v3/${place}?hash=${hash}` };
     }
     return JSON.stringify({ paths });
   }
 
-  #places(): string[] {
+  #groupVersionPaths(): string[] {
     return this.#catalog
       .groupVersions()
       .map((groupVersion) => (groupVersion.includes('/') ? `apis/${groupVersion}` : `api/${groupVersion}`));
@@ -64,13 +65,13 @@ export class OpenApi {
   #documentOf(place: string): { json: string; hash: string } | undefined {
     const known = this.#documents.get(place);
     if (known !== undefined) return known;
-    if (!this.#places().includes(place)) return undefined;
+    if (!this.#groupVersionPaths().includes(place)) return undefined;
     const parts = place.split('/');
     const [group, version] = parts[0] === 'api' ? ['', parts[1] as string] : [parts[1] as string, parts[2] as string];
     const json = JSON.stringify(this.#build(place, this.#catalog.kindsOf(group, version)), withoutOwnHints);
-    const made = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
-    this.#documents.set(place, made);
-    return made;
+    const document = { json, hash: createHash('sha256').update(json).digest('hex').toUpperCase() };
+    this.#documents.set(place, document);
+    return document;
   }
 
   #build(place: string, kinds: readonly Kind[]): object {
@@ -78,7 +79,7 @@ export class OpenApi {
     const used = new Set<string>();
     for (const kind of kinds) {
       for (const schema of schemasOf(kind)) used.add(schema);
-      Object.assign(paths, pathsOf(place, kind));
+      Object.assign(paths, pathsOf(place, kind, patchBodyOf(this.#catalog.dialect)));
     }
     return {
       openapi: '3.0.0',
@@ -96,7 +97,7 @@ function schemasOf(kind: Kind): string[] {
   return [kind.schema, ...actions.map(({ schema }) => schema)];
 }
 
-function pathsOf(place: string, kind: Kind): Record<string, object> {
+function pathsOf(place: string, kind: Kind, patchBody: object): Record<string, object> {
   const gvk = { group: kind.group, version: kind.version, kind: kind.kind };
   const collection = `/${place}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
   const paths: Record<string, object> = {};
@@ -143,11 +144,14 @@ const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name)
   schema: text,
 }));
 const patchParameters = [...writeParameters, { name: 'force', in: 'query', schema: { type: 'boolean' } }];
-const patchBody = {
-  content: Object.fromEntries(Object.values(patchTypes).map((type) => [type, { schema: { type: 'object' } }])),
-};
 
-/** What only this server reads of a schema. */
+/** kubectl apply sends what is offered here; the strict dialect accepts strategic merge patches and does not offer them. */
+function patchBodyOf(dialect: Dialect): object {
+  const types = Object.values(patchTypes).filter((type) => dialect !== 'strict' || type !== patchTypes.strategic);
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }])) };
+}
+
+/** Removes the x- keywords that only this server understands. */
 function withoutOwnHints(key: string, value: unknown): unknown {
   return key === 'x-pointers' || key === 'x-always' || key === 'x-nulls' ? undefined : value;
 }

@@ -1,4 +1,4 @@
-// Answers what is no resource: version, health, discovery, OpenAPI, and whatever the tenant of the kit adds to them.
+// Serves the paths that are not resources: version, health, discovery, OpenAPI and the tenant's own paths.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pathNotFound } from '../../object/meta/status.ts';
 import type { Catalog } from '../kinds/catalog.ts';
@@ -16,7 +16,7 @@ export interface VersionInfo {
   gitVersion: string;
 }
 
-/** True = answered. */
+/** Resolves to true when the function has sent an answer. */
 export type OtherPaths = (
   target: Target,
   request: IncomingMessage,
@@ -28,7 +28,7 @@ export interface ServedPathsOptions {
   catalog: Catalog;
   version: VersionInfo;
   otherPaths: OtherPaths | undefined;
-  /** What the server is; it is healthy when it is `ready`. */
+  /** Lifecycle state of the server; only `ready` is healthy. */
   state: () => string;
 }
 
@@ -47,7 +47,7 @@ export class ServedPaths {
     sendText(response, 404, '404 page not found\n');
   }
 
-  /** True = answered. */
+  /** Returns true when the path is one of the kit's own and has been answered. */
   #serveOwn({ path }: Target, request: IncomingMessage, response: ServerResponse): boolean {
     if (path === '/version' || path === '/version/') {
       sendJson(response, 200, JSON.stringify(versionDocument(this.#options.version)));
@@ -83,7 +83,7 @@ export class ServedPaths {
 
   #serveV2(request: IncomingMessage, response: ServerResponse): void {
     const { json, bytes } = this.#openApi.v2;
-    // kubectl spells it with an @, which no media type may hold, and reads nothing else.
+    // kubectl spells the media type with an @, which a media type must not contain, and accepts only this protobuf form.
     if (request.headers.accept?.includes('proto-openapi.spec.v2') !== true) sendJson(response, 200, json);
     else sendBytes(response, 200, bytes, { 'content-type': openApiV2Type });
   }
@@ -95,7 +95,7 @@ export class ServedPaths {
   }
 }
 
-/** Of a group that it serves the server speaks as an API, of any other as a plain web server. */
+/** Like the real server: a Status for paths in a served group, plain text for every other path. */
 export function refuseUnknownGroup(catalog: Catalog, path: string, response: ServerResponse): void {
   const [, root, group = ''] = path.split('/');
   if (root === 'api' || catalog.hasGroup(group) || catalog.dialect === 'strict') sendStatus(response, pathNotFound());

@@ -1,5 +1,4 @@
-// The kinds that a server serves, found by what a URL says about them.
-
+// The catalog finds a served kind by the group, version and plural of a URL, or by its kind name.
 import type { Dialect } from '../request/dialect.ts';
 import { groupVersionOf, type Kind } from './kind.ts';
 import { ProtobufReader, type ProtobufTypes } from './protobuf-body.ts';
@@ -10,7 +9,7 @@ export class Catalog {
   readonly schemas: SchemaSet;
   readonly protobuf: ProtobufReader | undefined;
   readonly dialect: Dialect;
-  #byPlace = new Map<string, Kind>();
+  #byResource = new Map<string, Kind>();
   #groups: ReadonlySet<string>;
 
   constructor(
@@ -24,11 +23,11 @@ export class Catalog {
     this.protobuf = protobuf === undefined ? undefined : new ProtobufReader(protobuf);
     this.schemas = new SchemaSet(definitions, { enforcesRequired: dialect === 'strict' });
     this.#groups = new Set(kinds.map((kind) => kind.group));
-    for (const kind of kinds) this.#byPlace.set(place(kind.group, kind.version, kind.plural), kind);
+    for (const kind of kinds) this.#byResource.set(resourcePath(kind.group, kind.version, kind.plural), kind);
   }
 
   find(group: string, version: string, plural: string): Kind | undefined {
-    return this.#byPlace.get(place(group, version, plural));
+    return this.#byResource.get(resourcePath(group, version, plural));
   }
 
   findByKind(group: string, kindName: string, version?: string): Kind | undefined {
@@ -63,6 +62,6 @@ export class Catalog {
   }
 }
 
-function place(group: string, version: string, plural: string): string {
+function resourcePath(group: string, version: string, plural: string): string {
   return `${group}/${version}/${plural}`;
 }

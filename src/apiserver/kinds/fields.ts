@@ -1,7 +1,7 @@
-// Careful reading of objects whose shape nobody promises.
+// Reads fields of objects that may have any shape: a missing or wrongly typed member yields a default instead of an exception.
 import { isRecord } from '../../object/text/json.ts';
 
-/** The value at a path of member names; undefined as soon as there is nothing to go into. */
+/** The value at a path of member names, or undefined where the path breaks off. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let current = value;
   for (const name of path) {
@@ -21,13 +21,13 @@ export function items(value: unknown, ...path: readonly string[]): unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** The member as a map that may be written to, made when it is missing. */
+/** The member as a map for writing; creates the map when the member is missing. */
 export function mapAt(value: Record<string, unknown>, name: string): Record<string, unknown> {
   const found = value[name];
   if (isRecord(found)) return found;
-  const made: Record<string, unknown> = {};
-  value[name] = made;
-  return made;
+  const created: Record<string, unknown> = {};
+  value[name] = created;
+  return created;
 }
 
 export function setDefault(value: Record<string, unknown>, name: string, fallback: unknown): void {

@@ -1,5 +1,5 @@
-// What a tenant tells the kit about one kind: its names, its schema, what it wants done before an object is kept, how it
-// looks in a table. A kind is data with a few functions in it; the kit itself knows none by name.
+// The interface between a tenant and the kit: a Kind describes names, schema, write rules (Strategy) and table columns.
+// A kind is data with a few functions. The kit must never contain the name of a kind.
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { User, Visibility } from '../request/identity.ts';
@@ -18,57 +18,57 @@ export const allVerbs: readonly StoredVerb[] = [
   'watch',
 ];
 
-/** What a strategy gets to know about the request it serves. */
+/** The facts about a request that a strategy may use. */
 export interface WriteContext {
   user: User;
-  /** RFC 3339, whole seconds: one time for the whole request. */
+  /** RFC 3339, whole seconds. All timestamps of one request agree because they use this one. */
   now: string;
   dryRun: boolean;
   namespace: string;
-  /** Lines that the answer carries as `Warning: 299` headers. */
+  /** Adds a `Warning: 299` header to the answer. */
   warn(line: string): void;
 }
 
-/** The five things that differ between kinds when one is written; everything else is written once in the kit. */
+/** The write rules that differ between kinds; the kit implements all common rules once. */
 export interface Strategy {
-  /** Runs after decoding, on every write, before anything looks at the object. */
+  /** Runs after decoding, on every write, before any other rule reads the object. */
   setDefaults?(object: KubeObject): void;
   prepareForCreate?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
   prepareForUpdate?(object: KubeObject, old: KubeObject, ctx: WriteContext): void | Promise<void>;
-  /** What a writer is told about an object that is accepted, whether it changes anything or not. */
+  /** Warnings about an accepted object; also returned when the write changes nothing. */
   warnings?(object: KubeObject): string[];
-  /** Takes what is limited, e.g. an address, once the object is known to be in order. */
+  /** Takes limited resources such as addresses. Runs after validation, so that a refused object takes nothing. */
   reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
-  /** Faults of the object itself; metadata has been checked. `old` is set on updates. */
+  /** Validates everything except metadata, which the kit validates. `old` is set on updates. */
   validate?(object: KubeObject, old: KubeObject | undefined): FieldError[];
   /**
-   * The object as a client may see it, without its hidden fields; its argument stays as it is. Answers, watches, tables,
-   * selectors, patches, managedFields and conflicts are made of this form.
+   * Returns a copy without the hidden fields and leaves the argument unchanged. Answers, watches, tables, selectors, patches,
+   * managedFields and conflicts all use this form, so a hidden value cannot leak through any of them.
    */
   present?(object: KubeObject): KubeObject;
-  /** Gives an object the hidden fields of another that it lacks: a client cannot send back what it was not shown. */
+  /** Copies missing hidden fields from `from` into `object`: a client cannot send back a field that it never received. */
   restore?(object: KubeObject, from: KubeObject): void;
-  /** What the answer to the create itself shows, e.g. a secret, once. Absent = `present`. */
+  /** The form in the answer to the create itself, e.g. with a secret that is shown only once. Absent = `present`. */
   presentOnce?(object: KubeObject): KubeObject;
-  /** Gives back what reserve took: the create did not happen after all, or the object is gone. */
+  /** Returns the resources that `reserve` took, after a failed create or after the object's end. */
   released?(object: KubeObject): void;
-  /** PUT of a name that does not exist creates it. */
+  /** PUT creates a missing object. */
   allowsCreateOnUpdate?: boolean;
-  /** metadata.generation counts changes of everything outside metadata and status. */
+  /** metadata.generation counts changes outside metadata and status. */
   countsGenerations?: boolean;
-  /** Names of this kind: subdomain unless said otherwise. */
+  /** Syntax of names; default `subdomain`. */
   nameForm?: 'subdomain' | 'label' | 'label1035' | 'pathSegment';
-  /** Whether a PUT or patch without subresource leaves `.status` alone. */
+  /** A PUT or patch without subresource does not change `.status`. */
   hasStatus?: boolean;
-  /** Delete with a grace period: seconds when the request names none; absent = at once. */
+  /** Grace period in seconds when a delete gives no grace period; absent = the kind has no grace period. */
   defaultGracePeriodSeconds?(object: KubeObject): number;
-  /** A deleted object stays although nothing in its metadata holds it, e.g. finalizers that stand elsewhere. */
+  /** Keeps a deleted object that has no finalizer in its metadata, e.g. a Namespace with `spec.finalizers`. */
   hasPendingWork?(object: KubeObject): boolean;
   /** A delete answers the object instead of a Status. */
   returnsDeletedObject?: boolean;
-  /** Marked objects do not say a grace period. */
+  /** Objects with a deletionTimestamp get no deletionGracePeriodSeconds. */
   hasNoGracePeriod?: boolean;
-  /** The object has just been marked as deleted and stays for now. */
+  /** Runs when the object gets its deletionTimestamp and is not removed yet. */
   prepareForDelete?(object: KubeObject, ctx: WriteContext): void;
 }
 
@@ -77,26 +77,25 @@ export interface Column {
   type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   format?: string;
   description?: string;
-  /** 0 always, 1 with -o wide. */
+  /** 0 = always shown, 1 = shown with `-o wide`. */
   priority: number;
-  /** `now` is for ages. */
   cell(object: KubeObject, now: Date): string | number | boolean | null;
 }
 
-/** A subresource with a name of its own in URLs and discovery. */
+/** One subresource, e.g. `status` or `token`. */
 export type Subresource =
-  /** Verbs on the same object; only these top-level fields (and metadata) are written through it. */
+  /** Reads and writes the same object, but writes only these top-level fields and metadata. */
   | { mode: 'part'; writes: readonly string[]; verbs: readonly ('get' | 'patch' | 'update')[] }
-  /** POST makes something else out of the object and the body; GET, if given, shows something else. */
+  /** POST computes an answer from the object and the body. */
   | {
       mode: 'action';
       kind: string;
       group: string;
       version: string;
-      /** Of the body; it is decoded and judged like an object. */
+      /** Schema of the body, which is decoded and validated like an object. */
       schema: string;
       act: SubresourceAction;
-      /** No cache may keep the answer. */
+      /** The answer carries `Cache-Control: no-store`. */
       holdsSecret?: boolean;
     };
 
@@ -115,30 +114,30 @@ export interface Kind {
   categories?: readonly string[];
   namespaced: boolean;
   verbs: readonly string[];
-  /** Name of its definition in the catalog's schemas. */
+  /** Name of the definition in the catalog's schemas. */
   schema: string;
-  /** Where its objects lie in the store, e.g. `endpoints`; two versions of one kind share it. */
+  /** Segment of the store key, e.g. `endpoints`; two versions of one kind share the segment. */
   storage: string;
-  /** Between the stored form and this version; absent = they are the same. */
+  /** Converts between the stored form and this version; absent = the two forms are equal. */
   conversion?: { toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   strategy: Strategy;
   columns: readonly Column[];
-  /** Said with every answer about this kind. */
+  /** Warnings in every answer about this kind. */
   warnings?: readonly string[];
   subresources?: Readonly<Record<string, Subresource>>;
   /** Field selectors besides metadata.name and metadata.namespace. */
   selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>;
-  /** Values by which objects are found without a look at all of them; a field selector of the same name uses its index. */
+  /** Index values of an object, so that a list need not read every object; a field selector of the same name uses the index. */
   indexes?: Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
-  /** What a caller may see; absent or undefined = every object. */
+  /** Limits the objects that a caller may see; absent or undefined = every object. */
   visibleTo?(user: User): Visibility | undefined;
-  /** Kinds that are questions: POST is answered and nothing is kept. */
+  /** For review kinds: computes the answer to a POST; the server stores nothing. */
   answer?: SubresourceAction;
-  /** No cache may keep what `answer` answers. */
+  /** Answers of `answer` carry `Cache-Control: no-store`. */
   holdsSecret?: boolean;
 }
 
-/** What a validation's Status is about: a kind that is kept as another is judged as that one. */
+/** Group and kind in the Status of a validation fault: a converted kind is validated in its stored form, in the core group. */
 export function faultSubject(kind: Kind): { group: string; kind: string } {
   return { group: kind.conversion === undefined ? kind.group : '', kind: kind.kind };
 }

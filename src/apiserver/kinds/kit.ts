@@ -1,5 +1,5 @@
-// What every handler of this room works with: the store, the catalog, time, randomness and the tenant's hooks; and what one
-// request knows about itself. No behaviour.
+// The types that all verbs share: the Kit (store, catalog, clock, randomness, the tenant's hooks) and the Call (one request).
+// Must never contain behaviour.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -14,7 +14,7 @@ import type { Kind } from './kind.ts';
 
 export interface Randomness {
   uid(): string;
-  /** What is appended to generateName: five characters that make no words. */
+  /** Five random characters for generateName; without vowels, so that a suffix never spells a word. */
   nameSuffix(): string;
 }
 
@@ -25,7 +25,7 @@ export const systemRandomness: Randomness = {
   nameSuffix: () => Array.from(randomBytes(5), (byte) => suffixAlphabet[byte % suffixAlphabet.length]).join(''),
 };
 
-/** Asked before a create, update or delete is carried out; refuses by throwing a StatusFault. */
+/** Runs before a create, update or delete; refuses the write by throwing a StatusFault. */
 export type Admission = (request: AdmissionRequest) => void | Promise<void>;
 
 export interface AdmissionRequest {
@@ -39,34 +39,36 @@ export interface AdmissionRequest {
   user: User;
 }
 
-/** Hears of every request, those that are refused at the door and those for what is not there included. */
+/** Records every request, including refused requests and requests for missing objects. */
 export interface Audit {
   /**
-   * Before a request that has been let in is carried out. Throws a StatusFault to stop the request: what cannot be written
-   * down is not done.
+   * Runs after authorization and before the request is carried out. Throws a StatusFault to stop the request, so that no
+   * request happens without an audit record.
    */
   begins(entry: AuditEntry): void | Promise<void>;
-  /** Once for each request: before its answer is sent, and for a watch when it is over. */
+  /** Runs once for each request: before the answer is sent, or after the end of a watch. */
   ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
 }
 
 export interface AuditEntry {
+  /** The Audit-Id of the answer: the client's own, or a new one. */
+  id: string;
   target: Target;
   method: string;
-  /** Undefined = nobody was let in. */
+  /** Undefined = authentication failed. */
   user: User | undefined;
-  /** The address that the connection comes from. */
+  /** Remote address of the connection. */
   source: string;
   userAgent: string;
 }
 
-/** What a watch was when it is over. */
+/** Size and length of a finished watch. */
 export interface AuditedStream {
   bytes: number;
   durationMs: number;
 }
 
-/** Which keys hold an object with a value in a field; undefined = the index cannot tell, and every object must be looked at. */
+/** Finds the keys of objects by a field value; undefined = the index has no answer, and the caller must read every object. */
 export interface KeyIndexes {
   keys(kind: Kind, field: string, values: readonly string[], revision: number): Promise<string[] | undefined>;
   close(): void;
@@ -83,26 +85,26 @@ export interface Kit {
   indexes: KeyIndexes;
 }
 
-/** One request, once it is known what it is about. */
+/** One request for a known kind. */
 export interface Call {
   kit: Kit;
   kind: Kind;
   target: Target;
   user: User;
-  /** Undefined = the caller sees every object. */
+  /** Undefined = every object is visible. */
   visibility: Visibility | undefined;
   negotiated: Negotiated;
-  /** Who writes, for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
+  /** Manager name for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;
   warnings: string[];
 }
 
-/** What a verb came to; the representation is chosen when it is sent. */
+/** The result of a verb; sendOutcome() turns it into the negotiated representation. */
 export type Outcome =
-  /** `once` is shown in place of the stored text, in this answer alone, and kept out of caches. */
+  /** `once` replaces the stored text in this answer only, and the answer carries `Cache-Control: no-store`. */
   | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
   | { kind: 'value'; code: number; value: object; holdsSecret?: boolean }
-  /** JSON that is made while it is sent. */
+  /** JSON that is produced while it is sent. */
   | { kind: 'stream'; code: number; parts: AsyncIterable<string> }
-  /** JSON that is complete already. */
+  /** Complete JSON. */
   | { kind: 'json'; code: number; json: string };

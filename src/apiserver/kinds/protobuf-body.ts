@@ -1,16 +1,16 @@
-// Reads protobuf bodies: kubectl's own create commands and questions come in it, whatever a server offers. Only reading; every
-// answer is JSON, which those clients take too. What the messages look like is data of the tenant.
+// Reads protobuf bodies, because kubectl's create and auth commands send protobuf to every server. Answers stay JSON, which
+// those clients also accept. In: bytes and the tenant's message definitions. Out: the same value as a JSON body.
 import { badRequest } from '../request/status-fault.ts';
 
-/** By full name of a message: field number, JSON name, type. `[]` marks a list, `{}` a map of strings; see ProtobufReader. */
+/** Full message name → fields of (number, JSON name, type). `[]` marks a list, `{}` a map with string keys. */
 export type ProtobufTypes = Readonly<Record<string, readonly (readonly [number, string, string])[]>>;
 
 export const protobufType = 'application/vnd.kubernetes.protobuf';
 
-/** The first four bytes of every such body: k8s and a zero. */
+/** The first four bytes of every Kubernetes protobuf body: `k8s` and a zero. */
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0]);
 
-/** Deeper than any message is. */
+/** Deeper than any real message; keeps a hostile body from exhausting the stack. */
 const maxDepth = 50;
 
 export class ProtobufReader {
@@ -20,7 +20,7 @@ export class ProtobufReader {
     this.#types = types;
   }
 
-  /** The object in the envelope, with its kind and apiVersion, as JSON would say it. */
+  /** The object inside the envelope, with kind and apiVersion, as JSON.parse would return it. */
   read(body: Buffer): Record<string, unknown> {
     if (!body.subarray(0, 4).equals(magic)) {
       throw badRequest('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]');
@@ -45,7 +45,7 @@ export class ProtobufReader {
     return { ...type, raw };
   }
 
-  /** Options of deletes say a version of any group. */
+  /** DeleteOptions may carry the apiVersion of any group, so only the kind counts. */
   #messageOf(apiVersion: string, kind: string): string | undefined {
     if (kind === 'DeleteOptions') return 'k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions';
     const slash = apiVersion.indexOf('/');
@@ -55,13 +55,13 @@ export class ProtobufReader {
   }
 
   #message(bytes: Buffer, name: string, depth: number): Record<string, unknown> {
-    if (depth > maxDepth) throw badRequest(`read the body: want at most ${maxDepth} levels, got more`);
+    if (depth > maxDepth) throw badRequest(`read the body: the message has more than ${maxDepth} levels`);
     const known = this.#types[name] ?? [];
     const result: Record<string, unknown> = {};
     for (const field of fieldsOf(bytes)) {
-      const found = known.find(([number]) => number === field.number);
-      if (found === undefined) continue;
-      const [, jsonName, type] = found;
+      const definition = known.find(([number]) => number === field.number);
+      if (definition === undefined) continue;
+      const [, jsonName, type] = definition;
       const mark = type.slice(0, 2);
       if (mark === '[]') {
         const list = (result[jsonName] ?? []) as unknown[];
@@ -120,7 +120,7 @@ export class ProtobufReader {
   }
 }
 
-/** A time that was never set is no time. */
+/** Null for an empty message and for Go's zero time, which both mean that the time is not set. */
 function timeText(bytes: Buffer, digits: number): string | null {
   let seconds = 0;
   let nanos = 0;
@@ -130,8 +130,8 @@ function timeText(bytes: Buffer, digits: number): string | null {
   }
   if (bytes.length === 0 || seconds === zeroTimeSeconds) return null;
   const whole = new Date(seconds * 1000).toISOString().slice(0, 19);
-  const part = digits === 0 ? '' : `.${String(Math.floor(nanos / 1000)).padStart(digits, '0')}`;
-  return `${whole}${part}Z`;
+  const fraction = digits === 0 ? '' : `.${String(Math.floor(nanos / 1000)).padStart(digits, '0')}`;
+  return `${whole}${fraction}Z`;
 }
 
 /** Go's zero time, the first of January of the year one. */
@@ -151,7 +151,7 @@ interface WireField {
   bytes: Buffer;
 }
 
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
 function fieldsOf(bytes: Buffer): WireField[] {
   const fields: WireField[] = [];
@@ -161,7 +161,7 @@ function fieldsOf(bytes: Buffer): WireField[] {
     const number = key >>> 3;
     switch (key & 7) {
       case 0:
-        fields.push({ number, number64: varint(cursor), bytes: nothing });
+        fields.push({ number, number64: varint(cursor), bytes: noBytes });
         break;
       case 1:
         fields.push({ number, number64: 0n, bytes: take(cursor, 8) });
@@ -173,7 +173,7 @@ function fieldsOf(bytes: Buffer): WireField[] {
         fields.push({ number, number64: 0n, bytes: take(cursor, 4) });
         break;
       default:
-        throw badRequest(`read the body: want a protobuf message, found wire type ${key & 7}`);
+        throw badRequest(`read the body: protobuf wire type ${key & 7} is not supported`);
     }
   }
   return fields;
@@ -186,10 +186,10 @@ interface Cursor {
 
 function take(cursor: Cursor, length: number): Buffer {
   const end = cursor.at + length;
-  if (end > cursor.bytes.length) throw badRequest('read the body: want a whole protobuf message, it is cut off');
-  const part = cursor.bytes.subarray(cursor.at, end);
+  if (end > cursor.bytes.length) throw badRequest('read the body: the protobuf message is cut off');
+  const taken = cursor.bytes.subarray(cursor.at, end);
   cursor.at = end;
-  return part;
+  return taken;
 }
 
 function varint(cursor: Cursor): bigint {
@@ -200,5 +200,5 @@ function varint(cursor: Cursor): bigint {
     value |= BigInt(byte & 127) << shift;
     if (byte < 128) return value;
   }
-  throw badRequest('read the body: want a whole protobuf number, it is cut off');
+  throw badRequest('read the body: a protobuf number is cut off');
 }

@@ -1,5 +1,4 @@
-// The kinds that are questions: who am I, may I, may they, whose token is this.
-
+// The review kinds: who am I, may I, may another user, and which user has this token. The tenant's Reviewer answers them.
 import { invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
@@ -18,30 +17,30 @@ export function reviewKinds(access: Reviewer): Kind[] {
     schemaPrefix: 'io.k8s.api.authentication.v1',
   };
   return [
-    question(authentication, 'SelfSubjectReview', (_review, user) => ({ status: { userInfo: userInfo(user) } })),
-    question(authentication, 'TokenReview', (review) => {
+    reviewKind(authentication, 'SelfSubjectReview', (_review, user) => ({ status: { userInfo: userInfo(user) } })),
+    reviewKind(authentication, 'TokenReview', (review) => {
       const user = access.userOfToken(text(review, 'spec', 'token'));
       const status =
         user === undefined ? { user: {}, error: 'invalid token' } : { authenticated: true, user: userInfo(user) };
       return { spec: review['spec'], status };
     }),
-    question(authorization, 'SelfSubjectAccessReview', (review, user) => decided(review, user, access)),
-    question(authorization, 'SubjectAccessReview', (review) => decided(review, subjectOf(review), access)),
-    question(authorization, 'LocalSubjectAccessReview', (review) => decided(review, subjectOf(review), access), true),
-    question(authorization, 'SelfSubjectRulesReview', (review, user) => ({
+    reviewKind(authorization, 'SelfSubjectAccessReview', (review, user) => decided(review, user, access)),
+    reviewKind(authorization, 'SubjectAccessReview', (review) => decided(review, subjectOf(review), access)),
+    reviewKind(authorization, 'LocalSubjectAccessReview', (review) => decided(review, subjectOf(review), access), true),
+    reviewKind(authorization, 'SelfSubjectRulesReview', (review, user) => ({
       spec: review['spec'],
       status: rulesStatus(access.rulesOf(user), text(review, 'spec', 'namespace')),
     })),
   ];
 }
 
-function question(
-  place: { group: string; version: string; schemaPrefix: string },
+function reviewKind(
+  api: { group: string; version: string; schemaPrefix: string },
   kind: string,
   answer: (review: KubeObject, user: User) => Record<string, unknown>,
   namespaced = false,
 ): Kind {
-  const { group, version, schemaPrefix } = place;
+  const { group, version, schemaPrefix } = api;
   const singular = kind.toLowerCase();
   return {
     group,
@@ -73,12 +72,12 @@ function subjectOf(review: KubeObject): User {
 }
 
 function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
-  const asked = ['resourceAttributes', 'nonResourceAttributes'].filter(
+  const given = ['resourceAttributes', 'nonResourceAttributes'].filter(
     (field) => at(review, 'spec', field) !== undefined,
   );
-  if (asked.length !== 1) {
+  if (given.length !== 1) {
     const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    const errors = [invalidValue('spec.resourceAttributes', asked.length === 0 ? null : {}, why)];
+    const errors = [invalidValue('spec.resourceAttributes', given.length === 0 ? null : {}, why)];
     throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
   }
   const decision = access.decide(user, targetOf(review));
@@ -89,27 +88,27 @@ function decided(review: KubeObject, user: User, access: Reviewer): Record<strin
 function targetOf(review: KubeObject): Target {
   const resource = at(review, 'spec', 'resourceAttributes');
   const isResource = resource !== undefined;
-  const asked = isResource ? resource : at(review, 'spec', 'nonResourceAttributes');
+  const attributes = isResource ? resource : at(review, 'spec', 'nonResourceAttributes');
   return {
     isResource,
-    verb: text(asked, 'verb') as Verb,
-    path: text(asked, 'path'),
-    group: text(asked, 'group'),
-    version: text(asked, 'version'),
-    namespace: text(asked, 'namespace'),
-    resource: text(asked, 'resource'),
-    subresource: text(asked, 'subresource'),
-    name: text(asked, 'name'),
+    verb: text(attributes, 'verb') as Verb,
+    path: text(attributes, 'path'),
+    group: text(attributes, 'group'),
+    version: text(attributes, 'version'),
+    namespace: text(attributes, 'namespace'),
+    resource: text(attributes, 'resource'),
+    subresource: text(attributes, 'subresource'),
+    name: text(attributes, 'name'),
     query: new URLSearchParams(),
   };
 }
 
 function rulesStatus(rules: readonly AccessRule[], namespace: string): object {
-  const inPlace = rules.filter((rule) => rule.namespaces === undefined || rule.namespaces.includes(namespace));
-  const resourceRules = inPlace
+  const inNamespace = rules.filter((rule) => rule.namespaces === undefined || rule.namespaces.includes(namespace));
+  const resourceRules = inNamespace
     .filter((rule) => rule.resources !== undefined)
     .map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs, apiGroups, resources, resourceNames }));
-  const nonResourceRules = inPlace
+  const nonResourceRules = inNamespace
     .filter((rule) => rule.nonResourceURLs !== undefined)
     .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs }));
   return { resourceRules, nonResourceRules, incomplete: false };

@@ -1,10 +1,10 @@
-// What the schema of a kind asks of values beyond their types: required fields, enums, ranges, patterns, lengths. In: an object
-// that fits the types of its schema. Out: every fault, with the path of its field.
+// Checks the rules of a schema beyond types: required fields, enums, ranges, patterns and lengths. In: an object whose types
+// are correct already. Out: every fault, with the path of its field.
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Limits, Node } from './schema.ts';
 
-/** As many faults as one answer names. */
+/** Bounds the answer: a hostile body could otherwise cause millions of faults. */
 const maxErrors = 100;
 
 export function schemaErrors(object: unknown, node: Node): FieldError[] {
@@ -13,7 +13,7 @@ export function schemaErrors(object: unknown, node: Node): FieldError[] {
   return errors.slice(0, maxErrors);
 }
 
-/** Most kinds have no limits at all: their objects need no walk. */
+/** Most kinds have no limits, and their objects need no walk. */
 const known = new WeakMap<Node, boolean>();
 
 function hasLimits(node: Node): boolean {

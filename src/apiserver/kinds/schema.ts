@@ -1,7 +1,7 @@
-// Structural schemas as data, in the words of OpenAPI v3: what fields a kind has, of which type, and how lists merge.
-// Resolved once into nodes that are quick to walk; nothing here knows what a field means.
+// Structural schemas as OpenAPI v3 data: the fields of a kind, their types, and how their lists merge. Resolves every
+// definition once into nodes that are quick to walk. Must never know the meaning of a field.
 
-/** As it stands in a data file; descriptions are optional. */
+/** A schema as a data file holds it. */
 export interface Schema {
   type?: string;
   format?: string;
@@ -16,11 +16,11 @@ export interface Schema {
   enum?: readonly (string | number | boolean)[];
   minimum?: number;
   maximum?: number;
-  /** A regular expression that the text must contain a match of. */
+  /** A regular expression; a match anywhere in the text is enough. */
   pattern?: string;
-  /** In characters. */
+  /** Counted in characters, not UTF-16 units. */
   maxLength?: number;
-  /** The field is sent and never returned; the kind's `present` hides it. */
+  /** Clients send the field and never receive it; the kind's `present` hides it. */
   writeOnly?: boolean;
   $ref?: string;
   'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
@@ -30,7 +30,7 @@ export interface Schema {
   'x-kubernetes-patch-strategy'?: string;
   'x-kubernetes-group-version-kind'?: readonly { group: string; version: string; kind: string }[];
   'x-kubernetes-preserve-unknown-fields'?: boolean;
-  /** What is written of a field that is zero; a field in none of these lists is left out then. */
+  /** Fields that keep a sent zero, are always written, or are written as null; every other zero field is left out. */
   'x-pointers'?: readonly string[];
   'x-always'?: readonly string[];
   'x-nulls'?: readonly string[];
@@ -47,14 +47,14 @@ export type Scalar =
   | 'microTime'
   | 'bytes';
 
-/** What a value of the right type must still be. */
+/** Rules for a value whose type is correct. */
 export interface Limits {
   enum?: readonly (string | number | boolean)[];
   minimum?: number;
   maximum?: number;
   pattern?: RegExp;
   maxLength?: number;
-  /** A fault does not quote the value. */
+  /** The value is secret, so a fault must not quote it. */
   isHidden?: boolean;
 }
 
@@ -69,14 +69,14 @@ export type Node = MergeHints &
         type: 'object';
         fields: ReadonlyMap<string, Node>;
         atomic: boolean;
-        /** A zero that was sent is kept. */
+        /** Fields that keep a zero that the client sent. */
         pointers: ReadonlySet<string>;
-        /** Fields that must be there; see schema-errors.ts. */
+        /** Required fields; schema-errors.ts checks them. */
         required: readonly string[];
-        /** Written as zero, or as null, when nothing was sent. */
+        /** Fields that are written as zero, or as null, when the client did not send them. */
         always: readonly string[];
         nulls: readonly string[];
-        /** Scalars that a field stands for when nobody says them. */
+        /** Scalar default values by field. */
         defaults: Readonly<Record<string, string | number | boolean>>;
       }
     | { type: 'map'; values: Node; atomic: boolean }
@@ -85,7 +85,7 @@ export type Node = MergeHints &
         items: Node;
         listType: 'atomic' | 'set' | 'map';
         mapKeys: readonly string[];
-        /** What a key that an item leaves out stands for. */
+        /** Default values of key fields that an item leaves out. */
         keyDefaults: Readonly<Record<string, string | number | boolean>>;
       }
     | { type: 'scalar'; scalar: Scalar /** Range of the integer type. */; bits: 32 | 64; limits: Limits | undefined }
@@ -100,16 +100,16 @@ export class SchemaSet {
   #nodes = new Map<Schema, Node>();
   #enforcesRequired: boolean;
 
-  /** The core kinds of Kubernetes list required fields that its server does not ask for: there they are not enforced. */
+  /** The core schemas name required fields that the real server does not enforce, so only the strict dialect enforces them. */
   constructor(definitions: Readonly<Record<string, Schema>>, options: { enforcesRequired?: boolean } = {}) {
     this.definitions = definitions;
     this.#enforcesRequired = options.enforcesRequired === true;
   }
 
-  /** The node of a named definition; a name that is not there is a bug of the tenant. */
+  /** The node of a named definition; an unknown name is a bug of the tenant. */
   node(name: string): Node {
     const schema = this.definitions[name];
-    if (schema === undefined) throw new Error(`resolve a schema: want a definition "${name}", there is none`);
+    if (schema === undefined) throw new Error(`resolve a schema: no definition is named "${name}"`);
     return this.#resolve(schema);
   }
 
@@ -121,13 +121,13 @@ export class SchemaSet {
       patchMergeKey: schema['x-kubernetes-patch-merge-key'],
     };
     const target = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
-    // Filled in after it is registered, so that a schema which leads back to itself is found out below.
+    // Registered before it is filled in: #referenced() recognizes a schema that contains itself by its empty node.
     const node = {} as Record<string, unknown>;
     this.#nodes.set(schema, node as unknown as Node);
     if (target !== undefined) {
       const { patchStrategy: _strategy, patchMergeKey: _key, ...rest } = this.#referenced(target);
       Object.assign(node, rest, hints);
-      // A field may say more about a map or list than the type it refers to.
+      // A field may make a referenced map type atomic.
       if (schema['x-kubernetes-map-type'] === 'atomic') node['atomic'] = true;
       return node as unknown as Node;
     }
@@ -142,7 +142,7 @@ export class SchemaSet {
     if (name.endsWith('.resource.Quantity')) return scalarNode('quantity');
     if (name.endsWith('.intstr.IntOrString')) return scalarNode('intOrString');
     const node = this.node(name);
-    if (node.type === undefined) throw new Error(`resolve a schema: want "${name}" to end, it contains itself`);
+    if (node.type === undefined) throw new Error(`resolve a schema: "${name}" contains itself`);
     return node;
   }
 

@@ -1,5 +1,5 @@
-// metadata.managedFields at every write: who has set which field. The rules are object/managed-fields.ts; here is what they
-// need to know of a request, and a short cut for the write that comes again and again from the same hand.
+// Updates metadata.managedFields at every write. object/fields/managed-fields.ts holds the rules; this file passes them the
+// facts of a request, and adds a short cut for repeated writes by one manager.
 import { isEmptySet, union } from '../../object/fields/field-set.ts';
 import { type FieldShape, isAtomic, memberShape } from '../../object/fields/field-shape.ts';
 import {
@@ -26,7 +26,7 @@ export function managerOptions(call: Call, now: string): ManagerOptions {
   };
 }
 
-/** Runs before the kind's strategy: what the server adds to an object belongs to nobody. */
+/** Must run before the kind's strategy: fields that the server adds must not belong to the writer. */
 export function trackCreate(call: Call, object: KubeObject, now: string): void {
   const options = managerOptions(call, now);
   const sent: KubeObject = { ...shown(object, call.kind) };
@@ -44,7 +44,7 @@ export function trackCreate(call: Call, object: KubeObject, now: string): void {
   setManagers(object, encodeEntries([{ manager, operation: 'Update', apiVersion, time, subresource, fields }]));
 }
 
-/** `old` as it was shown. */
+/** `old` is the stored object without its hidden fields. */
 export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now: string): void {
   const options = managerOptions(call, now);
   const visible = shown(object, call.kind);
@@ -52,42 +52,42 @@ export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now
   setManagers(object, known ?? updateManagedFields(old, visible, options));
 }
 
-interface Entry {
+interface ManagerEntry {
   manager?: string;
   operation?: string;
   apiVersion?: string;
   time?: string;
   subresource?: string;
-  fieldsV1?: Tree;
+  fieldsV1?: FieldTree;
 }
 
-interface Tree {
-  [step: string]: Tree;
+interface FieldTree {
+  [field: string]: FieldTree;
 }
 
 /**
- * The record when nothing in it changes but a time: what was changed belongs to this manager already and to nobody else, and
- * nothing was taken away. Undefined when that is not so.
+ * A short cut for the common update: if this manager is the only one, already owns every changed field and removed no field,
+ * only the time of its entry changes. Returns undefined in every other case.
  */
-function soleOwners(object: KubeObject, old: KubeObject, options: ManagerOptions): Entry[] | undefined {
-  const entries = old.metadata.managedFields as Entry[] | undefined;
+function soleOwners(object: KubeObject, old: KubeObject, options: ManagerOptions): ManagerEntry[] | undefined {
+  const entries = old.metadata.managedFields as ManagerEntry[] | undefined;
   if (entries?.length !== 1 || options.shape === undefined) return undefined;
-  const brought = object.metadata.managedFields;
-  if (brought !== undefined && brought !== entries && !equalJson(brought as Json, entries as Json)) return undefined;
-  const [entry] = entries as [Entry];
+  const sent = object.metadata.managedFields;
+  if (sent !== undefined && sent !== entries && !equalJson(sent as Json, entries as Json)) return undefined;
+  const [entry] = entries as [ManagerEntry];
   const isOwn =
     entry.operation === 'Update' &&
     entry.manager === options.manager &&
     entry.apiVersion === options.apiVersion &&
     (entry.subresource ?? '') === options.subresource;
   if (!isOwn) return undefined;
-  const changed = changedWholes(object, old, options.shape);
+  const changed = changedAtomicFields(object, old, options.shape);
   const tree = entry.fieldsV1 ?? {};
   return changed?.every((field) => Object.hasOwn(tree, `f:${field}`)) ? [{ ...entry, time: options.time }] : undefined;
 }
 
-/** Names of the top-level fields that differ, if each of them is one field as a whole and was there before and after. */
-function changedWholes(object: KubeObject, old: KubeObject, shape: FieldShape): string[] | undefined {
+/** Changed top-level fields, or undefined unless each of them is atomic and present both before and after the change. */
+function changedAtomicFields(object: KubeObject, old: KubeObject, shape: FieldShape): string[] | undefined {
   const names = Object.keys(old);
   if (names.length !== Object.keys(object).length) return undefined;
   const changed: string[] = [];
@@ -111,7 +111,7 @@ function isSameMeta(now: ObjectMeta, before: ObjectMeta): boolean {
   return ownedMeta.every((field) => equalJson(now[field] as Json | undefined, before[field] as Json | undefined));
 }
 
-/** Whether two records say the same but for their times. */
+/** Compares two managedFields lists and ignores their times. */
 export function sameButForTimes(one: readonly unknown[] | undefined, other: readonly unknown[] | undefined): boolean {
   const timeless = (entries: readonly unknown[] = []) => entries.map((entry) => ({ ...(entry as object), time: null }));
   return equalJson(timeless(one) as unknown as Json, timeless(other) as unknown as Json);

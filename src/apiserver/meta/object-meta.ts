@@ -1,12 +1,12 @@
-// The metadata that the server writes into every object, at birth and at a change.
+// Sets the metadata that only the server may set, at create and at update.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Strategy } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 
-/** RFC 3339 in whole seconds, as all of metadata's times. */
+/** RFC 3339 in whole seconds, like every time in metadata. */
 export function timestamp(wall: Date): string {
   const second = Math.floor(wall.getTime() / 1000);
-  // Thousands of writes share a second.
+  // Thousands of writes can fall into one second, so the text is kept for the whole second.
   if (second !== lastSecond) {
     lastSecond = second;
     lastText = `${wall.toISOString().slice(0, 19)}Z`;
@@ -17,7 +17,7 @@ export function timestamp(wall: Date): string {
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** What only the server may say at birth. */
+/** Replaces the server's own fields in the metadata of a new object, whatever the client sent. */
 export function fillNewMeta(object: KubeObject, call: Call, now: string): void {
   const { metadata } = object;
   delete metadata.deletionTimestamp;
@@ -29,7 +29,7 @@ export function fillNewMeta(object: KubeObject, call: Call, now: string): void {
   if (call.kind.strategy.countsGenerations === true) metadata.generation = 1;
 }
 
-/** What a client may leave out of an update, and what it cannot take back, comes from the stored object. */
+/** Copies the fields that a client may omit or must not change from the stored object. */
 export function carryMetaOver(object: KubeObject, old: KubeObject): void {
   const { metadata } = object;
   if (metadata.uid === undefined || metadata.uid === '') carry(metadata, old.metadata, 'uid');
@@ -47,12 +47,12 @@ function carry<T extends object>(into: T, from: T, field: keyof T): void {
   else into[field] = from[field];
 }
 
-/** Accepted for the sake of old clients, never kept. */
+/** Old clients still send selfLink; the server accepts the field and never stores it. */
 function dropSelfLink(metadata: object): void {
   delete (metadata as { selfLink?: unknown }).selfLink;
 }
 
-/** Owner references with a uid that another one has already; the client is told. */
+/** Removes owner references that repeat a uid, and warns the client. */
 export function withoutDoubleOwners(object: KubeObject, call: Call): void {
   const references = object.metadata.ownerReferences;
   if (references === undefined || references.length < 2) return;
@@ -68,9 +68,9 @@ export function withoutDoubleOwners(object: KubeObject, call: Call): void {
   object.metadata.ownerReferences = kept;
 }
 
-/** A generation is a change of what somebody wants: everything but metadata and status. */
-export function countGeneration(object: KubeObject, old: KubeObject, strategy: Strategy, wantChanged: boolean): void {
+/** The generation counts changes of the desired state: every field except metadata and status. */
+export function countGeneration(object: KubeObject, old: KubeObject, strategy: Strategy, hasChanged: boolean): void {
   if (strategy.countsGenerations !== true) return;
   const before = old.metadata.generation ?? 0;
-  object.metadata.generation = wantChanged ? before + 1 : before;
+  object.metadata.generation = hasChanged ? before + 1 : before;
 }

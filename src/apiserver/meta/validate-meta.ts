@@ -1,4 +1,4 @@
-// The metadata rules for a kind, at birth and at a change.
+// Validates metadata for a kind, at create and at update.
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import { validateMeta, validateMetaUpdate } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, ObjectMeta } from '../../object/meta/object.ts';
@@ -8,7 +8,7 @@ import type { Kind } from '../kinds/kind.ts';
 
 export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind: Kind): FieldError[] {
   const { metadata } = object;
-  // What has passed once and is as it was passes again.
+  // Unchanged metadata has passed the rules before, and must not fail when the rules become stricter.
   if (old !== undefined && isAsBefore(metadata, old.metadata)) return [];
   const errors = [
     ...validateMeta(metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) }),
@@ -16,7 +16,7 @@ export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind
   ];
   if (old === undefined) return errors;
   errors.push(...validateMetaUpdate(metadata, old.metadata));
-  // The real server asks twice, and a client that counts causes sees it.
+  // The real server validates metadata twice on update, so each cause appears twice in its answer.
   return [...errors, ...errors];
 }
 
@@ -61,7 +61,7 @@ function nameProblems(kind: Kind): (name: string) => string[] {
   }
 }
 
-/** The least that any name must be to stand in a URL. */
+/** The minimum rules for a name, so that it fits into one URL segment. */
 export function pathSegmentProblems(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`];
   return ['/', '%'].filter((bad) => name.includes(bad)).map((bad) => `may not contain '${bad}'`);

@@ -1,6 +1,6 @@
-// Follows every change in the store and does what an API server alone does not: objects go with their owners, and the tenant's
-// chores are done. In: a kit and chores. Must never hold up a request: the work is done behind the requests, one change after
-// another.
+// Does the work of the controllers that a bare API server lacks: garbage collection by owner references, and the tenant's
+// chores. In: a kit, chores, and every change in the store. Out: updates and deletes through the kit's own pipelines.
+// Must never delay a request: the caretaker works in the background, one change at a time.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { StoreEvent, StoreWatch } from '../../store/store.ts';
 import type { Catalog } from '../kinds/catalog.ts';
@@ -9,21 +9,21 @@ import type { Kit } from '../kinds/kit.ts';
 import { Owners } from './owners.ts';
 
 const root = '/registry/';
-/** So many records are looked at between two turns of the loop. */
+/** Records in one page of the first read. */
 const pageRecords = 500;
 
-/** An object as it stands in the store, or where one stood. */
+/** The location of a present or former object. */
 export interface Place {
   kind: Kind;
   namespace: string;
   name: string;
 }
 
-/** Work of the tenant behind the requests. */
+/** Background work of the tenant. */
 export interface Chore {
-  /** A marked object was written, or was found at the start. */
+  /** Runs for an object with a deletionTimestamp, after each write and at the start. */
   marked(place: Place, object: KubeObject): Promise<void>;
-  /** An object is gone. */
+  /** Runs after an object has been removed. */
   gone(place: Place): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export class Caretaker {
     await this.#done;
   }
 
-  /** A caretaker that fell behind, or whose store did, loses its watch and starts again from what there is. */
+  /** When the caretaker or its store falls behind, the store ends the watch, and the caretaker reads every object again. */
   async #run(first: StoreWatch): Promise<void> {
     let watch = first;
     for (;;) {
@@ -69,20 +69,20 @@ export class Caretaker {
     const revision = await this.#kit.store.currentRevision();
     const watch = await this.#kit.store.watch(root, revision);
     if (!('events' in watch))
-      throw new Error('watch everything: want a watch from now on, the store has forgotten now');
+      throw new Error(`watch the store: revision ${revision} was compacted before the watch began`);
     this.#watch = watch;
     await this.#readAll(revision);
     return watch;
   }
 
-  /** What was left undone when the cluster last stopped. */
+  /** Finds the work that was unfinished when the cluster last stopped. */
   async #readAll(revision: number): Promise<void> {
     let afterKey: string | undefined;
     for (;;) {
-      const place = afterKey === undefined ? {} : { afterKey };
-      const page = await this.#kit.store.list(root, { atRevision: revision, limit: pageRecords, ...place });
+      const start = afterKey === undefined ? {} : { afterKey };
+      const page = await this.#kit.store.list(root, { atRevision: revision, limit: pageRecords, ...start });
       if (page.kind !== 'page') return;
-      for (const { key, value } of page.records) await this.#look(key, value);
+      for (const { key, value } of page.records) await this.#inspect(key, value);
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) return;
     }
@@ -92,7 +92,7 @@ export class Caretaker {
     for await (const batch of watch.events()) {
       for (const event of batch) {
         try {
-          await this.#heard(event);
+          await this.#handle(event);
         } catch (error) {
           this.#kit.log.error({ key: event.key, error: String(error) }, 'caretaker failed');
         }
@@ -100,16 +100,16 @@ export class Caretaker {
     }
   }
 
-  async #heard(event: StoreEvent): Promise<void> {
-    if (event.type === 'put') return this.#look(event.key, event.value);
+  async #handle(event: StoreEvent): Promise<void> {
+    if (event.type === 'put') return this.#inspect(event.key, event.value);
     await this.#owners.gone(event.key, event.value);
     const place = placeOf(event.key, this.#kinds);
     if (place === undefined) return;
     for (const chore of this.#chores) await chore.gone(place);
   }
 
-  /** Most objects concern nobody here; that is seen in their text. */
-  async #look(key: string, value: string): Promise<void> {
+  /** Most objects need no work; searching their text is cheaper than parsing them. */
+  async #inspect(key: string, value: string): Promise<void> {
     const isMarked = value.includes('"deletionTimestamp"');
     const isOwned = value.includes('"ownerReferences"');
     if (!isMarked && !isOwned && !this.#owners.knows(key)) return;
@@ -122,7 +122,7 @@ export class Caretaker {
   }
 }
 
-/** One kind for each place in the store; two versions of one kind share theirs. */
+/** One kind for each storage name; of two versions with the same storage name, the first. */
 export function kindsByStorage(catalog: Catalog): Map<string, Kind> {
   const found = new Map<string, Kind>();
   for (const kind of catalog.kinds) {
@@ -131,7 +131,7 @@ export function kindsByStorage(catalog: Catalog): Map<string, Kind> {
   return found;
 }
 
-/** The storage name may hold a slash itself; the rest of the key does not. */
+/** Only the storage name may contain a slash; namespace and name cannot. */
 function placeOf(key: string, kinds: ReadonlyMap<string, Kind>): Place | undefined {
   const parts = key.slice(root.length).split('/');
   for (const length of [1, 2]) {

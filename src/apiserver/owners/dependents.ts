@@ -1,4 +1,4 @@
-// Which objects name owners, found by their own key and by the uid of an owner. No decisions, no store.
+// Remembers the objects with owner references, by their own key and by owner uid. Must never decide or touch the store.
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { Kind } from '../kinds/kind.ts';
 
@@ -35,7 +35,7 @@ export class Dependents {
     return keys.map((key): [string, Dependent] => [key, this.#byKey.get(key) as Dependent]);
   }
 
-  /** An object without owners is no dependent. */
+  /** Forgets an object that has no owner references. */
   put(key: string, { kind, namespace, name, object }: Seen): void {
     this.remove(key);
     const { ownerReferences: owners = [], uid = '', deletionTimestamp } = object.metadata;

@@ -1,6 +1,6 @@
-// Owner references, as the garbage collector of a real cluster reads them: an object goes when the last of its owners has gone,
-// and a reference to an owner that has gone is taken out while another owner lives. The policy of a delete stands on the owner
-// as a finalizer: `orphan` lets the dependents stay, `foregroundDeletion` waits for those that block the owner.
+// Collects garbage by owner references, with the rules of a real cluster: an object is deleted after its last owner, and loses
+// the reference to a deleted owner while another owner lives. The owner's finalizers hold the policy of a delete: `orphan`
+// keeps the dependents, `foregroundDeletion` waits for the dependents that block the owner.
 import type { Timer } from '../../clock.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { Kit } from '../kinds/kit.ts';
@@ -11,15 +11,15 @@ import { type Dependent, Dependents, type Seen } from './dependents.ts';
 const orphan = 'orphan';
 const foreground = 'foregroundDeletion';
 
-/** An owner that is merely not there may be about to be restored or created: it is looked for again after so long. */
+/** A missing owner may be restored or created a moment later, so its dependents live until a second look. */
 const secondLookMs = 10_000;
-/** Owners whose end was seen need no second look; more than any burst of deletes that is still being worked off. */
+/** Deleted owners to remember, so that they need no second look; larger than any burst of deletes in progress. */
 const maxRemembered = 10_000;
 
 type OwnerState =
-  /** Or of a kind that is not served here: nobody can say that it is not there. */
+  /** Also for an owner of an unserved kind, since this server cannot check that it is missing. */
   | 'alive'
-  /** Being deleted, and waiting for its dependents. */
+  /** In foreground deletion: the owner waits for its dependents. */
   | 'waiting'
   | 'missing'
   | 'gone';
@@ -27,9 +27,9 @@ type OwnerState =
 export class Owners {
   #kit: Kit;
   #dependents = new Dependents();
-  /** Owners that wait for their dependents, by uid. */
+  /** Owners in foreground deletion, by uid. */
   #waiting = new Map<string, Seen>();
-  /** uids whose end was seen, or was made sure of by a second look. */
+  /** uids of owners that a delete event or a second look has proven gone. */
   #gone = new Set<string>();
   #secondLooks = new Map<string, Timer>();
   #isStopped = false;
@@ -53,8 +53,8 @@ export class Owners {
     this.#dependents.put(key, seen);
     const dependent = this.#dependents.get(key);
     if (dependent !== undefined) await this.#collect(key, dependent);
-    if (before !== undefined) await this.#workOffOwnersOf(before);
-    if (seen.object.metadata.deletionTimestamp !== undefined) await this.#workOffPolicy(seen);
+    if (before !== undefined) await this.#recheckWaitingOwners(before);
+    if (seen.object.metadata.deletionTimestamp !== undefined) await this.#applyDeletePolicy(seen);
   }
 
   async gone(key: string, value: string): Promise<void> {
@@ -62,7 +62,7 @@ export class Owners {
     this.#dependents.remove(key);
     this.#secondLooks.get(key)?.cancel();
     this.#secondLooks.delete(key);
-    if (dependent !== undefined) await this.#workOffOwnersOf(dependent);
+    if (dependent !== undefined) await this.#recheckWaitingOwners(dependent);
     if (this.#dependents.isEmpty) return;
     const { metadata } = JSON.parse(value) as KubeObject;
     await this.#ownerIsGone(metadata.uid ?? '');
@@ -78,10 +78,10 @@ export class Owners {
     for (const [key, dependent] of owned) await this.#collect(key, dependent);
   }
 
-  async #workOffOwnersOf({ owners }: Dependent): Promise<void> {
+  async #recheckWaitingOwners({ owners }: Dependent): Promise<void> {
     for (const { uid } of owners) {
       const owner = this.#waiting.get(uid);
-      if (owner !== undefined) await this.#workOffPolicy(owner);
+      if (owner !== undefined) await this.#applyDeletePolicy(owner);
     }
   }
 
@@ -89,13 +89,13 @@ export class Owners {
     const states = new Map<OwnerReference, OwnerState>();
     for (const owner of dependent.owners) states.set(owner, await this.#stateOf(owner, dependent));
     const all = [...states.values()];
-    if (all.includes('missing')) this.#lookAgain(key, dependent);
+    if (all.includes('missing')) this.#scheduleSecondLook(key, dependent);
     const lives = all.includes('alive') || all.includes('missing');
     if (!lives) {
       await this.#remove(dependent, all.includes('waiting'));
       return;
     }
-    // Another owner keeps it: what has gone or is going is no owner any more.
+    // A living owner keeps the dependent; the references to gone and waiting owners are removed.
     const ended = new Set([...states].filter(([, state]) => state === 'gone').map(([{ uid }]) => uid));
     if (all.includes('alive')) {
       for (const [{ uid }, state] of states) if (state === 'waiting') ended.add(uid);
@@ -103,15 +103,15 @@ export class Owners {
     if (ended.size > 0) await this.#release(dependent, ended);
   }
 
-  async #stateOf({ apiVersion, kind: kindName, name, uid }: OwnerReference, of: Dependent): Promise<OwnerState> {
+  async #stateOf({ apiVersion, kind: kindName, name, uid }: OwnerReference, dependent: Dependent): Promise<OwnerState> {
     if (this.#gone.has(uid)) return 'gone';
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
     const kind = this.#kit.catalog.findByKind(group, kindName);
     if (kind === undefined || kind.answer !== undefined) return 'alive';
-    // A reference from the cluster scope into some namespace leads nowhere that could be looked at.
-    if (kind.namespaced && of.namespace === '') return 'alive';
-    const { record } = await this.#kit.store.get(storageKey(kind, of.namespace, name));
+    // A cluster-scoped object cannot name the namespace of its owner, so the owner cannot be checked.
+    if (kind.namespaced && dependent.namespace === '') return 'alive';
+    const { record } = await this.#kit.store.get(storageKey(kind, dependent.namespace, name));
     if (record === undefined) return 'missing';
     const { metadata } = JSON.parse(record.value) as KubeObject;
     if (metadata.uid !== uid) return 'missing';
@@ -119,7 +119,7 @@ export class Owners {
     return isWaiting ? 'waiting' : 'alive';
   }
 
-  #lookAgain(key: string, { uid, owners }: Dependent): void {
+  #scheduleSecondLook(key: string, { uid, owners }: Dependent): void {
     if (this.#secondLooks.has(key) || this.#isStopped) return;
     const timer = this.#kit.clock.after(secondLookMs, () => {
       this.#secondLooks.delete(key);
@@ -130,7 +130,7 @@ export class Owners {
     this.#secondLooks.set(key, timer);
   }
 
-  /** Owners that were named at the first look and are missing at the second one are gone. */
+  /** An owner that is missing at both looks is gone. */
   async #secondLook(key: string, uid: string, owners: readonly OwnerReference[]): Promise<void> {
     const dependent = this.#dependents.get(key);
     if (dependent === undefined || dependent.uid !== uid || this.#isStopped) return;
@@ -141,11 +141,11 @@ export class Owners {
 
   async #remove(dependent: Dependent, isForeground: boolean): Promise<void> {
     if (dependent.isDeleting) return;
-    const ofItsOwn = this.#dependents.ownedBy(dependent.uid);
-    const isCircle = ofItsOwn.some(([, { uid }]) => this.#waiting.has(uid));
-    // In a circle everyone would wait for everyone: it is cut where it is found.
+    const ownDependents = this.#dependents.ownedBy(dependent.uid);
+    const isCircle = ownDependents.some(([, { uid }]) => this.#waiting.has(uid));
+    // In a circle of blocking owners every delete would wait for the next one for ever.
     if (isForeground && isCircle) await this.#unblock(dependent);
-    const propagation = isForeground && ofItsOwn.length > 0 ? 'Foreground' : undefined;
+    const propagation = isForeground && ownDependents.length > 0 ? 'Foreground' : undefined;
     await deleteIfPresent(systemCall(this.#kit, dependent.kind, dependent), dependent.uid, propagation);
   }
 
@@ -158,7 +158,7 @@ export class Owners {
     });
   }
 
-  async #workOffPolicy(owner: Seen): Promise<void> {
+  async #applyDeletePolicy(owner: Seen): Promise<void> {
     const { finalizers = [], uid = '' } = owner.object.metadata;
     const owned = this.#dependents.ownedBy(uid);
     if (finalizers.includes(orphan)) {

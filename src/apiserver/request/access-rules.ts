@@ -1,21 +1,21 @@
-// Rules in the form of RBAC's and the question whether a rule covers a request. In: a rule and a target. Out: yes or no.
-// Who holds which rules is the tenant's business.
+// Decides whether one RBAC-style rule covers a request. In: a rule and a target. Out: yes or no. Must never know which user
+// holds which rules: the tenant decides that.
 import type { Decision, User } from './identity.ts';
 import type { Target } from './target.ts';
 
 export interface AccessRule {
   verbs: readonly string[];
-  /** '' is the core group; `*` is all. */
+  /** '' is the core group; `*` matches every group. */
   apiGroups?: readonly string[];
   /** `pods`, `pods/status`, `*`. */
   resources?: readonly string[];
   resourceNames?: readonly string[];
-  /** Absent = in all namespaces and at the cluster scope. */
+  /** Absent = every namespace and the cluster scope. */
   namespaces?: readonly string[];
   nonResourceURLs?: readonly string[];
 }
 
-/** What the review kinds ask a tenant. */
+/** The tenant's answers to the review kinds, such as SubjectAccessReview. */
 export interface Reviewer {
   decide(user: User, target: Target): Decision;
   rulesOf(user: User): readonly AccessRule[];

@@ -1,5 +1,5 @@
-// What is answered to bytes that are no request: the connection speaks no HTTP, or its headers are too large. There is no
-// response object yet, so the answer is written by hand, as a Status like every other refusal.
+// Answers connections that do not speak HTTP or that send too large headers. Node has no response object for them yet, so
+// this file writes the answer by hand, as a Status like every other refusal.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
@@ -21,7 +21,7 @@ function answer(
   socket: Socket,
   { maxHeaderBytes, isAnswering }: { maxHeaderBytes: number; isAnswering: boolean },
 ): void {
-  // The client has gone, or another answer is under way on this connection and must not be mixed with this one.
+  // A second answer on this connection would mix with the one that is being sent.
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
     socket.destroy();
     return;

@@ -1,4 +1,4 @@
-// The words of a 403: who may not do what, where.
+// Writes the 403 for a user who lacks a right, and refuses requests that impersonate another user.
 import type { IncomingMessage } from 'node:http';
 import { forbidden, type Status } from '../../object/meta/status.ts';
 import type { User } from './identity.ts';
@@ -11,17 +11,17 @@ export function deniedBecause(user: User, target: Target, reason = ''): Status {
   if (!target.isResource) {
     return forbidden({ group: '', resource: '' }, '', `User "${user.name}" cannot ${verb} path "${path}"${tail}`);
   }
-  const what = subresource === '' ? resource : `${resource}/${subresource}`;
-  const place = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
-  const why = `User "${user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${place}${tail}`;
+  const fullResource = subresource === '' ? resource : `${resource}/${subresource}`;
+  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
+  const why = `User "${user.name}" cannot ${verb} resource "${fullResource}" in API group "${group}" ${scope}${tail}`;
   return forbidden({ group, resource }, name, why);
 }
 
 const impersonationPrefix = 'impersonate-';
-/** A header's name may be as long as all headers together; the answer needs its beginning only. */
+/** A header name can fill the whole header block; the answer quotes only its beginning. */
 const shownLength = 60;
 
-/** Carrying out such a request as its sender would give the sender's rights to what was meant to run with fewer. */
+/** Ignoring the header would run the request with the sender's own rights, which may be wider than the impersonated user's. */
 export function refuseImpersonation({ headers }: IncomingMessage): void {
   const header = Object.keys(headers).find((name) => name.startsWith(impersonationPrefix));
   if (header === undefined) return;

@@ -1,4 +1,4 @@
-// Who asks and what for: the questions that a tenant of this kit answers. The kit calls them and believes them.
+// The tenant's hooks for authentication, authorization and visibility. The kit calls these hooks and trusts their answers.
 import type { IncomingMessage } from 'node:http';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Target } from './target.ts';
@@ -10,7 +10,7 @@ export interface User {
   extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Undefined = credentials were sent, or are wanted, and are not good: 401. */
+/** Undefined = the credentials are wrong, or required and missing: the kit answers 401. */
 export type Authenticate = (request: IncomingMessage) => User | undefined | Promise<User | undefined>;
 
 export interface Attributes {
@@ -22,12 +22,12 @@ export type Decision = { allowed: true } | { allowed: false; reason?: string };
 
 export type Authorize = (attributes: Attributes) => Decision | Promise<Decision>;
 
-/** What one caller may see of a kind. */
+/** The objects of one kind that one caller may see. */
 export interface Visibility {
-  /** Judges the object as it is shown. */
+  /** Receives the object without its hidden fields. */
   sees(object: KubeObject): boolean;
-  /** Everything that is seen has one of these values in this index of the kind; a list then reads no other object. */
+  /** Every visible object has one of these values in this index of the kind, so a list reads only objects with these values. */
   index?: { field: string; values: readonly string[] };
-  /** The view of this caller changed at this revision without a write: older versions and tokens are gone for the caller. */
+  /** The caller's view changed at this revision without a write: older resourceVersions and continue tokens answer 410. */
   since?: number;
 }

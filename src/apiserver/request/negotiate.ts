@@ -1,5 +1,5 @@
-// Which of our representations a client gets, from its Accept header: JSON always, as the object itself, as a Table or as
-// bare metadata. Protobuf and CBOR are passed over; a client that takes nothing else is told what there is.
+// Chooses the representation of an answer from the Accept header: the object, a Table or bare metadata, as JSON or YAML.
+// Skips protobuf and CBOR; a client that accepts only those gets a 406 that lists the available types.
 import { notAcceptable as noSuchForm } from '../../object/meta/status.ts';
 import { notAcceptable, StatusFault } from './status-fault.ts';
 
@@ -12,7 +12,7 @@ export interface Negotiated {
   aggregated: string | undefined;
 }
 
-/** What the real server names; protobuf is understood in bodies, not spoken. */
+/** The same list as the real server's, although this server reads protobuf bodies and never writes protobuf. */
 const offered = [
   'application/json',
   'application/yaml',
@@ -23,10 +23,10 @@ const offered = [
 
 const plain: Negotiated = { representation: 'object', mediaType: 'application/json', aggregated: undefined };
 
-/** The same few headers come again and again. */
+/** Clients send few different Accept headers, so parsing each one once is enough. */
 const remembered = new Map<string, Negotiated | undefined>();
 const rememberedLimit = 256;
-/** Twice the longest that kubectl sends: a longer header is read anew each time. */
+/** Twice the longest header that kubectl sends; longer headers are parsed every time and must not fill the memory. */
 const rememberedLength = 512;
 
 export function negotiate(accept: string | undefined): Negotiated {
@@ -38,7 +38,7 @@ export function negotiate(accept: string | undefined): Negotiated {
     if (accept.length <= rememberedLength) remembered.set(accept, answer);
   }
   if (answer === undefined) {
-    // A form that nobody has, of a type that we speak, is told in other words.
+    // The real server words an unknown `as=` form of a known media type differently from an unknown media type.
     const types = offered.slice(0, 3);
     throw types.some((type) => accept.includes(type)) ? new StatusFault(noSuchForm(types)) : notAcceptable(offered);
   }

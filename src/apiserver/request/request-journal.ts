@@ -1,5 +1,5 @@
-// How often this server was asked for what: tests and the demo count writes here, at the server, where no request is missed.
-// The counts live as long as the server, so a client must not choose how many there are: see Standing.
+// Counts requests by verb, resource, namespace, user and status code. Tests and the demo count writes here because the server
+// misses no request. The counts live as long as the server, so clients must not be able to grow them: see Standing.
 import type { Target, Verb } from './target.ts';
 
 export interface RequestRecord {
@@ -25,26 +25,26 @@ export interface RequestFilter {
   succeeded?: boolean;
 }
 
-/** How much of a request's own words may be remembered. The other words count as `other`. */
+/** Which words of a request the journal may remember; the other words count as `other`. */
 export interface Standing {
-  /** The server serves such a resource, so its name is one of few. */
+  /** The server serves this resource; the number of served resources is small. */
   isServed: boolean;
-  /** The user may do this, so the namespace is not a stranger's invention. */
+  /** The user has the right, so a stranger cannot invent namespace names. */
   isAllowed: boolean;
 }
 
-/** What takes the place of a word that is not remembered. */
+/** Replaces a word that the journal must not remember. */
 export const otherLabel = 'other';
 
 /** More combinations than the kinds, namespaces and clients of a test or a demo have; at 300 bytes each half a megabyte. */
 const countsMax = 2_000;
-/** No namespace has a longer name. */
+/** The longest valid namespace name. */
 const namespaceLengthMax = 63;
 
 type Counted = Pick<RequestRecord, 'verb' | 'resource' | 'namespace' | 'user' | 'code'>;
 
 export class RequestJournal {
-  /** By verb, resource, namespace, user and outcome, as JSON: a text of its own, which does not keep a whole URL alive. */
+  /** Keyed by JSON of the counted words: a fresh string, because a slice of the URL would keep the whole URL in memory. */
   #counts = new Map<string, number>();
   #listeners = new Set<(record: RequestRecord) => void>();
 
@@ -59,12 +59,12 @@ export class RequestJournal {
     for (const listener of this.#listeners) listener(record);
   }
 
-  /** How many combinations are remembered. */
+  /** Number of remembered combinations. */
   get size(): number {
     return this.#counts.size;
   }
 
-  /** Answered requests that fit; a watch counts when it ends. */
+  /** Number of answered requests that match the filter; a watch counts when it ends. */
   count(filter: RequestFilter = {}): number {
     let sum = 0;
     for (const [key, count] of this.#counts) if (fits(JSON.parse(key) as Counted, filter)) sum += count;

@@ -1,5 +1,5 @@
-// A refusal on its way to the client: one class that carries a whole Status, thrown by whoever notices and answered in one
-// place. The reasons that only a server of this API has stand here; the others come from object/status.ts.
+// StatusFault carries a whole Status from the code that refuses a request to the server, which sends it. This file also builds
+// the Statuses that only an API server sends; object/meta/status.ts builds the others.
 import {
   badRequest as badRequestStatus,
   type GroupResource,
@@ -14,7 +14,7 @@ import type { Dialect } from './dialect.ts';
 export class StatusFault extends Error {
   override readonly name = 'StatusFault';
   readonly status: Status;
-  /** What the strict dialect answers instead. */
+  /** The strict dialect's answer, if it differs. */
   readonly #strictly: Status | undefined;
 
   constructor(status: Status, strictly?: Status) {
@@ -48,7 +48,7 @@ export function notAuthenticated(): StatusFault {
   return new StatusFault(unauthorized());
 }
 
-/** A 403 whose cause is named, so that clients can tell it from a missing right. */
+/** A 403 with a named cause, so that clients can distinguish it from a missing right. */
 export function forbiddenBecause(
   resource: GroupResource,
   name: string,
@@ -67,20 +67,20 @@ export function notAcceptable(offered: readonly string[]): StatusFault {
   return fault(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${offered.join(', ')}`, {});
 }
 
-/** A patch in a language that this resource does not speak. */
+/** 415 for a patch type that this resource does not support. */
 export function unknownPatchType(known: readonly string[]): StatusFault {
   const bare = fault(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
   return new StatusFault(bare.status, unsupportedMediaType(known));
 }
 
-/** A continue token that is too old; `another` goes on from the same place in the present. */
-export function expiredContinue(message: string, another: string): StatusFault {
-  const gone = fault(410, 'Expired', message);
-  (gone.status as { metadata: { continue?: string } }).metadata = { continue: another };
-  return gone;
+/** 410 for a continue token that is too old; `freshToken` continues at the same key and the present revision. */
+export function expiredContinue(message: string, freshToken: string): StatusFault {
+  const expired = fault(410, 'Expired', message);
+  (expired.status as { metadata: { continue?: string } }).metadata = { continue: freshToken };
+  return expired;
 }
 
-/** 500 without a reason, which is what the real server answers where it has none; the strict dialect says 400. */
+/** The real server answers some client errors with 500 and no reason; the strict dialect answers 400 instead. */
 export function plainFailure(message: string, strictly: Status = badRequestStatus(message)): StatusFault {
   return new StatusFault(fault(500, undefined, message).status, strictly);
 }

@@ -1,5 +1,5 @@
-// What a request is about, read from its method and URL alone: verb, group, version, namespace, resource, name,
-// subresource. The grammar of API URLs lives here; whether such a resource exists is not asked.
+// Parses the method and URL of a request into a Target: verb, group, version, namespace, resource, name, subresource.
+// Holds the grammar of API URLs. Must never know which resources exist.
 
 export type Verb =
   | 'get'
@@ -19,7 +19,7 @@ export type Verb =
 export interface Target {
   isResource: boolean;
   verb: Verb;
-  /** Path without the server's prefix, as sent. */
+  /** The path as sent, without the server's prefix. */
   path: string;
   group: string;
   version: string;
@@ -44,7 +44,7 @@ export function parseTarget(method: string, url: string, prefix = ''): Target {
   return plainTarget(method, path, query);
 }
 
-/** Empty when the path is not below the prefix: `/management` is no prefix of `/managementfoo`. */
+/** Empty when the path is outside the prefix: `/managementfoo` is outside `/management`. */
 function pathBelow(prefix: string, path: string): string {
   if (path === prefix) return '/';
   return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : '';
@@ -52,10 +52,10 @@ function pathBelow(prefix: string, path: string): string {
 
 function plainTarget(method: string, path: string, query: URLSearchParams): Target {
   const verb = method.toLowerCase() as Verb;
-  return { ...nothing, isResource: false, verb, path, query };
+  return { ...noResource, isResource: false, verb, path, query };
 }
 
-const nothing = { group: '', version: '', namespace: '', resource: '', name: '', subresource: '' };
+const noResource = { group: '', version: '', namespace: '', resource: '', name: '', subresource: '' };
 
 /** `at` is the index of the version; after it comes [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. */
 function resourceTarget(
@@ -68,14 +68,14 @@ function resourceTarget(
 ): Target {
   const version = part(parts, at);
   const rest = parts.slice(at + 1);
-  // The old way to ask for a watch: a prefix instead of a parameter.
+  // Old clients ask for a watch with a path prefix instead of `?watch=true`.
   const isWatchPath = rest[0] === 'watch' && method === 'GET';
   if (isWatchPath) rest.shift();
-  // A trailing slash is forgiven, as the real server does; an empty segment within is no resource.
+  // Like the real server: ignore a trailing slash, and treat a path with an empty segment as a non-resource path.
   if (rest.at(-1) === '') rest.pop();
   if (rest.length === 0 || rest.includes('')) return plainTarget(method, path, query);
   let namespace = '';
-  // namespaces/x/status and /finalize are subresources of the namespace itself, everything else lies within it.
+  // namespaces/x/status and /finalize are subresources of the namespace; every other path names objects in the namespace.
   if (rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize') {
     namespace = part(rest, 1);
     rest.splice(0, 2);
@@ -88,8 +88,8 @@ function resourceTarget(
   if (isWatchPath) {
     const narrowed = new URLSearchParams(query);
     if (name !== '') narrowed.set('fieldSelector', `metadata.name=${name}`);
-    const about = { group, version, namespace, resource, name: '', subresource: '' };
-    return { isResource: true, verb: 'watch', path, ...about, query: narrowed };
+    const watched = { group, version, namespace, resource, name: '', subresource: '' };
+    return { isResource: true, verb: 'watch', path, ...watched, query: narrowed };
   }
   const verb = resourceVerb(method, name, query);
   return { isResource: true, verb, path, group, version, namespace, resource, name, subresource: part(rest, 2), query };
@@ -113,7 +113,7 @@ function resourceVerb(method: string, name: string, query: URLSearchParams): Ver
   }
 }
 
-/** Query booleans as the real server reads them: present and not `false` or `0`. */
+/** Reads a query boolean as the real server does: true when present and neither `false` nor `0`. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== 'false' && value !== '0';
 }

@@ -1,5 +1,5 @@
-// A certificate authority that outlives the process: `ca.crt` and `ca.key` in a folder, made when they are not there. A client
-// that trusts the authority goes on trusting it after a restart.
+// Keeps a certificate authority in a folder, as `ca.crt` and `ca.key`, so that clients still trust the server after a restart.
+// Creates the authority when both files are missing.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Authority, makeAuthority } from './certificates.ts';
@@ -9,14 +9,14 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   const keyPem = await textOf(join(folder, 'ca.key'));
   if (certPem !== undefined && keyPem !== undefined) return { certPem, keyPem };
   if (certPem !== undefined || keyPem !== undefined) {
-    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, only one of them is there`);
+    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found only one of them`);
   }
-  const made = await makeAuthority(clusterName, now);
+  const created = await makeAuthority(clusterName, now);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // The key is complete before its certificate is there: a crash between the two is found out at the next start.
-  await writeWhole(join(folder, 'ca.key'), made.keyPem);
-  await writeWhole(join(folder, 'ca.crt'), made.certPem);
-  return made;
+  // The key comes first: after a crash between the two writes the next start finds one file and reports it.
+  await writeWhole(join(folder, 'ca.key'), created.keyPem);
+  await writeWhole(join(folder, 'ca.crt'), created.certPem);
+  return created;
 }
 
 async function textOf(path: string): Promise<string | undefined> {
@@ -28,7 +28,7 @@ async function textOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Never half a file, and readable by its owner alone. */
+/** Renaming prevents half a file after a crash; mode 600 keeps the key from other users. */
 async function writeWhole(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 });
   await rename(`${path}.new`, path);

@@ -1,5 +1,5 @@
-// A serving certificate in files that somebody else renews. In: two paths and a clock. Out: each new pair, once it is whole. A pair
-// that does not fit together, as halfway through a renewal, changes nothing: the old pair goes on serving.
+// Reloads a serving certificate from files that another program renews. In: two paths and a clock. Out: each new pair of
+// certificate and key. While the two files do not match, as in the middle of a renewal, the old pair stays in use.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock, Timer } from '../../clock.ts';
@@ -15,14 +15,14 @@ export interface CertificatePaths {
   key: string;
 }
 
-/** Renewals come weeks before the end: ten seconds are soon, and two reads of small files cost nothing. */
-const lookEveryMs = 10_000;
+/** Renewals happen weeks before expiry, so ten seconds are early enough, and reading two small files is cheap. */
+const reloadEveryMs = 10_000;
 
-/** Throws when there is no certificate, no key, or when they do not belong together. */
+/** Throws when a file is missing or the key does not match the certificate. */
 export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
   const [certPem, keyPem] = await Promise.all([readFile(paths.certificate, 'utf8'), readFile(paths.key, 'utf8')]);
   if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem))) {
-    throw new Error(`read ${paths.certificate}: want the certificate of ${paths.key}, it has another key`);
+    throw new Error(`read ${paths.certificate}: the certificate does not match the key in ${paths.key}`);
   }
   return { certPem, keyPem };
 }
@@ -57,10 +57,10 @@ export class CertificateFiles {
   }
 
   #schedule(): void {
-    this.#timer = this.#clock.after(lookEveryMs, () => void this.#look());
+    this.#timer = this.#clock.after(reloadEveryMs, () => void this.#reload());
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     try {
       const pair = await readPair(this.#paths);
       const isSame = pair.certPem === this.#current.certPem && pair.keyPem === this.#current.keyPem;
@@ -71,7 +71,7 @@ export class CertificateFiles {
       }
       this.#lastFault = '';
     } catch (error) {
-      // Said once, not every ten seconds.
+      // Logged once for each fault, not every ten seconds.
       if (String(error) !== this.#lastFault) this.#log.error({ error: String(error) }, 'certificate not reloaded');
       this.#lastFault = String(error);
     }

@@ -1,4 +1,4 @@
-// A certificate authority of the cluster's own and a serving certificate from it. In: names and addresses. Out: PEM texts.
+// Creates a certificate authority and serving certificates. In: names and addresses. Out: PEM texts.
 import { randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 
@@ -10,7 +10,7 @@ export interface ServingCertificate {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const dayMs = 86_400_000;
-/** Clocks of clients may be behind ours. */
+/** A client's clock may be slow; without backdating such a client would refuse a new certificate. */
 const backdatedMs = dayMs;
 const lifetimeMs = 3650 * dayMs;
 
@@ -19,7 +19,7 @@ export interface Authority {
   keyPem: string;
 }
 
-/** With `authority` the certificate is signed by it; without one an authority is made, and its key is thrown away. */
+/** Without `authority` a new authority signs the certificate, and its key is discarded. */
 export async function makeServingCertificate(
   clusterName: string,
   names: readonly string[],
@@ -73,7 +73,7 @@ export async function makeAuthority(clusterName: string, now: Date): Promise<Aut
 }
 
 async function library() {
-  // Decorators in the library want this polyfill before anything else of it is loaded.
+  // The library's decorators fail unless this polyfill is loaded first.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   x509.cryptoProvider.set('default', webcrypto as never);

@@ -1,4 +1,4 @@
-// A kubeconfig for one user of one cluster, as text. JSON is YAML, and nobody has to quote anything.
+// Writes a kubeconfig for one user of one cluster. The text is JSON, which is valid YAML and needs no quoting rules.
 
 export function kubeconfigText(cluster: {
   name: string;

@@ -1,4 +1,4 @@
-// Server-side apply of a request: the merge is object/server-side-apply.ts, the rest is an update like any other.
+// Serves server-side apply. object/fields/server-side-apply.ts merges; changeObject() does the rest, as for every update.
 import { itemSteps } from '../../object/fields/field-compare.ts';
 import { pathText } from '../../object/fields/field-set.ts';
 import { applyObject as applied } from '../../object/fields/server-side-apply.ts';
@@ -28,15 +28,15 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
   return changeObject(call, {
     dryRun: options.dryRun,
     uidIsPrecondition: false,
-    compute: (old) => laidOver(call, old, config, options.force),
+    compute: (old) => applyConfiguration(call, old, config, options.force),
     keepsManagers: true,
     create: () => {
       const { uid, resourceVersion = '' } = config.metadata;
-      // Who says a version expects an object; the real server makes a new one all the same.
+      // A resourceVersion means that the client expects an object. The real server ignores this and creates one.
       if (call.kit.dialect === 'strict' && resourceVersion !== '') {
         throw new StatusFault(conflict({ group: call.kind.group, resource: call.kind.plural }, call.target.name));
       }
-      const object = laidOver(call, undefined, structuredClone(config), options.force);
+      const object = applyConfiguration(call, undefined, structuredClone(config), options.force);
       if (uid !== undefined && uid !== '') object.metadata.uid = uid;
       delete object.metadata.resourceVersion;
       return createObject(call, object, { dryRun: options.dryRun, keepsManagers: true });
@@ -44,7 +44,7 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
   });
 }
 
-/** Not defaulted: a manager owns what it says, not what the server makes of it. */
+/** Decodes without defaults: a manager owns only the fields that it sends. */
 function configuration(call: Call, submitted: Submitted): KubeObject {
   const value = incomingType(call, submitted);
   if ((value['apiVersion'] ?? '') === '' || (value['kind'] ?? '') === '') {
@@ -60,7 +60,7 @@ function configuration(call: Call, submitted: Submitted): KubeObject {
   return config;
 }
 
-/** What does not fit the schema is no configuration at all: there is nothing to warn of and go on with. */
+/** Apply refuses unknown fields even without strict validation: their owner could not be recorded. */
 function typedConfiguration(call: Call, submitted: Submitted): KubeObject {
   const { kind, kit } = call;
   const { name = '', namespace = '' } = (submitted.value as KubeObject).metadata ?? {};
@@ -87,7 +87,7 @@ function typedConfiguration(call: Call, submitted: Submitted): KubeObject {
   return object;
 }
 
-/** Items of one list that say the same keys: nobody could tell whose they are. */
+/** Finds list items with equal keys, since field ownership could not distinguish them. */
 function firstDuplicate(value: Json, node: Node, path: string): string | undefined {
   if (node.type === 'list' && Array.isArray(value)) {
     if (node.listType !== 'atomic' && itemSteps(value, node) === undefined)
@@ -110,27 +110,27 @@ function firstOf(found: readonly (string | undefined)[]): string | undefined {
 function duplicateText(items: readonly Json[], node: Extract<Node, { type: 'list' }>): string {
   const seen = new Set<string>();
   for (const item of items) {
-    const step = itemSteps([item], node)?.[0];
-    if (step === undefined) return 'element lacks its keys';
-    if (seen.has(step)) return `duplicate entries for key ${pathText([step])}`;
-    seen.add(step);
+    const itemKey = itemSteps([item], node)?.[0];
+    if (itemKey === undefined) return 'element lacks its keys';
+    if (seen.has(itemKey)) return `duplicate entries for key ${pathText([itemKey])}`;
+    seen.add(itemKey);
   }
   return 'duplicate entries';
 }
 
-function laidOver(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
+function applyConfiguration(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
   const now = timestamp(call.kit.clock.wallTime());
-  // Nobody owns what is hidden, and no conflict names it: the merge is made without it.
+  // Merge without hidden fields: managedFields and conflicts must not reveal them.
   const result = applied(old, shown(config, call.kind), { ...managerOptions(call, now), force });
   if (!result.ok) throw new StatusFault(result.status);
   const { object } = result;
   const managers = object.metadata.managedFields;
-  const whole = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
-  call.kind.strategy.restore?.(whole, config);
-  // Nothing was changed and nobody new owns anything: the record keeps its times.
+  const fittedObject = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
+  call.kind.strategy.restore?.(fittedObject, config);
+  // Without a change of fields or owners managedFields keeps its times, so that a repeated apply writes nothing.
   const kept = old?.metadata.managedFields;
-  if (!result.isChanged && kept !== undefined) whole.metadata.managedFields = kept;
+  if (!result.isChanged && kept !== undefined) fittedObject.metadata.managedFields = kept;
   else if (managers !== undefined && !equalJson(managers as Json, (kept ?? null) as Json))
-    whole.metadata.managedFields = managers;
-  return whole;
+    fittedObject.metadata.managedFields = managers;
+  return fittedObject;
 }

@@ -1,6 +1,5 @@
-// The update pipeline, written once for PUT and every patch: read → compute → check → compare-and-swap, again from the
-// start when somebody else was faster and the client did not insist on a version.
-
+// The update pipeline for PUT and every patch: read → compute → validate → compare-and-swap. A lost race starts the pipeline
+// again, unless the client sent a resourceVersion: then the check of preconditions answers 409.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, invalid, notFound, objectWasModified, preconditionFailed } from '../../object/meta/status.ts';
 import { equalJson, type Json } from '../../object/text/json.ts';
@@ -16,18 +15,18 @@ import { plainFailure, StatusFault } from '../request/status-fault.ts';
 import { checkSize } from '../wire/size-limit.ts';
 import { fromStoredText, shown, storageKey, toStoredText } from '../wire/stored-text.ts';
 
-/** Enough for a busy object; after that the client hears of the conflict. */
+/** Enough for an object with many writers; afterwards the client gets a 409. */
 const attempts = 10;
 
 export interface Change {
   dryRun: boolean;
-  /** The wanted object; it may share parts with the stored one, which is not to be changed. */
+  /** Returns the wanted object. It may share members with `old`, and must not change `old`. */
   compute(old: KubeObject): KubeObject | Promise<KubeObject>;
-  /** What to do when there is nothing: absent = 404. */
+  /** Called when the object is missing; absent = answer 404. */
   create?(): Promise<Outcome>;
-  /** PUT: another uid in the body is a conflict; in a patch it is an attempt to change what cannot be changed. */
+  /** True for PUT: another uid in the body is a conflict. In a patch another uid is an invalid change of a fixed field. */
   uidIsPrecondition: boolean;
-  /** The result comes with its managedFields made up. */
+  /** `compute` has already updated managedFields. */
   keepsManagers?: boolean;
 }
 
@@ -46,7 +45,7 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
     const { text, isLast } = next;
     if (change.dryRun) return { kind: 'stored', code: 200, text, revision: record.revision };
     const written = await kit.store.write(key, { expect: record.revision, value: isLast ? undefined : text });
-    // The end of an object is answered with the version it had.
+    // A write that removes the last finalizer answers with the object's last resourceVersion.
     if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
     record = visibleRecord(call, written.current);
@@ -61,7 +60,7 @@ async function nextObject(
   const { kind, kit, user, target } = call;
   const now = timestamp(kit.clock.wallTime());
   const stored = fromStoredText(record.value, kind, record.revision);
-  // A client changes what it is shown; what is hidden is put back before the kind judges the whole.
+  // The client changes the object without its hidden fields; restore() below adds them before the kind validates.
   const old = shown(stored, kind);
   const object = await change.compute(old);
   checkPreconditions(call, object, old, change.uidIsPrecondition);
@@ -73,15 +72,15 @@ async function nextObject(
   if (call.warnings.length === 0) call.warnings.push(...(kind.strategy.warnings?.(object) ?? []));
   if (change.keepsManagers !== true) {
     if (isUntouched(object, old)) return 'unchanged';
-    // Before the kind's strategy: what the server adds belongs to nobody.
+    // Before the kind's strategy: fields that the server adds must not belong to the writer.
     trackUpdate(call, object, old, now);
   }
   const warn = (line: string) => void call.warnings.push(line);
   const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
   kind.strategy.restore?.(object, stored);
   await kind.strategy.prepareForUpdate?.(object, stored, ctx);
-  countGeneration(object, stored, kind.strategy, wantChanged(object, stored));
-  if (isSameAgain(object, stored)) return 'unchanged';
+  countGeneration(object, stored, kind.strategy, desiredStateChanged(object, stored));
+  if (isUndoneByStrategy(object, stored)) return 'unchanged';
   const errors = [
     ...metaErrors(object, stored, kind),
     ...schemaErrors(object, kit.catalog.schemaOf(kind)),
@@ -89,9 +88,18 @@ async function nextObject(
   ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
   if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
-  const { subresource: part, name, namespace } = target;
+  const { subresource: subresourceName, name, namespace } = target;
   for (const admit of kit.admission) {
-    await admit({ operation: 'update', kind, namespace, name, subresource: part, object, old: stored, user });
+    await admit({
+      operation: 'update',
+      kind,
+      namespace,
+      name,
+      subresource: subresourceName,
+      object,
+      old: stored,
+      user,
+    });
   }
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';
@@ -117,7 +125,7 @@ function checkPreconditions(call: Call, object: KubeObject, old: KubeObject, uid
   }
 }
 
-/** A write through a subresource touches its own fields only, a write of the whole object never the status. */
+/** A write through a subresource changes only that subresource's fields; a write of the whole object never changes the status. */
 function keepOtherParts(
   object: KubeObject,
   old: KubeObject,
@@ -127,43 +135,43 @@ function keepOtherParts(
   if (subresource?.mode === 'part') {
     const writes = new Set([...subresource.writes, 'metadata', 'kind', 'apiVersion']);
     for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
-      if (!writes.has(field)) takeOver(object, old, field);
+      if (!writes.has(field)) keepOld(object, old, field);
     }
     return;
   }
-  if (hasStatus) takeOver(object, old, 'status');
+  if (hasStatus) keepOld(object, old, 'status');
 }
 
-function takeOver(object: KubeObject, old: KubeObject, field: string): void {
+function keepOld(object: KubeObject, old: KubeObject, field: string): void {
   if (old[field] === undefined) delete object[field];
   else object[field] = old[field];
 }
 
-function wantChanged(object: KubeObject, old: KubeObject): boolean {
-  const want = ({ metadata: _metadata, status: _status, ...rest }: KubeObject) => asJson(rest);
-  return !equalJson(want(object), want(old));
+function desiredStateChanged(object: KubeObject, old: KubeObject): boolean {
+  const desired = ({ metadata: _metadata, status: _status, ...rest }: KubeObject) => asJson(rest);
+  return !equalJson(desired(object), desired(old));
 }
 
-/** The strategy has put back whatever was to be changed, and the record of managers has other times at most. */
-function isSameAgain(object: KubeObject, old: KubeObject): boolean {
+/** True when the strategy undid the client's change, so that at most the times in managedFields differ. */
+function isUndoneByStrategy(object: KubeObject, old: KubeObject): boolean {
   const bare = ({ metadata: { managedFields: _managed, ...metadata }, ...rest }: KubeObject) =>
     asJson({ metadata, ...rest });
   if (!equalJson(bare(object), bare(old))) return false;
   return sameButForTimes(object.metadata.managedFields, old.metadata.managedFields);
 }
 
-/** Nothing is changed, and the client does not touch the record of managers, which may be left out. */
+/** True when the client changed neither the object nor managedFields; a client may leave managedFields out. */
 function isUntouched(object: KubeObject, old: KubeObject): boolean {
-  const brought = object.metadata.managedFields;
+  const sent = object.metadata.managedFields;
   const kept = old.metadata.managedFields;
-  if (brought !== undefined && !equalJson(brought as Json, (kept ?? null) as Json)) return false;
-  if (brought === undefined && kept !== undefined) object.metadata.managedFields = kept;
+  if (sent !== undefined && !equalJson(sent as Json, (kept ?? null) as Json)) return false;
+  if (sent === undefined && kept !== undefined) object.metadata.managedFields = kept;
   const isEqual = equalJson(asJson(object), asJson(old));
-  if (brought === undefined) delete object.metadata.managedFields;
+  if (sent === undefined) delete object.metadata.managedFields;
   return isEqual;
 }
 
-/** The last finalizer of a deleted object has gone, and so does the object. */
+/** True when nothing keeps a deleted object any longer: no finalizer, no grace period, no pending work. */
 function isGone(object: KubeObject, call: Call): boolean {
   const { metadata } = object;
   if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false;
@@ -171,7 +179,7 @@ function isGone(object: KubeObject, call: Call): boolean {
   return call.kind.strategy.hasPendingWork?.(object) !== true;
 }
 
-/** Objects come from JSON.parse or are built of plain values. */
+/** The cast is safe: objects come from JSON.parse or contain only plain values. */
 function asJson(value: object): Json {
   return value as Json;
 }

@@ -1,5 +1,5 @@
-// Finds the records that a list, a watch's state or a deletecollection is about, in key order and at one revision: through an
-// index or a name where one tells which keys can match, else by a look at every object, in steps.
+// Collects the records for a list, a deletecollection or the initial state of a watch, in key order and at one revision. Uses
+// a name or an index when it can, and otherwise reads every object, step by step.
 import { expired, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import type { StoredRecord } from '../../store/store.ts';
@@ -10,13 +10,13 @@ import { shownFromText, storageKey } from '../wire/stored-text.ts';
 import { encodeContinue } from './continue-token.ts';
 import type { Selection } from './selection.ts';
 
-/** Records are fetched and filtered so many at a time: the loop is free in between. */
+/** Records read before other requests get a turn. */
 export const stepRecords = 500;
 
 export interface Listed {
   records: StoredRecord[];
   revision: number;
-  /** Key of the last record given, when there are more. */
+  /** Key of the last returned record, if more records follow. */
   more: string | undefined;
   remaining: number | undefined;
 }
@@ -28,8 +28,12 @@ interface Candidates {
   revision: number;
 }
 
-/** The keys that can match, where that is known without a look at every object. */
-async function candidateKeys(call: CollectCall, selection: Selection, range: Range): Promise<Candidates | undefined> {
+/** The keys that can match, or undefined when only reading every object can tell. */
+async function candidateKeys(
+  call: CollectCall,
+  selection: Selection,
+  range: ListRange,
+): Promise<Candidates | undefined> {
   const { kit, kind, target } = call;
   const { onlyName, index } = selection;
   const hasOneKey = onlyName !== undefined && onlyName !== '' && !(kind.namespaced && target.namespace === '');
@@ -44,14 +48,14 @@ async function candidateKeys(call: CollectCall, selection: Selection, range: Ran
 async function collectKeys(
   call: CollectCall,
   selection: Selection,
-  range: Range,
+  range: ListRange,
   { keys, revision }: Candidates,
 ): Promise<Listed> {
   const records: StoredRecord[] = [];
   const { afterKey } = range;
-  const left = afterKey === undefined ? keys : keys.filter((key) => compareKeys(key, afterKey) > 0);
-  for (const [index, key] of left.entries()) {
-    // The first key that begins with a key is the key itself.
+  const keysLeft = afterKey === undefined ? keys : keys.filter((key) => compareKeys(key, afterKey) > 0);
+  for (const [index, key] of keysLeft.entries()) {
+    // list() works by prefix; of all keys with this prefix the key itself sorts first.
     const page = await call.kit.store.list(key, { atRevision: revision, limit: 1 });
     if (page.kind === 'futureRevision') {
       throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
@@ -65,38 +69,38 @@ async function collectKeys(
       range.limit,
     );
     const isFull = range.limit > 0 && records.length >= range.limit;
-    if (isFull) return { records, revision, more: index + 1 < left.length ? key : undefined, remaining: undefined };
+    if (isFull) return { records, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
     if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));
   }
-  // A revision that is not there is refused also where no key can match.
-  if (left.length === 0) await checkRevision(call, range, revision);
+  // Without a key to read, a compacted or future revision would pass unnoticed.
+  if (keysLeft.length === 0) await checkRevision(call, range, revision);
   return { records, revision, more: undefined, remaining: undefined };
 }
 
-async function checkRevision(call: CollectCall, range: Range, revision: number): Promise<void> {
+async function checkRevision(call: CollectCall, range: ListRange, revision: number): Promise<void> {
   const page = await call.kit.store.list(range.prefix, { atRevision: revision, limit: 1 });
   if (page.kind === 'compacted') throw tooOld(range, range.afterKey);
   if (page.kind === 'futureRevision') throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
 }
 
-interface Range {
+interface ListRange {
   prefix: string;
   limit: number;
   atRevision?: number;
   afterKey?: string;
 }
 
-export async function collect(call: CollectCall, selection: Selection, range: Range): Promise<Listed> {
+export async function collect(call: CollectCall, selection: Selection, range: ListRange): Promise<Listed> {
   const candidates = await candidateKeys(call, selection, range);
   if (candidates !== undefined) return collectKeys(call, selection, range, candidates);
   const records: StoredRecord[] = [];
   let { atRevision, afterKey } = range;
   for (;;) {
-    const wanted = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
-    // A selector may pass over most of what it sees: it always looks at a whole step.
-    const step = selection.takesAll ? wanted : stepRecords;
+    const missing = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
+    // A selector may reject most records, so each step reads as many as possible.
+    const readCount = selection.takesAll ? missing : stepRecords;
     const page = await call.kit.store.list(range.prefix, {
-      limit: step,
+      limit: readCount,
       ...(atRevision === undefined ? {} : { atRevision }),
       ...(afterKey === undefined ? {} : { afterKey }),
     });
@@ -105,9 +109,9 @@ export async function collect(call: CollectCall, selection: Selection, range: Ra
     }
     if (page.kind === 'compacted') throw tooOld(range, afterKey);
     atRevision ??= page.revision;
-    const filled = take(records, page.records, call.kind, selection, range.limit);
-    afterKey = filled ?? page.records.at(-1)?.key ?? afterKey;
-    const cutWithinPage = filled !== undefined && filled !== page.records.at(-1)?.key;
+    const lastKey = take(records, page.records, call.kind, selection, range.limit);
+    afterKey = lastKey ?? page.records.at(-1)?.key ?? afterKey;
+    const cutWithinPage = lastKey !== undefined && lastKey !== page.records.at(-1)?.key;
     const hasMore = page.hasMore || cutWithinPage;
     const full = range.limit > 0 && records.length >= range.limit;
     if (!hasMore || full) {
@@ -119,7 +123,7 @@ export async function collect(call: CollectCall, selection: Selection, range: Ra
   }
 }
 
-/** Returns the key at which the limit was reached, if it was. */
+/** Adds matching records; returns the key of the record that reached the limit, if any. */
 function take(
   into: StoredRecord[],
   page: readonly StoredRecord[],
@@ -135,12 +139,12 @@ function take(
   return undefined;
 }
 
-function tooOld(range: Range, afterKey: string | undefined): StatusFault {
+function tooOld(range: ListRange, afterKey: string | undefined): StatusFault {
   if (range.afterKey === undefined) {
     return new StatusFault(expired('The resourceVersion for the provided list is too old.'));
   }
-  const another = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) });
+  const freshToken = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) });
   const message =
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-  return expiredContinue(message, another);
+  return expiredContinue(message, freshToken);
 }

@@ -1,12 +1,12 @@
-// The token that a paged list goes on with: the revision of the first page and the last key that was given out. The same
-// shape as the real server's, so that what a client shows of it looks familiar; clients must not look inside.
+// Encodes the continue token of a paged list: the revision of the first page and the last key that the page returned. The
+// token has the shape of the real server's token; clients must treat the token as opaque.
 import { isRecord } from '../../object/text/json.ts';
 import { badRequest } from '../request/status-fault.ts';
 
 export interface ContinueToken {
-  /** -1 = go on at the present, after a token that was too old. */
+  /** -1 = continue at the present revision, after an expired token. */
   revision: number;
-  /** Key after the prefix of the list. */
+  /** The last returned key, without the prefix of the list. */
   after: string;
 }
 

@@ -1,5 +1,4 @@
-// The create pipeline, written once for every kind: metadata → admission → the kind's strategy → validation → store.
-
+// The create pipeline for every kind: metadata → admission → the kind's strategy → validation → store.
 import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
@@ -16,11 +15,11 @@ import { storageKey, toStoredText } from '../wire/stored-text.ts';
 export interface CreateOptions {
   dryRun: boolean;
   code?: number;
-  /** The object comes with its managedFields made up. */
+  /** The caller has already set managedFields. */
   keepsManagers?: boolean;
 }
 
-/** As the real server: after so many taken names the client is told to try again. */
+/** Same number as the real server; afterwards the client must try again. */
 const generatedNameAttempts = 8;
 
 export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<Outcome> {
@@ -38,14 +37,14 @@ export async function createObject(call: Call, submitted: KubeObject, options: C
   }
 }
 
-/** Cut so that the suffix still fits into a label. */
+/** 58 + 5 characters of suffix = 63, the longest label. */
 const generatedPrefixLimit = 58;
 
 function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix;
 }
 
-/** The one answer that may show what is hidden from then on. */
+/** The answer to the create is the only answer that may contain hidden fields. */
 function shownOnce({ kind }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
   const once = kind.strategy.presentOnce?.(object);
   if (once === undefined) return {};

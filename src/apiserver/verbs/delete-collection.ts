@@ -1,4 +1,4 @@
-// DELETE on a list: every object that the selection names goes the way a single delete would take it.
+// Serves DELETE on a list: deletes every selected object through the same pipeline as a single delete.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
@@ -20,7 +20,7 @@ export async function deleteCollection(call: Call, options: DeleteOptions): Prom
     try {
       await deleteObject({ ...call, target: { ...target, name, namespace } }, options);
     } catch (error) {
-      // Gone meanwhile is what was wanted.
+      // A 404 means that another client deleted the object first, which is the wanted result.
       if (!(error instanceof StatusFault) || error.code !== 404) throw error;
     }
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shown(object, kind);

@@ -1,5 +1,4 @@
-// Deletes one object: at once, or by marking it when finalizers or a grace period keep it.
-
+// Deletes one object: at once, or, when finalizers or a grace period keep the object, by setting its deletionTimestamp.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, notFound, success } from '../../object/meta/status.ts';
 import { visibleRecord } from '../caller/visibility.ts';
@@ -10,7 +9,7 @@ import { StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
 import type { DeleteOptions, Propagation } from './write-options.ts';
 
-/** A delete insists on no version: it loses only against somebody who writes without pause. */
+/** A delete retries at every version, so only a client that writes without pause can exhaust the attempts. */
 const attempts = 20;
 
 export async function deleteObject(call: Call, options: DeleteOptions): Promise<Outcome> {
@@ -64,7 +63,7 @@ function checkDeletePreconditions(call: Call, old: KubeObject, options: DeleteOp
   }
 }
 
-/** What is left of the object: gone for good, or waiting for its finalizers or its grace period. */
+/** Computes the object after the delete: `gone`, or kept with a deletionTimestamp. */
 function afterDelete(call: Call, old: KubeObject, options: DeleteOptions): { object: KubeObject; gone: boolean } {
   const { strategy } = call.kind;
   const metadata = { ...old.metadata };
@@ -101,7 +100,7 @@ const collectorFinalizers: Record<Exclude<Propagation, 'Background'>, string> = 
   Foreground: 'foregroundDeletion',
 };
 
-/** The policy of a delete is a finalizer that the garbage collector works off. */
+/** Stores the propagation policy as a finalizer, which the garbage collector acts on and removes. */
 function finalizersFor(present: readonly string[], propagation: Propagation | undefined): string[] {
   if (propagation === undefined) return [...present];
   const kept = present.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion');

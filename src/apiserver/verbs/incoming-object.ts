@@ -1,5 +1,5 @@
-// What a client wants to be written: decoded to the kind's schema, checked to be of that kind and for the place that the
-// URL names, defaults filled in.
+// Turns a request body into an object: checks its kind, decodes it by the schema, fills in defaults, and compares its name and
+// namespace with the URL.
 import { fieldErrorText } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
@@ -20,10 +20,10 @@ export function incomingObject(call: Call, submitted: Submitted, validation: Fie
   return fitted(call, { ...submitted, value: incomingType(call, submitted) }, validation);
 }
 
-/** The body as a map that says to be of this kind, or says nothing. */
+/** Checks that the body is a map and, if the body has a kind and apiVersion, that they match the URL. */
 export function incomingType(call: Call, submitted: Submitted): Record<string, unknown> {
   const { kind } = call;
-  // `null` is an object about which nothing is said.
+  // The real server reads `null` as an empty object.
   const value = submitted.value ?? {};
   if (!isRecord(value)) {
     const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into an object`;
@@ -33,7 +33,7 @@ export function incomingType(call: Call, submitted: Submitted): Record<string, u
   return value;
 }
 
-/** The same for a value that is known to be of the kind, e.g. the result of a patch. */
+/** Decodes a value whose kind is known to be right, e.g. the result of a patch. */
 export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
   const { kind } = call;
   const collectsTypeErrors = call.kit.dialect === 'strict';
@@ -57,7 +57,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   return object;
 }
 
-/** Wrong types together with whatever else the schema has against the rest; the kind judges only what fits its types. */
+/** Reports wrong types together with the other schema faults. The kind's own validation may rely on correct types. */
 function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
   if (typeErrors.length === 0) return;
   const { kind, kit } = call;
@@ -71,23 +71,23 @@ function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
 
 function checkType(call: Call, value: Record<string, unknown>): void {
   const { kind } = call;
-  const wanted = groupVersionOf(kind);
+  const kindVersion = groupVersionOf(kind);
   const gotKind = value['kind'];
   const gotVersion = value['apiVersion'];
   const kindIsWrong = typeof gotKind === 'string' && gotKind !== '' && gotKind !== kind.kind;
-  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== wanted;
+  const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== kindVersion;
   if (!kindIsWrong && !versionIsWrong) return;
-  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? wanted) };
+  const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? kindVersion) };
   const slash = sent.version.indexOf('/');
   const [group, version] =
     slash < 0 ? ['', sent.version] : [sent.version.slice(0, slash), sent.version.slice(slash + 1)];
   const why = call.kit.catalog.findByKind(group, sent.kind, version)
     ? `converting (${version}.${sent.kind}) to (${kind.kind}): unknown conversion`
     : `no kind "${sent.kind}" is registered for version "${sent.version}"`;
-  throw badRequest(`${sent.kind} in version "${wanted}" cannot be handled as a ${kind.kind}: ${why}`);
+  throw badRequest(`${sent.kind} in version "${kindVersion}" cannot be handled as a ${kind.kind}: ${why}`);
 }
 
-/** The URL decides the namespace; a body that names another one is refused. */
+/** Fills in the namespace from the URL; refuses a body with another namespace. */
 export function placeInNamespace(call: Call, object: KubeObject): void {
   const { metadata } = object;
   if (!call.kind.namespaced) {

@@ -1,5 +1,4 @@
-// PATCH in its four languages: json patch, merge patch, strategic merge patch and server-side apply.
-
+// Serves PATCH with its four types: JSON patch, merge patch, strategic merge patch and server-side apply.
 import { forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../../object/meta/status.ts';
@@ -39,7 +38,7 @@ export async function patchObject(
     uidIsPrecondition: false,
     compute: (old) => {
       const patched = patch(old as Json);
-      if (!isJsonObject(patched)) throw badRequest('apply the patch: want an object, got something else');
+      if (!isJsonObject(patched)) throw badRequest('the patch must leave an object, and its result is another type');
       const object = fittedResult(call, patched, options);
       checkName(call, object);
       placeInNamespace(call, object);
@@ -48,7 +47,7 @@ export async function patchObject(
   });
 }
 
-/** What a patch makes must fit its kind like anything that is sent; that it does not is told with the whole result. */
+/** The result of a patch must fit the kind like any sent object; like the real server, the fault quotes the whole result. */
 function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
   try {
     if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
@@ -104,7 +103,7 @@ function parsePatch(body: Buffer): Json {
   try {
     return JSON.parse(body.toString('utf8')) as Json;
   } catch (error) {
-    // V8 has no fixed words for a text that ends too early; clients know Go's.
+    // V8 words truncated JSON in several ways; clients know Go's message.
     const why = error instanceof Error ? error.message : String(error);
     const isCut = /end of JSON input|Unterminated|after property|Expected/.test(why);
     throw badRequest(`error decoding patch: ${isCut ? 'unexpected end of JSON input' : `json parse error: ${why}`}`);

@@ -1,5 +1,5 @@
-// get and list: from the store to JSON, without parsing what nobody asked to look into. A list runs in steps and lets other
-// requests in between.
+// Serves get and list from the store. Parses an object only when a selector, a table or a hidden field requires parsing, and
+// reads long lists in steps, so that other requests get their turn.
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
@@ -16,10 +16,10 @@ import { type Selection, selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
-  const { record: found, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
-  const record = visibleRecord(call, found);
-  const wanted = Number(target.query.get('resourceVersion') ?? 0);
-  if (wanted > revision) throw new StatusFault(tooLargeResourceVersion(wanted, revision));
+  const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const record = visibleRecord(call, stored);
+  const minRevision = Number(target.query.get('resourceVersion') ?? 0);
+  if (minRevision > revision) throw new StatusFault(tooLargeResourceVersion(minRevision, revision));
   if (record === undefined) {
     throw new StatusFault(notFound({ group: kind.group, resource: kind.plural }, target.name));
   }
@@ -51,20 +51,20 @@ export async function listObjects(call: Call): Promise<Outcome> {
   };
 }
 
-/** A list without a limit may be any size: it is sent step by step, as it is read. */
+/** A list without a limit can be huge, so each step is sent before the next one is read. */
 async function streamedList(
   call: Call,
   selection: Selection,
   range: { prefix: string; atRevision?: number; afterKey?: string },
 ): Promise<Outcome> {
   const { kind } = call;
-  // The first step is read before the answer begins, so that a refusal can still be one.
+  // After the first byte a refusal is impossible, so the first step is read before the answer begins.
   const first = await collect(call, selection, { ...range, limit: stepRecords });
   const text = (records: readonly StoredRecord[]) =>
     records.map((record) => itemText(record.value, kind, record.revision)).join(',');
   const head = `${listHead(kind, JSON.stringify({ resourceVersion: String(first.revision) }))}${text(first.records)}`;
   if (first.more === undefined) return { kind: 'json', code: 200, json: `${head}]}` };
-  const parts = async function* () {
+  const chunks = async function* () {
     yield head;
     let afterKey = first.more;
     while (afterKey !== undefined) {
@@ -79,7 +79,7 @@ async function streamedList(
     }
     yield ']}';
   };
-  return { kind: 'stream', code: 200, parts: parts() };
+  return { kind: 'stream', code: 200, parts: chunks() };
 }
 
 async function startOf(

@@ -1,5 +1,5 @@
-// resourceVersion, resourceVersionMatch, limit, continue and sendInitialEvents of a list or watch: which combinations mean
-// something, and what.
+// Parses resourceVersion, resourceVersionMatch, limit, continue and sendInitialEvents of a list or watch, and refuses invalid
+// combinations with the real server's messages.
 import { type FieldError, forbiddenField, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { badRequest, plainFailure, StatusFault } from '../request/status-fault.ts';
@@ -9,12 +9,12 @@ import { numberOf } from './write-options.ts';
 export interface ListQuery {
   limit: number;
   continueToken: string;
-  /** newest = what is there now; exact = as of that revision; atLeast = now, but no sooner than that. */
+  /** newest = the present state; exact = the state at `revision`; atLeast = the present state, if it has reached `revision`. */
   at: { kind: 'newest' } | { kind: 'exact'; revision: number } | { kind: 'atLeast'; revision: number };
 }
 
 export interface WatchQuery {
-  /** undefined = from the present state, which is told first. */
+  /** Send changes after this revision; undefined = send the present state first. */
   after: number | undefined;
   sendInitialEvents: boolean | undefined;
   bookmarks: boolean;
@@ -37,7 +37,7 @@ export function listQuery(query: URLSearchParams): ListQuery {
     return { limit, continueToken, at: { kind: 'newest' } };
   }
   if (revision === undefined || revision === 0) return { limit, continueToken, at: { kind: 'newest' } };
-  // A page of a certain version without a word about matching has always meant exactly that version.
+  // Old clients page with a limit and a version but without a match, and expect exactly that version.
   const exact = match === 'Exact' || (match === '' && limit > 0);
   return { limit, continueToken, at: { kind: exact ? 'exact' : 'atLeast', revision } };
 }
@@ -57,7 +57,7 @@ export function watchQuery(query: URLSearchParams): WatchQuery {
   };
 }
 
-/** For sendInitialEvents: the state that is told must not be older than this. */
+/** The oldest revision that the initial events of a watch may show. */
 export function notOlderThan(query: URLSearchParams): number {
   return parseRevision(query.get('resourceVersion') ?? '', plainFailure) ?? 0;
 }

@@ -1,6 +1,5 @@
-// Which objects a list, watch or deletecollection is about: label and field selectors read from the query and checked
-// against what the kind lets itself be asked for.
-
+// Parses the label and field selectors of a list, watch or deletecollection, and combines them with the caller's visibility.
+// Refuses field selectors that the kind does not support.
 import type { KubeObject } from '../../object/meta/object.ts';
 import {
   exactValue,
@@ -15,31 +14,31 @@ import { badRequest } from '../request/status-fault.ts';
 import type { Target } from '../request/target.ts';
 
 export interface Selection {
-  /** No selector at all and everything is visible: texts need not be parsed. */
+  /** Every object matches, so that stored texts need no parsing. */
   takesAll: boolean;
-  /** The one name that can match, if the field selector says so. */
+  /** The only name that can match, if the field selector requires one. */
   onlyName: string | undefined;
-  /** An index whose values hold everything that can match. */
+  /** An index and the values that every matching object has in it. */
   index: { field: string; values: readonly string[] } | undefined;
-  /** Judges the object as it is shown. */
+  /** Receives the object without its hidden fields, so that selectors cannot probe them. */
   matches(object: KubeObject): boolean;
 }
 
 const everything: Selection = { takesAll: true, onlyName: undefined, index: undefined, matches: () => true };
 
 export function selectionOf({ target, kind, visibility }: Pick<Call, 'target' | 'kind' | 'visibility'>): Selection {
-  const asked = askedSelection(target, kind);
-  if (visibility === undefined) return asked;
+  const fromQuery = querySelection(target, kind);
+  if (visibility === undefined) return fromQuery;
   return {
     takesAll: false,
-    onlyName: asked.onlyName,
-    // Both hold everything that can match; the caller's own is usually the smaller one.
-    index: visibility.index ?? asked.index,
-    matches: (object) => visibility.sees(object) && asked.matches(object),
+    onlyName: fromQuery.onlyName,
+    // Either index is correct; the caller's own usually holds fewer objects.
+    index: visibility.index ?? fromQuery.index,
+    matches: (object) => visibility.sees(object) && fromQuery.matches(object),
   };
 }
 
-function askedSelection(target: Target, kind: Kind): Selection {
+function querySelection(target: Target, kind: Kind): Selection {
   const labelText = target.query.get('labelSelector') ?? '';
   const fieldText = target.query.get('fieldSelector') ?? '';
   if (labelText === '' && fieldText === '') return everything;

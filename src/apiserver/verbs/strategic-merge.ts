@@ -1,4 +1,4 @@
-// Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, and by which key.
+// Strategic merge patch: a merge patch that merges some lists item by item, as the schema says.
 // Directives: $patch (replace, delete, merge), $retainKeys, $setElementOrder/<list>, $deleteFromPrimitiveList/<list>.
 import {
   copyJson,
@@ -88,7 +88,7 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
   const entries = patch.map((item) => keyedItem(item, key));
   const isDeleted = (have: Json) =>
     entries.some(({ item, id }) => memberOf(item, '$patch') === 'delete' && hasId(have, key, id));
-  // Deletes are about what was there, wherever they stand in the patch.
+  // Deletes apply to the old items, wherever they stand in the patch: an item deleted and sent again is new.
   const kept = current.filter((have) => !isDeleted(have));
   const result = [...kept];
   for (const { item, id } of entries) {
@@ -101,7 +101,7 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
 }
 
 function keyedItem(item: Json, key: string): { item: JsonObject; id: Json } {
-  if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": want objects, got ${JSON.stringify(item)}`);
+  if (!isJsonObject(item)) throw badRequest(`merge a list by "${key}": ${JSON.stringify(item)} is not an object`);
   const id = memberOf(item, key);
   if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
   return { item, id };
@@ -111,15 +111,15 @@ function hasId(have: Json, key: string, id: Json): boolean {
   return isJsonObject(have) && equalJson(memberOf(have, key), id);
 }
 
-function deletePrimitives(result: JsonObject, name: string, gone: Json): void {
+function deletePrimitives(result: JsonObject, name: string, deleted: Json): void {
   const current = memberOf(result, name);
-  if (!Array.isArray(current) || !Array.isArray(gone)) return;
-  result[name] = current.filter((item) => !gone.some((other) => equalJson(item, other)));
+  if (!Array.isArray(current) || !Array.isArray(deleted)) return;
+  result[name] = current.filter((item) => !deleted.some((other) => equalJson(item, other)));
 }
 
 /**
- * Items that the patch names come in its order. The others keep theirs and come before a named one only if that is how the
- * two stood before.
+ * Items that the patch names follow the order of the patch. The other items keep their order, and stand before a named item
+ * only if they stood before it in the old list.
  */
 function inOrder(
   merged: readonly Json[],

@@ -1,5 +1,4 @@
-// Requests that the cluster makes of itself: the same pipelines as for anybody, without a socket.
-
+// Calls that the cluster's own controllers make: the same pipelines as for clients, without a socket.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Call, Kit } from '../kinds/kit.ts';
@@ -15,7 +14,7 @@ const noQuery = new URLSearchParams();
 export function systemCall(
   kit: Kit,
   kind: Kind,
-  place: { namespace: string; name: string; subresource?: string },
+  object: { namespace: string; name: string; subresource?: string },
 ): Call {
   return {
     kit,
@@ -27,9 +26,9 @@ export function systemCall(
       group: kind.group,
       version: kind.version,
       resource: kind.plural,
-      subresource: place.subresource ?? '',
-      namespace: place.namespace,
-      name: place.name,
+      subresource: object.subresource ?? '',
+      namespace: object.namespace,
+      name: object.name,
       query: noQuery,
     },
     user: { name: 'system:controller', groups: [mastersGroup] },
@@ -40,7 +39,7 @@ export function systemCall(
   };
 }
 
-/** Changes an object if it is still there and still the one that is meant. */
+/** Changes the object unless it has been deleted or replaced, which the uid tells. */
 export async function changeIfPresent(call: Call, uid: string, change: (object: KubeObject) => void): Promise<void> {
   await unlessGone(async () => {
     await changeObject(call, {
@@ -69,13 +68,13 @@ export async function deleteIfPresent(call: Call, uid: string | undefined, propa
   });
 }
 
-/** An empty list is no list. */
+/** The API omits empty lists. */
 export function setOrDrop<T, K extends keyof T>(target: T, field: K, list: T[K] & readonly unknown[]): void {
   if (list.length === 0) delete target[field];
   else target[field] = list;
 }
 
-/** Gone, or replaced by another of the same name, is as good as done. */
+/** 404 and 409 mean that the object has gone or was replaced, so that no work is left. */
 async function unlessGone(act: () => Promise<void>): Promise<void> {
   try {
     await act();

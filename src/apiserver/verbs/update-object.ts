@@ -1,5 +1,4 @@
-// PUT: the whole object as the client wants it.
-
+// Serves PUT: replaces the whole object, or creates it where the kind allows creation by PUT.
 import { conflict } from '../../object/meta/status.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
@@ -21,10 +20,10 @@ export async function updateObject(call: Call, submitted: Submitted, options: Wr
   });
 }
 
-/** An object that says which one it was cannot be made again: that one is gone. */
+/** A uid in the body names an object that has been deleted, so PUT must not create another one. */
 async function createFromPut(call: Call, wanted: Parameters<typeof createObject>[1], options: WriteOptions) {
   const { uid } = wanted.metadata;
-  // The version it had is no obstacle: it is known to be gone.
+  // The object is known to be missing, so its old resourceVersion must not cause a conflict.
   delete wanted.metadata.resourceVersion;
   if (uid !== undefined && uid !== '') {
     const resource = { group: call.kind.group, resource: call.kind.plural };

@@ -1,4 +1,4 @@
-// The lines of a watch. A change is encoded once for each form of it and the bytes are shared by all who watch in that form.
+// Encodes the lines of a watch. Each change is encoded once for each form, and all watches of the form share the bytes.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { StoredRecord, StoreEvent } from '../../store/store.ts';
@@ -11,24 +11,24 @@ import type { Selection } from './selection.ts';
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-interface Seen {
+interface SelectedChange {
   type: ChangeType;
   text: string;
   revision: number;
 }
 
-/** Keyed by the store's own event: it lives as long as somebody may still need it. */
+/** Weak keys: the frames of an event must go when the last watch has dropped the event. */
 const frames = new WeakMap<StoreEvent, Map<string, Buffer>>();
 
-interface Parsed {
+interface ParsedEvent {
   value: KubeObject;
   previous: KubeObject | undefined;
 }
 
-/** An event is parsed once for all watches that look into it. */
-const objectsOfEvents = new WeakMap<StoreEvent, Map<Kind, Parsed>>();
+/** All watches share one parsed form of an event. */
+const objectsOfEvents = new WeakMap<StoreEvent, Map<Kind, ParsedEvent>>();
 
-function parsed(event: StoreEvent, kind: Kind): Parsed {
+function parsed(event: StoreEvent, kind: Kind): ParsedEvent {
   let byKind = objectsOfEvents.get(event);
   if (byKind === undefined) {
     byKind = new Map();
@@ -49,7 +49,7 @@ function parsed(event: StoreEvent, kind: Kind): Parsed {
 export class WatchFrames {
   #call: Call;
   #selection: Selection;
-  /** What distinguishes one form of a frame from another, type of the change apart. */
+  /** Key for sharing frames: kind, representation and includeObject. */
   #form: string;
   #columnsSent = false;
 
@@ -65,21 +65,21 @@ export class WatchFrames {
     return this.#encode({ type: 'ADDED', text: record.value, revision: record.revision });
   }
 
-  /** Undefined when the change is outside the selection before and after. */
+  /** Undefined when the selection matches the object neither before nor after the change. */
   change(event: StoreEvent): Buffer | undefined {
-    const seen = this.#seen(event);
-    if (seen === undefined) return undefined;
-    // A first row brings its columns; ages in tables are of the moment and shared for it only.
-    if (this.#call.negotiated.representation === 'table' && !this.#columnsSent) return this.#encode(seen);
+    const selected = this.#selectedChange(event);
+    if (selected === undefined) return undefined;
+    // The first row of a table watch includes the columns, so its frame cannot be shared.
+    if (this.#call.negotiated.representation === 'table' && !this.#columnsSent) return this.#encode(selected);
     let known = frames.get(event);
     if (known === undefined) {
       known = new Map();
       frames.set(event, known);
     }
-    const form = `${seen.type} ${this.#form}`;
+    const form = `${selected.type} ${this.#form}`;
     let frame = known.get(form);
     if (frame === undefined) {
-      frame = this.#encode(seen);
+      frame = this.#encode(selected);
       known.set(form, frame);
     }
     return frame;
@@ -101,10 +101,10 @@ export class WatchFrames {
     return frame('ERROR', JSON.stringify(status));
   }
 
-  /** The change as this selection sees it: what leaves it is deleted, what enters it is new. */
-  #seen(event: StoreEvent): Seen | undefined {
+  /** Maps the change to this selection: an object that leaves the selection is DELETED, an object that enters it is ADDED. */
+  #selectedChange(event: StoreEvent): SelectedChange | undefined {
     const { type, value, revision } = event;
-    // A delete shows the object's last form with the revision of its end.
+    // A delete carries the object's last form and the revision of the delete.
     if (this.#selection.takesAll) {
       const changeType = type === 'delete' ? 'DELETED' : event.previous === undefined ? 'ADDED' : 'MODIFIED';
       return { type: changeType, text: value, revision };
@@ -119,7 +119,7 @@ export class WatchFrames {
     return { type: 'DELETED', text: event.previous ?? value, revision };
   }
 
-  #encode({ type, text, revision }: Seen): Buffer {
+  #encode({ type, text, revision }: SelectedChange): Buffer {
     const { kind, negotiated } = this.#call;
     switch (negotiated.representation) {
       case 'object':

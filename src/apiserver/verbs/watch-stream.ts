@@ -1,5 +1,5 @@
-// One watch: the present state if it is asked for, then every change, as lines of JSON on an open answer. In: the store's
-// events. Out: frames that are made once for all watchers of a form. A client that does not read is let go.
+// Serves one watch: sends the present state if the client wants it, then every change, as lines of JSON on an open answer.
+// In: the store's events. Out: frames. Disconnects a client that does not read, because its backlog would fill the memory.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../../clock.ts';
 import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
@@ -16,18 +16,18 @@ import { type Selection, selectionOf } from './selection.ts';
 import { WatchFrames } from './watch-frames.ts';
 
 export interface WatchSettings {
-  /** Between two bookmarks of a quiet watch; the real server sends one about every minute. */
+  /** Time between two bookmarks; about a minute in the real server. */
   bookmarkIntervalMs: number;
-  /** Without timeoutSeconds a watch ends by itself after this long. */
+  /** Lifetime of a watch without timeoutSeconds. */
   maxWatchMs: number;
 }
 
-/** What may lie unsent for one client before it is let go: it will come back, and that is cheaper than this memory. */
+/** Unsent bytes for one client before the server disconnects it: a reconnect costs less than more memory. */
 export const maxUnsentBytes = 4 * 1024 * 1024;
 
-/** Of a long batch, so much is handed to the socket before the client has to take some of it. */
+/** In a long batch the server waits for the client to read once the socket holds this much. */
 const aheadBytes = 1024 * 1024;
-/** A client that has not taken that within so long does not read. */
+/** A client that takes longer to read aheadBytes counts as stalled. */
 const stalledMs = 30_000;
 
 export class WatchStream {
@@ -42,7 +42,7 @@ export class WatchStream {
   #lastRevision = 0;
   #sentBytes = 0;
   #isExpired = false;
-  /** Something that happened up to now has yet to be written: no bookmark may pass it by. */
+  /** An event waits to be written; a bookmark must not overtake the event. */
   #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
 
@@ -70,7 +70,7 @@ export class WatchStream {
       : await kit.store.watch(watchedPrefix(this.#call, this.#selection), after);
     this.#begin(headers);
     if (this.#isOver()) {
-      // The client left while we were getting ready.
+      // The client disconnected during the start.
       if ('close' in opened) opened.close();
       return;
     }
@@ -90,7 +90,7 @@ export class WatchStream {
       if (fromState) await this.#sendState(after);
       await this.#follow(opened);
     } catch (error) {
-      // The answer has begun: what is wrong is told in it.
+      // The answer has begun, so the stream itself must carry the fault.
       if (!(error instanceof StatusFault)) throw error;
       this.#send(this.#frames.error(error.statusIn(this.#call.kit.dialect)));
     } finally {
@@ -99,7 +99,7 @@ export class WatchStream {
     }
   }
 
-  /** As much as was handed to the client's connection. */
+  /** Bytes handed to the client's connection. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
@@ -108,9 +108,9 @@ export class WatchStream {
     return this.#call.user;
   }
 
-  /** The client is told to list again. */
+  /** Ends the watch with 410, so that the client lists again. */
   expire(): void {
-    // Said once the answer has begun.
+    // run() sends the 410 after it has begun the answer.
     if (this.#state === 'starting') {
       this.#isExpired = true;
       return;
@@ -119,7 +119,7 @@ export class WatchStream {
     this.end();
   }
 
-  /** Ends the answer as a server that is done: a whole last line, a clean end of the stream. */
+  /** Ends the stream cleanly after a whole line, so that the client watches again without an error. */
   end(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
@@ -128,8 +128,8 @@ export class WatchStream {
     this.#timers.clear();
     this.#response.end();
     if (this.#response.writableFinished || this.#response.destroyed) return;
-    // The end stands behind what is unsent: who does not take it would hold all of it for ever.
-    const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
+    // The end of the answer queues behind unsent bytes; a client that stops reading would keep them in memory for ever.
+    const timer = this.#call.kit.clock.after(stalledMs, () => this.#disconnect());
     this.#response.once('close', () => timer.cancel());
   }
 
@@ -151,14 +151,14 @@ export class WatchStream {
   async #sendState(atRevision: number): Promise<void> {
     const { kind, target } = this.#call;
     const prefix = storagePrefix(kind, target.namespace);
-    // Told in steps at one revision, so that a large state neither stalls the loop nor piles up unsent.
+    // Sent in steps at one revision, so that a large state neither blocks the event loop nor fills the memory.
     let afterKey: string | undefined;
     for (;;) {
-      const place = afterKey === undefined ? {} : { afterKey };
-      const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...place });
+      const start = afterKey === undefined ? {} : { afterKey };
+      const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...start });
       this.#response.cork();
       for (const record of listed.records) {
-        if (this.#isAhead && !(await this.#taken())) return;
+        if (this.#mustWaitForReader && !(await this.#waitForReader())) return;
         this.#send(this.#frames.initial(record));
       }
       this.#response.uncork();
@@ -170,7 +170,7 @@ export class WatchStream {
     }
   }
 
-  /** Ends when its client falls so far behind that the store gives it up: it may come back for what it has not seen. */
+  /** Ends when the client falls too far behind; the client can watch again from its last resourceVersion. */
   async #follow(watch: StoreWatch): Promise<void> {
     this.#isBehind = false;
     for await (const batch of watch.events()) {
@@ -179,33 +179,33 @@ export class WatchStream {
       this.#isBehind = false;
       if (this.#isOver()) return;
       if (this.#response.writableLength > maxUnsentBytes) {
-        this.#letGo();
+        this.#disconnect();
         return;
       }
     }
   }
 
-  /** What somebody who comes back has missed may be long: it goes out as fast as it is read, or nobody ever caught up. */
+  /** The backlog of a returning client may exceed maxUnsentBytes, so it is sent only as fast as the client reads. */
   async #sendBatch(batch: readonly StoreEvent[]): Promise<void> {
     if (batch.length > 1) this.#response.cork();
     for (const event of batch) {
       if (event.revision <= this.#lastRevision) continue;
-      if (batch.length > 1 && this.#isAhead && !(await this.#taken())) return;
+      if (batch.length > 1 && this.#mustWaitForReader && !(await this.#waitForReader())) return;
       this.#lastRevision = event.revision;
       this.#send(this.#frames.change(event));
     }
     if (batch.length > 1) this.#response.uncork();
   }
 
-  get #isAhead(): boolean {
+  get #mustWaitForReader(): boolean {
     return this.#response.writableLength > aheadBytes;
   }
 
-  /** In the middle of a corked row: waits until the client has taken what was handed on. False when it is gone. */
-  async #taken(): Promise<boolean> {
+  /** Within a corked batch: waits until the client has read the handed-over bytes. Returns false if the client disconnected. */
+  async #waitForReader(): Promise<boolean> {
     this.#response.uncork();
     if (this.#response.writableNeedDrain) {
-      const timer = this.#call.kit.clock.after(stalledMs, () => this.#letGo());
+      const timer = this.#call.kit.clock.after(stalledMs, () => this.#disconnect());
       this.#timers.add(timer);
       await drained(this.#response);
       timer.cancel();
@@ -215,7 +215,7 @@ export class WatchStream {
     return !this.#isOver();
   }
 
-  #letGo(): void {
+  #disconnect(): void {
     this.#call.kit.log.info({ path: this.#call.target.path }, 'watch let go, its client does not read');
     this.#response.destroy();
   }
@@ -238,7 +238,7 @@ export class WatchStream {
   async #sendBookmark(): Promise<void> {
     try {
       const revision = await this.#call.kit.store.currentRevision();
-      // Whatever had happened by then lies in our backlog already and is written before this turn comes.
+      // The backlog holds every event up to `revision` already, and writes them before the next turn.
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#isOver()) return;
       if (!this.#isBehind) {
@@ -257,7 +257,7 @@ export class WatchStream {
   }
 }
 
-/** A watch of one name hears of that name, and of names that begin with it, which its selection passes over. */
+/** A prefix that covers the watched name; the selection filters out longer names with the same beginning. */
 function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string {
   if (onlyName === undefined || onlyName === '' || (kind.namespaced && target.namespace === '')) {
     return storagePrefix(kind, target.namespace);
@@ -267,5 +267,5 @@ function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string 
 
 const stateStep = 500;
 
-/** So long before a watch ends by itself its client is told how far it came. */
+/** A last bookmark goes out this long before the end, so that the client continues from there. */
 const lastBookmarkMs = 2_000;

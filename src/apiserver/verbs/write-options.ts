@@ -1,4 +1,4 @@
-// The query parameters of writes and the options of deletes, checked before anything is done.
+// Parses and validates the query parameters of writes and the options of deletes.
 import { invalidValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -14,10 +14,10 @@ export interface WriteOptions {
   force: boolean;
 }
 
-const none: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: false };
+const defaults: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: false };
 
 export function writeOptions(query: URLSearchParams, optionsKind: string): WriteOptions {
-  if (query.size === 0) return none;
+  if (query.size === 0) return defaults;
   const dryRun = query.getAll('dryRun').filter((value) => value !== '');
   const validation = query.get('fieldValidation') ?? '';
   const errors = [];
@@ -45,7 +45,7 @@ export interface DeleteOptions {
   resourceVersion: string | undefined;
 }
 
-/** A body wins over the query, as in the real server. */
+/** Like the real server: with a body, the query does not count. */
 export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Dialect = 'kubernetes'): DeleteOptions {
   const given = isRecord(body) ? body : {};
   if (dialect === 'strict' && body !== undefined) checkAgreement(given, query);
@@ -63,6 +63,10 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
   if (typeof propagation === 'string' && propagation !== '' && !policies.includes(propagation)) {
     errors.push(unsupportedValue('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
+  if (typeof propagation === 'string' && propagation !== '' && typeof orphan === 'boolean') {
+    const why = 'orphanDependents and deletionPropagation cannot be both set';
+    errors.push(invalidValue('propagationPolicy', propagation, why));
+  }
   if (errors.length > 0) throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors));
   return {
     dryRun: Array.isArray(dryRun) && dryRun.length > 0,
@@ -73,7 +77,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
   };
 }
 
-/** The real server believes the body alone; a dry run that stands in the query would delete. */
+/** Strict dialect: if the server ignored `dryRun` in the query because of a body, the request would really delete. */
 function checkAgreement(given: Record<string, unknown>, query: URLSearchParams): void {
   for (const option of ['dryRun', 'gracePeriodSeconds', 'propagationPolicy', 'orphanDependents']) {
     const asked = query.getAll(option).filter((value) => value !== '');

@@ -1,69 +1,68 @@
-// From JSON that somebody sent to an object that fits its schema: unknown fields are dropped and reported, null means
-// absent. A value of the wrong type refuses the whole object at once, or is collected where all faults are told together.
+// Decodes a client's JSON by the schema of the kind: drops and reports unknown fields, reads null as absent. A value of the
+// wrong type refuses the object at once, or is collected, so that one answer can list every fault.
 import { type FieldError, wrongTypeValue } from '../../object/meta/field-error.ts';
 import { isRecord, setMember } from '../../object/text/json.ts';
 import type { Node, Scalar } from '../kinds/schema.ts';
 import { badRequest } from '../request/status-fault.ts';
 
-/** A field is named as the real server names it: `subsets[0].addresses[1].foo`. */
+/** Paths are written as the real server writes them: `subsets[0].addresses[1].foo`. */
 export interface Decoded {
   value: unknown;
   unknownFields: string[];
-  /** Empty unless they are collected. */
+  /** Empty unless the context collects type errors. */
   typeErrors: FieldError[];
 }
 
 export interface DecodeContext {
-  /** For messages: `Endpoints`, `v1`. */
+  /** Kind and version for messages, e.g. `Endpoints` and `v1`. */
   kind: string;
   version: string;
-  /** What was sent and no more: nothing that is empty is left out, nothing that is missing is filled in. */
+  /** Keeps empty fields and adds no missing ones: apply must know exactly which fields the client sent. */
   isAsSent?: boolean;
-  /** Values of the wrong type are collected and left out, so that the client is told of all of them. */
+  /** Collects and drops values of the wrong type, so that the client gets all of them in one answer. */
   collectsTypeErrors?: boolean;
 }
 
 /** Deeper than any real object; keeps a hostile body from exhausting the stack. */
 const maxDepth = 100;
-/** As many wrong values as one answer names: a hostile body of a million must not make an answer of a million. */
+/** Bounds the answer: a hostile body could hold a million wrong values. */
 const maxTypeErrors = 100;
 
-/** What one walk through an object carries along. */
-interface Walk {
+interface Decoding {
   ctx: DecodeContext;
   unknownFields: string[];
   typeErrors: FieldError[];
 }
 
 export function decode(value: unknown, node: Node, ctx: DecodeContext): Decoded {
-  const walk: Walk = { ctx, unknownFields: [], typeErrors: [] };
-  const fitted = conform(value, node, walk, { path: '', depth: 0 });
-  return { value: fitted, unknownFields: walk.unknownFields, typeErrors: walk.typeErrors };
+  const decoding: Decoding = { ctx, unknownFields: [], typeErrors: [] };
+  const fitted = conform(value, node, decoding, { path: '', depth: 0 });
+  return { value: fitted, unknownFields: decoding.unknownFields, typeErrors: decoding.typeErrors };
 }
 
-interface Spot {
+interface ValuePosition {
   path: string;
   depth: number;
 }
 
-function conform(value: unknown, node: Node, walk: Walk, spot: Spot): unknown {
-  const { path, depth } = spot;
-  if (depth > maxDepth) throw badRequest(`decode the object: want at most ${maxDepth} levels, got more`);
+function conform(value: unknown, node: Node, decoding: Decoding, position: ValuePosition): unknown {
+  const { path, depth } = position;
+  if (depth > maxDepth) throw badRequest(`decode the object: the object has more than ${maxDepth} levels`);
   switch (node.type) {
     case 'object':
     case 'map':
       if (value === null) return undefined;
-      if (!isRecord(value)) return wrongType(value, 'object', path, walk);
-      return fitMembers(value, node, walk, spot);
+      if (!isRecord(value)) return wrongType(value, 'object', path, decoding);
+      return fitMembers(value, node, decoding, position);
     case 'list':
       if (value === null) return undefined;
-      if (!Array.isArray(value)) return wrongType(value, 'array', path, walk);
+      if (!Array.isArray(value)) return wrongType(value, 'array', path, decoding);
       return value.map((item: unknown, index) => {
         const at = { path: `${path}[${index}]`, depth: depth + 1 };
-        return conform(item, node.items, walk, at) ?? zeroOf(node.items);
+        return conform(item, node.items, decoding, at) ?? zeroOf(node.items);
       });
     case 'scalar':
-      return fitScalar(value, node, path, walk);
+      return fitScalar(value, node, path, decoding);
     case 'any':
       return value;
     default:
@@ -71,23 +70,23 @@ function conform(value: unknown, node: Node, walk: Walk, spot: Spot): unknown {
   }
 }
 
-/** The members of an object are known by name, those of a map are all of one kind and stay even when they are empty. */
+/** An object drops empty members, as Go's omitempty does; a map keeps them, because its keys are data. */
 function fitMembers(
   value: Record<string, unknown>,
   node: Extract<Node, { type: 'object' | 'map' }>,
-  walk: Walk,
-  { path, depth }: Spot,
+  decoding: Decoding,
+  { path, depth }: ValuePosition,
 ): Record<string, unknown> {
   const fitted: Record<string, unknown> = {};
-  const isAsSent = walk.ctx.isAsSent === true;
+  const isAsSent = decoding.ctx.isAsSent === true;
   for (const key of Object.keys(value)) {
     const member = node.type === 'map' ? node.values : node.fields.get(key);
     const at = { path: path === '' ? key : `${path}.${key}`, depth: depth + 1 };
     if (member === undefined) {
-      walk.unknownFields.push(at.path);
+      decoding.unknownFields.push(at.path);
       continue;
     }
-    const entry = conform(value[key], member, walk, at);
+    const entry = conform(value[key], member, decoding, at);
     if (node.type === 'map') setMember(fitted, key, entry ?? zeroOf(member));
     else if (entry === undefined) continue;
     else if (isAsSent || !isZero(entry, member) || node.pointers.has(key) || isLimited(member)) fitted[key] = entry;
@@ -98,37 +97,37 @@ function fitMembers(
   return fitted;
 }
 
-function fitScalar(value: unknown, node: Extract<Node, { type: 'scalar' }>, path: string, walk: Walk): unknown {
+function fitScalar(value: unknown, node: Extract<Node, { type: 'scalar' }>, path: string, decoding: Decoding): unknown {
   const { scalar } = node;
-  const { ctx } = walk;
+  const { ctx } = decoding;
   if (value === null) return undefined;
   switch (scalar) {
     case 'string':
     case 'bytes':
-      if (typeof value !== 'string') return wrongType(value, 'string', path, walk);
+      if (typeof value !== 'string') return wrongType(value, 'string', path, decoding);
       if (scalar === 'bytes' && !isBase64(value)) {
         throw refusal(ctx, `illegal base64 data at input byte ${firstBadBase64(value)}`);
       }
       return value;
     case 'integer':
-      if (!isInteger(value, node.bits)) return wrongType(value, 'int', path, walk);
+      if (!isInteger(value, node.bits)) return wrongType(value, 'int', path, decoding);
       return value;
     case 'number':
-      if (typeof value !== 'number') return wrongType(value, 'number', path, walk);
+      if (typeof value !== 'number') return wrongType(value, 'number', path, decoding);
       return value;
     case 'boolean':
-      if (typeof value !== 'boolean') return wrongType(value, 'bool', path, walk);
+      if (typeof value !== 'boolean') return wrongType(value, 'bool', path, decoding);
       return value;
     case 'intOrString':
-      if (typeof value !== 'string' && !isInteger(value, 32)) return wrongType(value, 'int or string', path, walk);
+      if (typeof value !== 'string' && !isInteger(value, 32)) return wrongType(value, 'int or string', path, decoding);
       return value;
     case 'quantity':
-      return quantity(value, path, walk);
+      return quantity(value, path, decoding);
     case 'time':
-      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) return wrongType(value, 'time', path, walk);
+      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) return wrongType(value, 'time', path, decoding);
       return value;
     case 'microTime':
-      if (typeof value !== 'string') return wrongType(value, 'time', path, walk);
+      if (typeof value !== 'string') return wrongType(value, 'time', path, decoding);
       checkMicroTime(value, ctx);
       return value;
     default:
@@ -136,14 +135,14 @@ function fitScalar(value: unknown, node: Extract<Node, { type: 'scalar' }>, path
   }
 }
 
-/** JSON has no integers: 1e300 is a whole number too, and fits into none. */
+/** Checks the range too: 1e300 is a whole number in JSON and fits into no integer type. */
 function isInteger(value: unknown, bits: 32 | 64): boolean {
   if (!Number.isInteger(value)) return false;
   const limit = 2 ** (bits - 1);
   return (value as number) >= -limit && (value as number) < limit;
 }
 
-/** Written with exactly six digits; the words are Go's, whose layout is the format. */
+/** A MicroTime needs exactly six digits after the point; the message copies Go's layout string. */
 function checkMicroTime(text: string, ctx: DecodeContext): void {
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) return;
   const opening = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.exec(text)?.[0];
@@ -155,7 +154,7 @@ function checkMicroTime(text: string, ctx: DecodeContext): void {
   );
 }
 
-/** With its padding, as Go wants it; line ends do not count. */
+/** Like Go: padding is required, line ends are ignored. */
 function isBase64(text: string): boolean {
   return text.replace(/[\r\n]/g, '').length % 4 === 0 && /^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(text);
 }
@@ -165,31 +164,31 @@ function firstBadBase64(text: string): number {
   return bad >= 0 ? bad : Math.max(0, text.length - (text.length % 4 || 1));
 }
 
-function quantity(value: unknown, path: string, walk: Walk): unknown {
+function quantity(value: unknown, path: string, decoding: Decoding): unknown {
   if (typeof value === 'number') return String(value);
-  if (typeof value !== 'string') return wrongType(value, 'quantity', path, walk);
+  if (typeof value !== 'string') return wrongType(value, 'quantity', path, decoding);
   if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/.test(value)) {
     throw refusal(
-      walk.ctx,
+      decoding.ctx,
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     );
   }
   return value;
 }
 
-/** A zero that was sent must be judged. */
+/** A field with limits keeps a sent zero, so that validation sees it. */
 function isLimited(node: Node): boolean {
   return node.type === 'scalar' && node.limits !== undefined;
 }
 
-/** Empty, as the encoder of the real server sees it: it leaves such fields out. */
+/** True for values that Go's omitempty leaves out. */
 function isZero(value: unknown, node: Node): boolean {
   if (value === '' || value === 0 || value === false) return true;
   if (node.type === 'map') return Object.keys(value as object).length === 0;
   return node.type === 'list' && (value as unknown[]).length === 0;
 }
 
-/** What there is when nothing was said: the fields that are always written. */
+/** The zero value of a node; of an object, the fields that are always written. */
 export function zeroOf(node: Node): unknown {
   switch (node.type) {
     case 'object': {
@@ -232,18 +231,18 @@ function zeroScalar(scalar: Scalar): unknown {
   }
 }
 
-function wrongType(value: unknown, wanted: string, path: string, walk: Walk): undefined {
+function wrongType(value: unknown, wanted: string, path: string, decoding: Decoding): undefined {
   const got = typeName(value);
-  if (walk.ctx.collectsTypeErrors !== true) {
-    const { kind } = walk.ctx;
-    throw refusal(walk.ctx, `json: cannot unmarshal ${got} into field ${kind}.${path} of type ${wanted}`);
+  if (decoding.ctx.collectsTypeErrors !== true) {
+    const { kind } = decoding.ctx;
+    throw refusal(decoding.ctx, `json: cannot unmarshal ${got} into field ${kind}.${path} of type ${wanted}`);
   }
-  if (walk.typeErrors.length < maxTypeErrors)
-    walk.typeErrors.push(wrongTypeValue(path, got, schemaTypes[wanted] ?? wanted));
+  if (decoding.typeErrors.length < maxTypeErrors)
+    decoding.typeErrors.push(wrongTypeValue(path, got, schemaTypes[wanted] ?? wanted));
   return undefined;
 }
 
-/** The words of a schema for the words of Go. */
+/** Schema type names for Go type names. */
 const schemaTypes: Readonly<Record<string, string>> = { int: 'integer', bool: 'boolean' };
 
 function typeName(value: unknown): string {

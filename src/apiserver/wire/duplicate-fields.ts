@@ -1,5 +1,5 @@
-// Finds the fields that a JSON text names twice, which a parser passes over in silence: the last one wins, and what the
-// writer meant by the first is lost. Runs after the text has been parsed, so the text is known to be JSON.
+// Finds duplicate fields in a JSON text. JSON.parse silently keeps the last duplicate, so the writer would lose the first one.
+// Must run only on text that JSON.parse has accepted: the scanner does not check syntax.
 
 export function duplicateFields(text: string): string[] {
   const found: string[] = [];
@@ -30,12 +30,12 @@ function scanObject(scanner: Scanner, path: string, found: string[]): void {
     skipSpace(scanner);
     if (scanner.text[scanner.at] === '}') break;
     const name = scanString(scanner);
-    const place = path === '' ? name : `${path}.${name}`;
-    if (seen.has(name)) found.push(place);
+    const memberPath = path === '' ? name : `${path}.${name}`;
+    if (seen.has(name)) found.push(memberPath);
     seen.add(name);
     skipSpace(scanner);
     scanner.at++; // the colon
-    scanValue(scanner, place, found);
+    scanValue(scanner, memberPath, found);
     skipSpace(scanner);
     if (scanner.text[scanner.at] === ',') scanner.at++;
   }

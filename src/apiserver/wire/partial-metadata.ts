@@ -1,4 +1,4 @@
-// An object with everything but its metadata left out, for clients that ask for no more.
+// The PartialObjectMetadata form of an object, for clients that need only metadata.
 import type { KubeObject } from '../../object/meta/object.ts';
 
 export function partial(object: KubeObject): KubeObject {

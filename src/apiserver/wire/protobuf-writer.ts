@@ -1,4 +1,4 @@
-// The little of protobuf's wire format that an answer needs: fields that hold texts and messages.
+// Writes protobuf fields that hold texts or messages; OpenAPI v2 needs no other field types.
 
 const lengthDelimited = 2;
 

@@ -1,4 +1,4 @@
-// One object or a list in the form that the client asked for: as it is, as a row of a Table, or its metadata alone.
+// Renders an object or a list in the negotiated representation: whole objects, Table rows, or metadata only.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { groupVersionOf, type Kind } from '../kinds/kind.ts';
@@ -38,7 +38,7 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
   }
 }
 
-/** A list up to its first item. */
+/** The JSON text of a list, up to the first item. */
 export function listHead(kind: Kind, metadata: string): string {
   return `{"kind":"${kind.kind}List","apiVersion":"${groupVersionOf(kind)}","metadata":${metadata},"items":[`;
 }
@@ -60,7 +60,7 @@ export function oneObject(call: Call, text: string, revision: number): string {
   }
 }
 
-/** Objects of a kind that nothing is stored of, e.g. reviews. */
+/** Adds kind and apiVersion to an object that is never stored, e.g. a review. */
 export function stamped(kind: Kind, object: KubeObject): KubeObject {
   const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   return { kind: kind.kind, apiVersion: groupVersionOf(kind), metadata: metadata ?? {}, ...rest };

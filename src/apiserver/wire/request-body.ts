@@ -1,5 +1,5 @@
-// Reads a request's body within its limit and turns it from JSON or YAML into a value. Duplicate keys are noticed for
-// those who asked to be strict about fields.
+// Reads a request body within its size limit and parses JSON, YAML or protobuf. Reports duplicate fields, because
+// fieldValidation=Strict must refuse them.
 import type { IncomingMessage } from 'node:http';
 import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/status.ts';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
@@ -7,7 +7,7 @@ import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { duplicateFields } from './duplicate-fields.ts';
 
-/** As the real server: what etcd takes in a request, twice over. */
+/** The real server's limit: twice the size of an etcd request. */
 export const maxBodyBytes = 3 * 1024 * 1024;
 
 export const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
@@ -20,7 +20,7 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
     let isTooLarge = false;
     const cut = () => reject(badRequest('the connection was closed before the whole body had arrived'));
     request.on('data', (chunk: Buffer) => {
-      // The rest is read and dropped, so that the client hears the refusal.
+      // Reading to the end lets the client receive the refusal; a closed connection would hide it.
       if (isTooLarge) return;
       isTooLarge = body.size + chunk.length > limitBytes;
       if (!isTooLarge) body.add(chunk);
@@ -51,7 +51,7 @@ export interface ParsedBody {
   duplicateFields: string[];
 }
 
-/** JSON, or YAML where the header says so or nothing at all is said and the text is no JSON. */
+/** Chooses the format by media type; without a media type, text that begins with `{` is JSON and other text is YAML. */
 export async function parseObjectBody(
   body: Buffer,
   mediaType: string,
@@ -67,7 +67,7 @@ export async function parseObjectBody(
   throw new StatusFault(unsupportedMediaType(objectTypes));
 }
 
-/** `kind` is what the body should have been, for the message. */
+/** `kind` is the expected kind, for the message. */
 export function parseJsonText(text: string, kind?: string): ParsedBody {
   let value: unknown;
   try {
@@ -78,12 +78,12 @@ export function parseJsonText(text: string, kind?: string): ParsedBody {
     const opening = kind === undefined ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
     throw badRequest(`${opening}couldn't get version/kind; json parse error: ${why} (${shown})`);
   }
-  // Text that a program wrote is as long as what we would write: nothing in it was said twice. Only the rest is looked at.
-  const isAsWritten = JSON.stringify(value)?.length === text.length;
-  return { value, duplicateFields: isAsWritten ? [] : duplicateFields(text) };
+  // Compact JSON with a duplicate is longer than its parsed value, so an equal length rules duplicates out without a scan.
+  const isCompact = JSON.stringify(value)?.length === text.length;
+  return { value, duplicateFields: isCompact ? [] : duplicateFields(text) };
 }
 
-/** Enough for any anchor that a person writes, not enough for a bomb. */
+/** More than a hand-written document needs, and too few for an alias bomb. */
 const maxAliases = 100;
 
 export async function parseYamlText(text: string): Promise<ParsedBody> {

@@ -1,4 +1,4 @@
-// Puts answers on the wire: JSON (or YAML where it was asked for), Status objects, warnings as headers.
+// Sends answers: JSON or YAML, Status objects, streams, and warnings as headers.
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
 import type { Kind } from '../kinds/kind.ts';
@@ -32,7 +32,7 @@ function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>):
   }
 }
 
-/** What fails halfway cannot be taken back: the connection is cut, and the client sees half an answer for what it is. */
+/** A fault in the middle leaves the answer incomplete; the server then cuts the connection, so that the client notices. */
 async function sendStream(
   response: ServerResponse,
   outcome: Extract<Outcome, { kind: 'stream' }>,
@@ -40,14 +40,14 @@ async function sendStream(
 ): Promise<void> {
   const head = { 'cache-control': 'no-cache, private', 'content-type': 'application/json', ...headers };
   response.writeHead(outcome.code, head);
-  for await (const part of outcome.parts) {
+  for await (const chunk of outcome.parts) {
     if (response.destroyed) return;
-    if (!response.write(part)) await drained(response);
+    if (!response.write(chunk)) await drained(response);
   }
   response.end();
 }
 
-/** Resolves when there is room again, or nobody left to need it. */
+/** Resolves when the socket has room again or has closed. */
 export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -105,7 +105,7 @@ export function sendStatus(response: ServerResponse, status: Status, headers: He
   });
 }
 
-/** Members of details that say nothing are left out, as Go's omitempty does. */
+/** Drops empty details, as Go's omitempty does. */
 function withoutEmpty(status: Status): Status {
   if (status.details === undefined) return status;
   const kept = Object.entries(status.details).filter(([, value]) => value !== '');
@@ -129,7 +129,7 @@ function fixedWarnings(kind: Kind): Headers {
   return headers;
 }
 
-/** The agent is a dash, as the API conventions want it; characters that no header may hold are dropped. */
+/** The API conventions require `-` as the agent; characters that a header must not contain are dropped. */
 export function warningLine(text: string): string {
   const quotable = text.replace(/[^\x20-\x7e]/g, '').replace(/[\\"]/g, '\\$&');
   return `299 - "${quotable}"`;

@@ -1,11 +1,11 @@
-// How an object lies in the store and how it gets from there onto the wire without being parsed: the text begins with its
-// metadata and lacks kind, apiVersion and resourceVersion, which are spliced in front. Most reads never look further.
+// Defines the stored text of an object: metadata first, without kind, apiVersion and resourceVersion. Reads insert these three
+// fields at the front of the text, so that most reads need no parsing.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { groupVersionOf, type Kind } from '../kinds/kind.ts';
 
 const opening = '{"metadata":{';
 
-/** `object` without kind and apiVersion; its resourceVersion does not count, the store's revision does. */
+/** Drops kind, apiVersion and resourceVersion: the URL and the store's revision supply them again. */
 export function toStoredText(object: KubeObject): string {
   const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   const { resourceVersion: _revision, ...meta } = metadata;
@@ -24,7 +24,7 @@ export function fromStoredText(text: string, kind: Kind, revision: number): Kube
   };
 }
 
-/** The object as a client may see it. */
+/** Parses a stored text and removes the hidden fields. */
 export function shownFromText(text: string, kind: Kind, revision: number): KubeObject {
   return shown(fromStoredText(text, kind, revision), kind);
 }
@@ -33,7 +33,7 @@ export function shown(object: KubeObject, kind: Kind): KubeObject {
   return kind.strategy.present?.(object) ?? object;
 }
 
-/** Only a text in which nothing is hidden and nothing has another form may be sent as it lies in the store. */
+/** A kind with hidden fields or a conversion must be parsed first, or the stored text would leak. */
 function isSentAsStored(kind: Kind): boolean {
   return kind.conversion === undefined && kind.strategy.present === undefined;
 }
@@ -41,19 +41,19 @@ function isSentAsStored(kind: Kind): boolean {
 /** The object's JSON, ready to send. */
 export function wireText(text: string, kind: Kind, revision: number): string {
   if (!isSentAsStored(kind)) return JSON.stringify(withoutZeroRevision(shownFromText(text, kind, revision)));
-  // Revision 0 is an object that was only tried out: it has no version.
+  // Revision 0 comes from a dry run, whose object has no resourceVersion.
   const version = revision === 0 ? '' : `"resourceVersion":"${revision}",`;
   const head = `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}","metadata":{${version}`;
   return head + text.slice(opening.length);
 }
 
-/** Revision 0 is an object that was only tried out: it has no version. */
+/** Revision 0 comes from a dry run, whose object has no resourceVersion. */
 export function withoutZeroRevision(object: KubeObject): KubeObject {
   if (object.metadata.resourceVersion === '0') delete object.metadata.resourceVersion;
   return object;
 }
 
-/** As an item of a list, which leaves out what the list says already. */
+/** The JSON of a list item, without kind and apiVersion, as in the real server's lists. */
 export function itemText(text: string, kind: Kind, revision: number): string {
   if (!isSentAsStored(kind)) {
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shownFromText(text, kind, revision);
@@ -66,7 +66,7 @@ export function storageKey(kind: Kind, namespace: string, name: string): string 
   return kind.namespaced ? `/registry/${kind.storage}/${namespace}/${name}` : `/registry/${kind.storage}/${name}`;
 }
 
-/** All objects of a kind, or those of one namespace. */
+/** Prefix of all keys of a kind; with a namespace, of the keys in that namespace. */
 export function storagePrefix(kind: Kind, namespace: string): string {
   return namespace === '' ? `/registry/${kind.storage}/` : `/registry/${kind.storage}/${namespace}/`;
 }

@@ -1,4 +1,4 @@
-// Tables: what kubectl prints. Columns come with the kind; a kind without any shows name and age.
+// Renders Tables for kubectl. The kind defines the columns; a kind without columns shows name and age.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Column, Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
@@ -64,7 +64,7 @@ function includeOf(query: URLSearchParams): 'None' | 'Metadata' | 'Object' {
   }
 }
 
-/** A span of time in two units at most, coarser the longer it is. */
+/** Formats an age like kubectl: at most two units, coarser for longer spans. */
 export function age(since: string | undefined, now: Date): string {
   if (since === undefined) return '<unknown>';
   const seconds = Math.trunc((now.getTime() - Date.parse(since)) / 1000);

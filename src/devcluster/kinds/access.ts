@@ -1,5 +1,5 @@
-// Who may come in and do what: tokens with a name and groups, and rules in the form of RBAC's. An administrator may
-// everything, a known user what the rules say, a stranger nothing but what everybody may see.
+// Authenticates by token and authorizes by RBAC-style rules. Administrators have every right, known users the rights of their
+// rules, and anonymous users may read only health and version.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type AccessRule, covers, mastersGroup, type Reviewer } from '../../apiserver/request/access-rules.ts';
@@ -16,8 +16,8 @@ export interface AccessUser {
 
 const authenticated = 'system:authenticated';
 
-/** What everybody who is let in may ask: the documents that clients need before anything else, and about themselves. */
-const everybodysRules: readonly AccessRule[] = [
+/** Every authenticated user may read the documents that clients load first, and review their own rights. */
+const authenticatedRules: readonly AccessRule[] = [
   {
     verbs: ['get'],
     nonResourceURLs: [
@@ -44,8 +44,8 @@ const everybodysRules: readonly AccessRule[] = [
 ];
 
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** Health may be asked by anyone, as in a real cluster. */
-const strangersRules: readonly AccessRule[] = [
+/** Like a real cluster, health and version are public. */
+const anonymousRules: readonly AccessRule[] = [
   { verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] },
 ];
 
@@ -70,7 +70,7 @@ export class Access implements Reviewer {
     this.#tokens.push({ token: Buffer.from(token), userName: name, expiresAt: undefined });
   }
 
-  /** One more token for a user, who need not be known yet; the others stay good. */
+  /** Adds a token for a new or known user; the user's other tokens stay valid. */
   addToken(name: string, more: { groups: readonly string[]; token: string; expiresAt?: Date }): void {
     const rules = this.#users.get(name)?.rules ?? [];
     this.#users.set(name, { user: { name, groups: [...more.groups, authenticated] }, rules });
@@ -79,7 +79,7 @@ export class Access implements Reviewer {
     this.#tokens.push({ token: Buffer.from(more.token), userName: name, expiresAt: more.expiresAt });
   }
 
-  /** From now on the user's tokens are refused. */
+  /** Removes the user and all tokens of the user. */
   remove(name: string): void {
     this.#users.delete(name);
     this.#tokens = this.#tokens.filter((known) => known.userName !== name);
@@ -121,7 +121,7 @@ export class Access implements Reviewer {
         { verbs: ['*'], nonResourceURLs: ['*'] },
       ];
     }
-    if (!user.groups.includes(authenticated)) return strangersRules;
-    return [...everybodysRules, ...(this.#users.get(user.name)?.rules ?? [])];
+    if (!user.groups.includes(authenticated)) return anonymousRules;
+    return [...authenticatedRules, ...(this.#users.get(user.name)?.rules ?? [])];
   }
 }

@@ -1,9 +1,9 @@
-// Which addresses an Endpoints or EndpointSlice may hold, with the words a real server finds for the others. Sloppy where it
-// is sloppy: an address with leading zeros is refused for its form and looked at for its range all the same.
+// Validates the addresses of Endpoints and EndpointSlices with the real server's messages. Like the real server, reports an
+// address with leading zeros for its form, and still checks its range.
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import { type Address, isMapped, parseAddress } from '../../object/text/ip.ts';
 
-/** In two parts because other rules of an address are told in between. */
+/** Two lists, because callers report other faults of the address between form and range. */
 export function addressErrors(ip: string, path: string): { form: FieldError[]; range: FieldError[] } {
   const parsed = parseAddress(ip);
   const sloppy = parsed.kind === 'ok' ? parsed : parseAddress(withoutLeadingZeros(ip));

@@ -1,6 +1,5 @@
-// PersistentVolumeClaim: Pending for ever, since nobody here has volumes, and fixed once it is made. A change of what is
-// fixed is answered as kube-apiserver answers it, with the difference between the two specs as its own types hold them.
-
+// PersistentVolumeClaim: stays Pending, since this cluster has no volumes. The spec is immutable; like kube-apiserver, the
+// refusal shows the difference between the two specs in the form of kube-apiserver's internal types.
 import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, invalidValue, requiredValue } from '../../object/meta/field-error.ts';
@@ -53,13 +52,13 @@ function claimErrors(object: KubeObject, old: KubeObject | undefined): FieldErro
     errors.push(forbiddenField('spec', `${why}\n${difference}`));
   }
   const mode = at(object, 'spec', 'volumeMode');
-  // Named without its spec, as the real server names it.
+  // The real server reports this path without `spec.`.
   if (old !== undefined && mode !== at(old, 'spec', 'volumeMode'))
     errors.push(invalidValue('volumeMode', mode, 'field is immutable'));
   return errors;
 }
 
-/** Of what stays as it was made: a volume may still be found for it once, and a bound one may grow. */
+/** Compares the immutable fields. A claim may still receive its volume name once, and a bound claim may grow. */
 function fixedDifference(object: KubeObject, old: KubeObject): string {
   const before = internalSpec(old);
   const after = internalSpec(object);
@@ -71,7 +70,7 @@ function fixedDifference(object: KubeObject, old: KubeObject): string {
   return diffHunks(`${JSON.stringify(before, null, 1)}\n`, `${JSON.stringify(after, null, 1)}\n`);
 }
 
-/** The spec with the names, the order and the nulls of the Go type inside kube-apiserver, which its message shows. */
+/** The spec with the names, order and nulls of kube-apiserver's internal Go type, which the message shows. */
 function internalSpec(claim: KubeObject) {
   const spec = claim['spec'];
   const or = (...path: readonly string[]): unknown => at(spec, ...path) ?? null;
@@ -97,7 +96,7 @@ function internalReference(reference: unknown, more: readonly 'Namespace'[] = []
   return { APIGroup: apiGroup, Kind: kind, Name: name, ...(more.length > 0 && { Namespace: namespace }) };
 }
 
-/** Go writes maps by sorted key. */
+/** Go writes maps in key order. */
 function inOrder(map: unknown): unknown {
   if (!isRecord(map)) return null;
   return Object.fromEntries(Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1)));

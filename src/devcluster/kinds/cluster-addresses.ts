@@ -1,5 +1,5 @@
-// Hands out cluster addresses and node ports and takes them back. Who holds what is known by uid, so that nothing that fails
-// halfway frees the address of somebody else.
+// Allocates and releases cluster addresses and node ports. Each address remembers its holder's uid, so that a failed create
+// cannot release the address of another Service.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { invalidValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
@@ -25,7 +25,7 @@ export class ClusterAddresses {
       this.#holders.set(address, holder);
       return address;
     }
-    throw new Error('take a cluster address: want a free one, all of the range are taken');
+    throw new Error('take a cluster address: every address of the range is taken');
   }
 
   claim(address: string, holder: string): void {

@@ -1,5 +1,4 @@
-// How the core kinds look in a table.
-
+// The table columns of the core kinds.
 import { at, items, text } from '../../apiserver/kinds/fields.ts';
 import type { Column } from '../../apiserver/kinds/kind.ts';
 import { age, ageColumn, nameColumn } from '../../apiserver/wire/table.ts';
@@ -11,12 +10,12 @@ function column(name: string, cell: Cell, priority = 0): Column {
   return { name, type: 'string', priority, cell };
 }
 
-/** Counts are numbers in a column that calls itself text, as everywhere. */
+/** Like the real server, a column of counts has the type `string` and holds numbers. */
 function count(name: string, cell: (object: KubeObject) => number, priority = 0): Column {
   return { name, type: 'string', priority, cell };
 }
 
-/** Longer lists are cut off with a count of the rest. */
+/** Longer lists end with the count of the omitted items. */
 const shownItems = 3;
 
 function cutList(all: readonly string[]): string {

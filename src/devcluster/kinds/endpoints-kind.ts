@@ -1,5 +1,4 @@
-// Endpoints: defaults, rules and looks.
-
+// Endpoints: defaults, validation and columns.
 import { at, items, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../../object/meta/field-error.ts';
@@ -25,7 +24,7 @@ export const endpointsKind: Kind = {
     setDefaults,
     validate,
     allowsCreateOnUpdate: true,
-    warnings: oddSpellings,
+    warnings: nonCanonicalWarnings,
   },
   columns: endpointsColumns,
   warnings: ['v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
@@ -37,8 +36,8 @@ function setDefaults(object: KubeObject): void {
   }
 }
 
-/** An address that is right and not in its one canonical form is kept as it is, and its writer is told. */
-function oddSpellings(object: KubeObject): string[] {
+/** Warns about valid addresses that are not in canonical form; the server stores them unchanged. */
+function nonCanonicalWarnings(object: KubeObject): string[] {
   const warnings: string[] = [];
   items(object, 'subsets').forEach((subset, index) => {
     for (const list of ['addresses', 'notReadyAddresses']) {
@@ -56,7 +55,7 @@ function oddSpellings(object: KubeObject): string[] {
 
 function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const errors = items(object, 'subsets').flatMap((subset, index) => subsetErrors(subset, `subsets[${index}]`));
-  // What an older server let in may stay as long as nobody touches it.
+  // Invalid subsets that an older server accepted must not block updates of other fields.
   if (errors.length > 0 && old !== undefined) {
     if (equalJson((object['subsets'] ?? null) as Json, (old['subsets'] ?? null) as Json)) return [];
   }

@@ -1,5 +1,4 @@
-// Events, one kind under two names: core/v1 is what is kept, events.k8s.io/v1 says the same in other words.
-
+// Events in two API groups: the store holds the core/v1 form, and events.k8s.io/v1 is a conversion of the core/v1 form.
 import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue } from '../../object/meta/field-error.ts';
@@ -24,7 +23,7 @@ function rename(object: KubeObject, names: ReadonlyMap<string, string>): KubeObj
   return Object.fromEntries(entries) as KubeObject;
 }
 
-/** Each version writes some of its fields even when they say nothing. */
+/** Fields that a version writes even when they are empty. */
 const coreAlways = {
   source: {},
   firstTimestamp: null,
@@ -48,17 +47,17 @@ function withoutEmpty(object: KubeObject): KubeObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== '')) as KubeObject;
 }
 
-/** An event lies where its object lies; about objects in no namespace it lies in `default`. */
-function placeErrors(object: KubeObject, about: string): FieldError[] {
-  const place = text(object, about, 'namespace');
+/** An event must be in the namespace of its object, or in `default` for a cluster-scoped object. */
+function namespaceErrors(object: KubeObject, about: string): FieldError[] {
+  const objectNamespace = text(object, about, 'namespace');
   const own = object.metadata.namespace ?? '';
-  const isRight = place === '' ? own === 'default' || own === 'kube-system' : place === own;
-  return isRight ? [] : [invalidValue(`involvedObject.namespace`, place, 'does not match event.namespace')];
+  const isRight = objectNamespace === '' ? own === 'default' || own === 'kube-system' : objectNamespace === own;
+  return isRight ? [] : [invalidValue(`involvedObject.namespace`, objectNamespace, 'does not match event.namespace')];
 }
 
-/** The newer version wants to know who says it, and what was done. */
+/** events.k8s.io/v1 also requires the reporting controller and the action. */
 function newEventErrors(object: KubeObject): FieldError[] {
-  const errors = placeErrors(object, 'regarding');
+  const errors = namespaceErrors(object, 'regarding');
   if (typeof object['eventTime'] !== 'string') {
     errors.push(requiredValue('eventTime'));
   } else {
@@ -86,7 +85,7 @@ export const coreEventKind: Kind = {
   group: '',
   version: 'v1',
   schema: 'io.k8s.api.core.v1.Event',
-  strategy: { allowsCreateOnUpdate: true, validate: (object) => placeErrors(object, 'involvedObject') },
+  strategy: { allowsCreateOnUpdate: true, validate: (object) => namespaceErrors(object, 'involvedObject') },
   columns: eventColumns,
   selectableFields: {
     ...Object.fromEntries(

@@ -1,5 +1,4 @@
-// Everything this cluster serves, in the order of discovery.
-
+// Lists every kind of this cluster, in the order of discovery.
 import type { Kind, Schemas } from '../../apiserver/kinds/kind.ts';
 import type { ProtobufTypes } from '../../apiserver/kinds/protobuf-body.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';

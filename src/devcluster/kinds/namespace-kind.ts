@@ -1,5 +1,4 @@
-// Namespace: it lives until its contents are gone, and says so in its status.
-
+// Namespace: a deleted namespace stays, with status Terminating, until its contents are gone.
 import { items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -44,7 +43,7 @@ export const namespaceKind: Kind = {
   selectableFields: { 'status.phase': (object) => text(object, 'status', 'phase') },
 };
 
-/** Stands for everything that lies in the namespace. */
+/** Keeps a deleted namespace until its contents are gone. */
 export const contentFinalizer = 'kubernetes';
 
 export const nameLabel = 'kubernetes.io/metadata.name';

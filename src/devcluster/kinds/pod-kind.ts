@@ -1,5 +1,4 @@
-// Pod: defaults and looks. Nothing runs here; a pod is what somebody writes it to be.
-
+// Pod: defaults, validation and columns. This cluster runs no containers; clients write the status of a pod.
 import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../../object/meta/field-error.ts';
@@ -34,7 +33,7 @@ export const podKind: Kind = {
     },
     prepareForUpdate: (object) => addTolerations(object),
     validate,
-    // A pod that runs nowhere has nobody who could end it in peace.
+    // Without a node no kubelet would finish the grace period.
     defaultGracePeriodSeconds: (object) =>
       text(object, 'spec', 'nodeName') === '' ? 0 : Number(at(object, 'spec', 'terminationGracePeriodSeconds') ?? 30),
   },
@@ -108,7 +107,7 @@ function setProbeDefaults(probe: Record<string, unknown>): void {
   setDefault(request, 'scheme', 'HTTP');
 }
 
-/** Every pod puts up with a node that is away for five minutes. */
+/** Like the real server: every pod tolerates an unreachable node for five minutes. */
 function addTolerations(object: KubeObject): void {
   const spec = mapAt(object, 'spec');
   const present = items(spec, 'tolerations');
@@ -128,7 +127,7 @@ function qualityOf(object: KubeObject): string {
 const changeableFields =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** A pod is what it was made; a new image and another toleration are all it takes. */
+/** The spec of a pod is immutable, except for images and additional tolerations. */
 function changeErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const containers = items(object, 'spec', 'containers');
   if (containers.length !== items(old, 'spec', 'containers').length) {
@@ -145,7 +144,7 @@ function fixedPart(object: KubeObject): unknown {
   return sortedMembers(fixed);
 }
 
-/** Members in one order, so that texts can be compared. */
+/** Sorts members, so that equal values have equal JSON texts. */
 function sortedMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedMembers);
   if (!isRecord(value)) return value;

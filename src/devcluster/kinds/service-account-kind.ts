@@ -1,5 +1,4 @@
-// ServiceAccount, with the subresource that hands out tokens for it.
-
+// ServiceAccount, with the `token` subresource, which creates tokens for the account.
 import { at, items } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -11,7 +10,7 @@ const defaultLifetimeSeconds = 3600;
 const shortestLifetimeSeconds = 600;
 const ownAudience = 'https://kubernetes.default.svc';
 
-/** `newToken` makes an unguessable text. */
+/** `newToken` must return an unguessable text. */
 export function serviceAccountKind(access: Access, newToken: () => string): Kind {
   return {
     group: '',
@@ -42,14 +41,14 @@ export function serviceAccountKind(access: Access, newToken: () => string): Kind
             const errors = [invalidValue('spec.expirationSeconds', seconds, why)];
             throw new StatusFault(invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors));
           }
-          const asked = items(body, 'spec', 'audiences');
+          const audiences = items(body, 'spec', 'audiences');
           const token = newToken();
           const name = `system:serviceaccount:${ctx.namespace}:${ctx.name}`;
           const groups = ['system:serviceaccounts', `system:serviceaccounts:${ctx.namespace}`];
           const expiresAt = new Date(Date.parse(ctx.now) + seconds * 1000);
           access.addToken(name, { groups, token, expiresAt });
           const spec = {
-            audiences: asked.length > 0 ? asked : [ownAudience],
+            audiences: audiences.length > 0 ? audiences : [ownAudience],
             expirationSeconds: seconds,
             boundObjectRef: null,
           };

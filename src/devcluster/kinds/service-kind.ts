@@ -1,5 +1,4 @@
-// Service: defaults, cluster addresses and looks.
-
+// Service: defaults, cluster addresses, validation and columns.
 import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import {
@@ -40,7 +39,7 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
         setFamilies(object);
       },
       prepareForUpdate: (object, old) => {
-        dropWhatTheTypeLost(object, old);
+        dropFieldsOfOldType(object, old);
         keepAddress(object, old);
         setFamilies(object);
       },
@@ -71,8 +70,8 @@ function hasNodePorts(spec: unknown): boolean {
   return text(spec, 'type') === 'NodePort' || text(spec, 'type') === 'LoadBalancer';
 }
 
-/** Fields that only another type has go with it, unless they were changed in the same breath. */
-function dropWhatTheTypeLost(object: KubeObject, old: KubeObject): void {
+/** After a change of type, drops the fields that only the old type has, unless the same update changed them. */
+function dropFieldsOfOldType(object: KubeObject, old: KubeObject): void {
   const spec = mapAt(object, 'spec');
   const before = mapAt(old, 'spec');
   const policy = 'externalTrafficPolicy';
@@ -119,12 +118,12 @@ function setDefaults(object: KubeObject): void {
   }
 }
 
-/** An update that does not say the addresses keeps them. */
+/** An update without addresses keeps the old addresses. */
 function keepAddress(object: KubeObject, old: KubeObject): void {
   const spec = mapAt(object, 'spec');
   const before = mapAt(old, 'spec');
   if (spec['type'] === 'ExternalName') return;
-  // The one address that is said anew stands for the list of them.
+  // Old clients change only clusterIP; the new value replaces the list too.
   const asked = text(spec, 'clusterIP');
   const isNew = asked !== '' && asked !== before['clusterIP'];
   if (isNew && JSON.stringify(spec['clusterIPs']) === JSON.stringify(before['clusterIPs']))
@@ -141,7 +140,7 @@ function keepAddress(object: KubeObject, old: KubeObject): void {
   }
 }
 
-/** What follows from the address that is asked for, or from asking for none. */
+/** Sets ipFamilies and ipFamilyPolicy from the cluster address, or from `None`. */
 function setFamilies(object: KubeObject): void {
   const spec = mapAt(object, 'spec');
   if (spec['type'] === 'ExternalName') {

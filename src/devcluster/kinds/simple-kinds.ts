@@ -1,5 +1,4 @@
-// The kinds that need little more than their names: what is kept is what was written.
-
+// The kinds with few rules of their own, such as ConfigMap, Secret and Lease.
 import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import {
@@ -44,7 +43,7 @@ export const secretKind: Kind = {
   strategy: {
     setDefaults(object) {
       setDefault(object, 'type', 'Opaque');
-      // Plain text is for writing only.
+      // stringData is write-only: its values move to `data` in base64.
       const plain = object['stringData'];
       if (isRecord(plain)) {
         const data = mapAt(object, 'data');
@@ -82,7 +81,7 @@ function dataKeyErrors(object: KubeObject, fields: readonly string[]): FieldErro
   return [...errors, ...misnamed];
 }
 
-/** What all values of a ConfigMap or Secret may hold together. */
+/** Limit for the values of one ConfigMap or Secret together, as in the real server. */
 const maxDataBytes = 1024 * 1024;
 
 function sizeErrors(object: KubeObject, fields: readonly string[], path: string): FieldError[] {
@@ -96,7 +95,7 @@ function sizeErrors(object: KubeObject, fields: readonly string[], path: string)
   return total > maxDataBytes ? [tooLong(path, maxDataBytes)] : [];
 }
 
-/** What a Secret of a known type must hold. */
+/** Required keys by Secret type. */
 const requiredKeys = new Map<string, readonly string[]>([
   ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
   ['kubernetes.io/dockercfg', ['.dockercfg']],

@@ -1,11 +1,12 @@
 // What is done when a key is written, in the hooks of the kit: the hidden fields are taken off, what the writer left out is filled
 // in, the result is validated and judged, and the secret is made. Faults of the object are 422, what this caller may not do is 403.
-import type { Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
-import { forbiddenBecause } from '../../apiserver/request/status-fault.ts';
+import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
+import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { KeyLimits } from '../../config/settings/management-settings.ts';
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Activity } from '../keys/life/activity.ts';
 import { keyFacts } from '../keys/life/key-facts.ts';
@@ -27,6 +28,7 @@ import type { SubjectName } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
 import type { KeyBook } from './key-book.ts';
+import { ownerWarnings } from './owner-rules.ts';
 import type { People } from './people.ts';
 import { hiddenPart, openHidden, restoreHidden, sealHidden, takeHidden, withoutHidden } from './stored-key.ts';
 
@@ -40,6 +42,8 @@ export interface KeyParts {
   random: RandomBytes;
   limits: () => KeyLimits;
   clock: Clock;
+  /** All that are served here; an owner may be of any of them. */
+  kinds: () => readonly Kind[];
 }
 
 /** What one write knows of itself between the hooks. */
@@ -83,12 +87,15 @@ export class KeyStrategy implements Strategy {
 
   restore = restoreHidden;
 
-  warnings = (object: KubeObject): string[] => validateKey(object).warnings;
+  warnings = (object: KubeObject): string[] => [
+    ...validateKey(object).warnings,
+    ...ownerWarnings(this.#parts.kinds, object),
+  ];
 
   prepareForCreate = (object: KubeObject, ctx: WriteContext): void => {
     const { book, people, peppers, random, cipher } = this.#parts;
     const session = this.#sessionOf(ctx);
-    const context = this.#contextOf(session);
+    const context = contextOf(this.#parts, session);
     const hidden = takeHidden(object);
     delete object['status'];
     for (const line of fillNewKey(object, context)) ctx.warn(line);
@@ -152,7 +159,7 @@ export class KeyStrategy implements Strategy {
     // The kit itself changes finalizers and owners: it is no caller, and nothing is judged.
     if (session === undefined) return;
     const facts = keyFacts(old, part.record);
-    const context = this.#contextOf(session);
+    const context = contextOf(this.#parts, session);
     const change: Omit<KeyChange, 'object'> = {
       old,
       times: facts.times,
@@ -160,19 +167,20 @@ export class KeyStrategy implements Strategy {
       isSameKey,
       isSelf: session.facts?.record.uid === uid,
     };
-    this.#drafts.set(object, {
-      context,
-      by: session.credential.subject,
-      plain: '',
-      wasDisabled: facts.isDisabled,
-      judge: (judged) => judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context),
-    });
+    const judge = (judged: KubeObject) =>
+      judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
+    const by = session.credential.subject;
+    this.#drafts.set(object, { context, by, plain: '', wasDisabled: facts.isDisabled, judge });
+    // Without the value the object may look unchanged, and nothing would be judged.
+    if (key === '' || isSameKey) return;
+    const errors = [...validateKey(object).errors, ...judge(object).errors];
+    throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, part.record.name, errors));
   };
 
   validate = (object: KubeObject): FieldError[] => {
-    const { errors } = validateKey(object);
+    const errors = validateKey(object).errors.filter(({ path }) => !saidBySchema.has(path));
     const draft = this.#drafts.get(object);
-    if (errors.length > 0 || draft === undefined) return errors.filter(({ path }) => !saidBySchema.has(path));
+    if (errors.length > 0 || draft === undefined) return errors;
     const judgement = draft.judge(object);
     if (judgement.errors.length > 0) return judgement.errors;
     if (judgement.refusals.length === 0) return [];
@@ -193,12 +201,12 @@ export class KeyStrategy implements Strategy {
     if (session === undefined) throw new Error('make a key: want a caller that was authenticated, there is none');
     return session;
   }
+}
 
-  #contextOf(session: Session): JudgeContext {
-    const { callers, people, limits, clock } = this.#parts;
-    const caller = callers.callerOf(session);
-    return { caller, directory: people.directory, limits: limits(), nowMs: clock.wallTime().getTime() };
-  }
+export function contextOf(parts: KeyParts, session: Session): JudgeContext {
+  const { callers, people, limits, clock } = parts;
+  const nowMs = clock.wallTime().getTime();
+  return { caller: callers.callerOf(session), directory: people.directory, limits: limits(), nowMs };
 }
 
 const shownOnceText =

@@ -108,7 +108,7 @@ export function isSamePlace(host: HostLook, place: Place | undefined): boolean {
   return place !== undefined && host.namespace === place.namespace && host.name === place.name;
 }
 
-/** As vCluster: any label value excludes, an annotation excludes unless it names this very syncer. */
+/** As vCluster does: a label with whatever value excludes the object; an annotation does unless it names this very syncer. */
 export function isControlledByOther(
   object: { labels?: Record<string, string>; annotations?: Record<string, string> },
   syncerName: string,

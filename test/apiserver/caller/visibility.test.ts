@@ -4,14 +4,14 @@ import type { User, Visibility } from '../../../src/apiserver/request/identity.t
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { ListResult } from '../../../src/store/store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../gadgets.ts';
-import { type Answer, Lines, type Shop } from '../widgets.ts';
+import { type HttpReply, Lines, type Shop } from '../widgets.ts';
 
 const open: Shop[] = [];
 afterEach(async () => {
   for (const shop of open.splice(0)) await shop.stop();
 });
 
-/** Everybody sees what has them as owner; `owner`, who runs the shop, sees everything. */
+/** Users see only the gadgets that they own; the user `owner` runs the shop and sees every gadget. */
 async function start(since: { revision: number } = { revision: 0 }): Promise<Shop> {
   const owned: Kind = {
     ...gadgetKind,
@@ -35,7 +35,7 @@ async function start(since: { revision: number } = { revision: 0 }): Promise<Sho
 const as = (name: string) => ({ authorization: `Bearer ${name}-token` });
 const gadget = (name: string, owner: string, more: object = {}) => ({ metadata: { name }, spec: { owner, ...more } });
 const merge = { 'content-type': 'application/merge-patch+json' };
-const namesIn = ({ json }: Answer) =>
+const namesIn = ({ json }: HttpReply) =>
   (json['items'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
 
 async function watch(shop: Shop, name: string, query = 'resourceVersion=0'): Promise<Lines> {
@@ -43,13 +43,13 @@ async function watch(shop: Shop, name: string, query = 'resourceVersion=0'): Pro
   return new Lines(response.body as ReadableStream<Uint8Array>);
 }
 
-/** What the store was asked for while `act` ran. */
+/** Number of records that the store listed while `act` ran. */
 async function readsOf(shop: Shop, act: () => Promise<unknown>): Promise<number> {
   const { store } = shop;
   const list = store.list.bind(store);
   let records = 0;
-  store.list = async (...asked): Promise<ListResult> => {
-    const page = await list(...asked);
+  store.list = async (...options): Promise<ListResult> => {
+    const page = await list(...options);
     if (page.kind === 'page') records += page.records.length;
     return page;
   };
@@ -58,8 +58,8 @@ async function readsOf(shop: Shop, act: () => Promise<unknown>): Promise<number>
   return records;
 }
 
-describe('an object that a caller may not see', () => {
-  it('answers every verb as one that is not there, but for its name', async () => {
+describe('an object that is hidden from a caller', () => {
+  it('answers every verb like a missing object, except a create under the same name', async () => {
     const shop = await start();
     await shop.call('POST', gadgets, gadget('a', 'ann'));
     const ask = (method: string, body?: unknown, headers: Record<string, string> = {}) =>
@@ -80,7 +80,7 @@ describe('an object that a caller may not see', () => {
     expect((await shop.call('GET', `${gadgets}/a`, undefined, as('ann'))).status).toBe(200);
   });
 
-  it('is in no list, page, table or deletecollection of that caller', async () => {
+  it('is left out of lists, pages, tables and deletecollections of that caller', async () => {
     const shop = await start();
     for (const [name, owner] of [
       ['a', 'ann'],
@@ -104,7 +104,7 @@ describe('an object that a caller may not see', () => {
     expect(namesIn(await list('owner'))).toEqual(['a', 'c', 'e']);
   });
 
-  it('is in no watch; coming into view is ADDED and leaving it DELETED', async () => {
+  it('is left out of watches; coming into view is ADDED and leaving it is DELETED', async () => {
     const shop = await start();
     await shop.call('POST', gadgets, gadget('a', 'ann'));
     const lines = await watch(shop, 'bob');
@@ -119,8 +119,8 @@ describe('an object that a caller may not see', () => {
   });
 });
 
-describe('a change of what one caller may see', () => {
-  it('ends the watches of that caller with 410, and nobody else’s', async () => {
+describe('a change of one caller’s visibility', () => {
+  it('ends the watches of that caller with 410, and leaves other watches open', async () => {
     const shop = await start();
     const [ann, bob] = [await watch(shop, 'ann'), await watch(shop, 'bob')];
     while (shop.server.watchCount < 2) await new Promise((resolve) => setImmediate(resolve));
@@ -132,7 +132,7 @@ describe('a change of what one caller may see', () => {
     await bob.cancel();
   });
 
-  it('is told to a watch that was just being opened, too', async () => {
+  it('also ends a watch that is being opened', async () => {
     const shop = await start();
     let release = () => {};
     const held = new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ describe('a change of what one caller may see', () => {
     expect(await lines.next()).toBeUndefined();
   });
 
-  it('makes older versions and tokens 410 for that caller alone', async () => {
+  it('answers 410 to older versions and tokens of that caller only', async () => {
     const since = { revision: 0 };
     const shop = await start(since);
     for (const name of ['a', 'b', 'c']) await shop.call('POST', gadgets, gadget(name, 'ann'));
@@ -181,12 +181,12 @@ describe('a list of one owner among many', () => {
         value: JSON.stringify({ metadata: { name }, spec: { owner } }),
       });
     }
-    // Builds the index.
+    // The first use builds the index.
     await shop.call('GET', gadgets, undefined, as('bob'));
   };
 
   it.each([
-    { claim: 'by what the caller may see', query: '', name: 'ann', found: 10 },
+    { claim: 'by the caller’s visibility', query: '', name: 'ann', found: 10 },
     { claim: 'by a selector of an index', query: '?fieldSelector=spec.owner%3Dann', name: 'owner', found: 10 },
     { claim: 'by name', query: '?fieldSelector=metadata.name%3Dg0200', name: 'owner', found: 1 },
   ])('reads what it returns: $claim', async ({ query, name, found }) => {
@@ -199,7 +199,7 @@ describe('a list of one owner among many', () => {
     expect([names.length, reads]).toEqual([found, found]);
   });
 
-  it('sees what was written a moment ago, and at an older revision what has left since', async () => {
+  it('finds the newest writes, and at an older revision the objects that have left since', async () => {
     const shop = await start();
     await fill(shop);
     const owned = () => shop.call('GET', gadgets, undefined, as('bob'));
@@ -213,7 +213,7 @@ describe('a list of one owner among many', () => {
     expect(namesIn(await shop.call('GET', `${gadgets}${query}`, undefined, as('bob')))).toEqual(['new']);
   });
 
-  it('is right again after the index has lost its watch', async () => {
+  it('is correct again after the index has lost its watch', async () => {
     const shop = await start();
     await shop.call('POST', gadgets, gadget('a', 'ann'));
     expect(namesIn(await shop.call('GET', gadgets, undefined, as('ann')))).toEqual(['a']);
@@ -224,7 +224,7 @@ describe('a list of one owner among many', () => {
 });
 
 describe('a watch with a selector', () => {
-  it('shares one look into an event with all others', async () => {
+  it('shares the parsed event with all other watches', async () => {
     let looks = 0;
     const countingShown = (object: KubeObject) => {
       looks++;

@@ -31,7 +31,7 @@ const only = (bytes: Uint8Array, field: number) => fieldsOf(bytes).filter(([numb
 const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString();
 
 describe('OpenAPI v2', () => {
-  it('has the definition of every kind, under the name that kubectl looks for', async () => {
+  it('has a definition of every kind with the extension that kubectl looks for', async () => {
     shop = await openGadgets();
     const { status, json } = await shop.call('GET', '/openapi/v2');
     expect([status, json['swagger'], json['paths']]).toEqual([200, '2.0', {}]);
@@ -46,7 +46,7 @@ describe('OpenAPI v2', () => {
     });
   });
 
-  it('is protobuf for who asks as kubectl does, long lengths included', async () => {
+  it('is protobuf for an Accept header like kubectl’s, with long lengths', async () => {
     shop = await openGadgets();
     const headers = {
       authorization: 'Bearer owner-token',

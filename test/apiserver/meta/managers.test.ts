@@ -36,22 +36,22 @@ function objectOf(parts: { labels: object | undefined; subsets: object[] | undef
 }
 
 describe('trackUpdate()', () => {
-  it('takes its short cut only where the long way ends at the same record', () => {
+  it('uses its short cut only where the full computation gives the same managedFields', () => {
     fc.assert(
       fc.property(fc.array(write, { minLength: 2, maxLength: 8 }), (writes) => {
         let stored: KubeObject | undefined;
-        writes.forEach((step, index) => {
+        writes.forEach((written, index) => {
           const now = `2026-01-01T00:00:0${index}Z`;
-          const call = callOf(step.manager);
-          const object = objectOf(step);
+          const call = callOf(written.manager);
+          const object = objectOf(written);
           if (stored === undefined) {
             trackCreate(call, object, now);
           } else {
             const wanted = updateManagedFields(stored, structuredClone(object), managerOptions(call, now));
             trackUpdate(call, object, stored, now);
-            // A write that changes nothing does not get as far as this in a request.
+            // The update pipeline stops before trackUpdate() when a write changes nothing.
             const { managedFields: _had, ...metadata } = stored.metadata;
-            const isSame = JSON.stringify({ ...stored, metadata }) === JSON.stringify(objectOf(step));
+            const isSame = JSON.stringify({ ...stored, metadata }) === JSON.stringify(objectOf(written));
             if (!isSame) expect(object.metadata.managedFields ?? []).toEqual(wanted ?? []);
           }
           stored = object;

@@ -24,7 +24,7 @@ describe('negotiate()', () => {
     ],
   ])('answers %s with %s', (accept, wanted) => {
     expect(chosen(accept)).toBe(wanted);
-    // The second time from memory.
+    // The second call reads the remembered answer.
     expect(chosen(accept)).toBe(wanted);
   });
 

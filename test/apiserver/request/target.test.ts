@@ -31,7 +31,7 @@ describe('parseTarget()', () => {
     ['GET', '/api/v1/namespaces//pods', 'path get'],
     ['GET', '/api/v1/namespaces/a/pods/b/c/d', 'path get'],
   ];
-  it.each(cases)('%s %s is about %s', (method, url, wanted) => {
+  it.each(cases)('reads %s %s as %s', (method, url, wanted) => {
     expect(about(method, url)).toBe(wanted);
   });
 
@@ -40,7 +40,7 @@ describe('parseTarget()', () => {
     expect(query.get('fieldSelector')).toBe('metadata.name=b');
   });
 
-  it('takes any text for a URL', () => {
+  it('accepts any text as a URL', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         parseTarget('GET', `/${text}`);

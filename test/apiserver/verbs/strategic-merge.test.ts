@@ -26,11 +26,11 @@ describe('applyStrategicMergePatch()', () => {
     });
   });
 
-  it('puts a new item before those that it does not name', () => {
+  it('puts a new item before the items that the patch does not name', () => {
     expect(names(patched(parts('a'), { spec: { parts: [{ name: 'z' }] } }))).toEqual(['z', 'a']);
   });
 
-  it('takes the order that is set', () => {
+  it('applies the order of $setElementOrder', () => {
     const patch = {
       spec: { '$setElementOrder/parts': [{ name: 'c' }, { name: 'a' }], parts: [{ name: 'c', count: 9 }] },
     };
@@ -46,7 +46,7 @@ describe('applyStrategicMergePatch()', () => {
     });
   });
 
-  it('keeps only the keys that it is told to retain', () => {
+  it('keeps only the keys in $retainKeys', () => {
     const value = { spec: { size: 'big', tags: ['x'] } };
     expect(patched(value, { spec: { $retainKeys: ['tags'], tags: ['y'] } })).toEqual({ spec: { tags: ['y'] } });
   });
@@ -61,12 +61,12 @@ describe('applyStrategicMergePatch()', () => {
     });
   });
 
-  it('refuses items without their key, and directives that it does not know', () => {
+  it('refuses items without their merge key, and unknown directives', () => {
     expect(() => patched(parts('a'), { spec: { parts: [{ count: 1 }] } })).toThrow(StatusFault);
     expect(() => patched(parts('a'), { spec: { $patch: 'nonsense' } })).toThrow(StatusFault);
   });
 
-  it('is a merge patch wherever no list is merged', () => {
+  it('equals a merge patch where no list is merged', () => {
     const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.array(fc.string()));
     const maps = fc.dictionary(fc.constantFrom('a', 'b', 'c'), leaf, { maxKeys: 3 });
     const objects = fc.dictionary(fc.constantFrom('x', 'y', 'z'), fc.oneof(leaf, maps), { maxKeys: 3 });

@@ -8,7 +8,7 @@ const read = (name: string, value: unknown) =>
   decode(value, set.node(`io.k8s.api.core.v1.${name}`), { kind: name, version: 'v1' });
 
 describe('decode()', () => {
-  it('drops unknown fields and names every one of them', () => {
+  it('drops unknown fields and reports each of them', () => {
     const { value, unknownFields } = read('Endpoints', {
       metadata: { name: 'a', nonsense: 1 },
       extra: {},
@@ -18,7 +18,7 @@ describe('decode()', () => {
     expect(unknownFields).toEqual(['metadata.nonsense', 'extra', 'subsets[0].addresses[0].more']);
   });
 
-  it('leaves out what is empty and keeps what is a pointer to it', () => {
+  it('leaves out empty fields, except pointer fields', () => {
     const { value } = read('Endpoints', {
       metadata: { name: 'a', labels: {}, finalizers: [] },
       subsets: [{ addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '' }], notReadyAddresses: [], ports: null }],
@@ -29,7 +29,7 @@ describe('decode()', () => {
     });
   });
 
-  it('writes what is always written', () => {
+  it('adds the fields that are always written', () => {
     const { value } = read('Event', { metadata: { name: 'a' } });
     expect(value).toMatchObject({ involvedObject: {}, source: {}, firstTimestamp: null, reportingComponent: '' });
   });
@@ -46,7 +46,7 @@ describe('decode()', () => {
     expect(() => read(name, value)).toThrow(/cannot be handled as a/);
   });
 
-  it('refuses what is nested beyond reason, and keeps a __proto__ as data', () => {
+  it('refuses values that are nested too deeply, and keeps __proto__ as data', () => {
     const deep = { metadata: { labels: {} }, data: JSON.parse('{"__proto__":"x"}') };
     const { value } = read('ConfigMap', deep) as { value: { data: object } };
     expect(Object.keys(value.data)).toEqual(['__proto__']);

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { deleteOptions, writeOptions } from '../../../src/apiserver/verbs/write-options.ts';
+
+const query = (text: string) => new URLSearchParams(text);
+
+describe('writeOptions()', () => {
+  it.each([
+    ['', { dryRun: false, fieldValidation: 'Warn', force: false }],
+    ['dryRun=All', { dryRun: true, fieldValidation: 'Warn', force: false }],
+    ['dryRun=', { dryRun: false, fieldValidation: 'Warn', force: false }],
+    ['fieldValidation=Strict&force=true', { dryRun: false, fieldValidation: 'Strict', force: true }],
+  ])('reads "%s"', (text, wanted) => {
+    expect(writeOptions(query(text), 'CreateOptions')).toEqual(wanted);
+  });
+
+  it.each([
+    ['dryRun=Some', /dryRun/],
+    ['fieldValidation=strict', /fieldValidation/],
+    [`fieldManager=${'m'.repeat(129)}`, /may not be more than 128 bytes/],
+  ])('refuses "%s"', (text, says) => {
+    expect(() => writeOptions(query(text), 'CreateOptions')).toThrow(says);
+  });
+});
+
+describe('deleteOptions()', () => {
+  it.each([
+    ['', {}],
+    ['dryRun=All', { dryRun: true }],
+    ['gracePeriodSeconds=5', { gracePeriodSeconds: 5 }],
+    ['propagationPolicy=Foreground', { propagation: 'Foreground' }],
+    ['orphanDependents=true', { propagation: 'Orphan' }],
+    ['orphanDependents=false', { propagation: 'Background' }],
+    ['propagationPolicy=Foreground&orphanDependents=true', { propagation: 'Foreground' }],
+  ])('reads the query "%s"', (text, wanted) => {
+    const without = { dryRun: false, gracePeriodSeconds: undefined, propagation: undefined };
+    expect(deleteOptions(undefined, query(text))).toMatchObject({ ...without, ...wanted });
+  });
+
+  it('reads preconditions from the body', () => {
+    const body = { preconditions: { uid: 'u', resourceVersion: '7' }, dryRun: ['All'] };
+    expect(deleteOptions(body, query(''))).toMatchObject({ uid: 'u', resourceVersion: '7', dryRun: true });
+  });
+
+  it('ignores the query when there is a body, like the real server', () => {
+    expect(deleteOptions({}, query('dryRun=All'))).toMatchObject({ dryRun: false });
+  });
+
+  it('refuses a query that disagrees with the body in the strict dialect', () => {
+    expect(() => deleteOptions({}, query('dryRun=All'), 'strict')).toThrow(/dryRun=All/);
+    expect(deleteOptions({ dryRun: ['All'] }, query('dryRun=All'), 'strict')).toMatchObject({ dryRun: true });
+  });
+
+  it.each([[{ dryRun: ['Some'] }], [{ dryRun: 'All' }], [{ propagationPolicy: 'Later' }]])('refuses %j', (body) => {
+    expect(() => deleteOptions(body, query(''))).toThrow(/Unsupported value/);
+  });
+});
