@@ -13,7 +13,7 @@ export interface ClusterFault {
     | 'CLUSTER_UNAUTHORIZED'
     | 'CLUSTER_NAMESPACE_MISSING'
     | 'CLUSTER_PERMISSION_MISSING'
-    /** The other part of the daemon, which is told of in the same words. */
+    /** A fault of the management API, which the daemon reports in the same form. */
     | 'MANAGEMENT_NOT_STARTED';
   message: string;
   /** The instruction for the user. */

@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import { createExpressionMetrics, type ExpressionMetrics } from '../expression/evaluate/expression-metrics.ts';
 import { ChildSandbox } from '../expression/sandbox/child-sandbox.ts';
 import { type OpenedPatcher, openPatcher } from '../sync/patch/run/open-patcher.ts';
-import type { ReferenceResolver } from '../sync/references/names.ts';
+import type { ReferenceResolver } from '../sync/references/reference-names.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 
 /** An object that is being synced may still use the old rules for this long. */

@@ -43,9 +43,9 @@ const sliceKeys = 500;
 /** The source is read while fewer keys wait: enough for every worker, without a long line in memory. */
 const fedKeys = 64;
 
-/** A wait elsewhere holds a worker for so long; most are over by then. */
+/** A key that waits elsewhere, for example for the sandbox, keeps its worker this long; most waits are shorter. */
 const asideAfterMs = 20;
-/** Each of those that wait elsewhere holds what it was working on. Beyond it they hold workers again. */
+/** Keys that may wait elsewhere without a worker. Each holds memory, so further keys keep their workers. */
 const mostAside = 2_000;
 
 export class WorkQueue {
@@ -59,9 +59,9 @@ export class WorkQueue {
   /** Keys that were added again while a worker has them, and when. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
-  /** Running keys that wait for something that needs no worker, by the time since when. */
+  /** Running keys that wait for something that needs no worker, each with the start of its wait. */
   #waitingElsewhere = new Map<string, number>();
-  /** Those of them that have given their worker back. */
+  /** The keys of #waitingElsewhere that have given their worker back. */
   #aside = new Set<string>();
   #asideTimer: Timer | undefined;
   #feedings = new Map<string, Feeding>();

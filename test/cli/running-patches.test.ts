@@ -9,7 +9,7 @@ import { withPatches } from '../../src/daemon/load-patches.ts';
 import { RunningPatches } from '../../src/daemon/patches.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import type { ReferenceResolver } from '../../src/sync/references/names.ts';
+import type { ReferenceResolver } from '../../src/sync/references/reference-names.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 function running({ clock = systemClock, nodePath = process.execPath }: { clock?: Clock; nodePath?: string } = {}) {

@@ -24,25 +24,30 @@ import { tellWindows } from './tell-windows.ts';
 /** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 16;
 
-/** Runs the patches of a pass; undefined when the configuration has none. */
+/** Runs the patches of a pass. */
 export interface Patching {
   /** Answers without a promise when no expression must run in the sandbox. */
   forward(facts: Facts): Facts | Promise<Facts>;
   back(facts: Facts, raw: BackValues): Promise<Facts>;
 }
 
+/** Everything that a pass uses; createReconcilePorts() makes it for the daemon. */
 export interface ReconcilePorts {
   world: World;
+  /** Undefined without patches and references. */
   readonly patching: Patching | undefined;
   virtualWriter: Writer;
   hostWriter: Writer;
   /** Agreements of passes that ended before they could write the base. */
   readonly agreements?: Map<Key, Agreement>;
+  /** The facts about a key that no window shows, for example whether its delete is withheld. */
   circumstances(key: Key): Circumstances;
   readonly storedAsRequested: StoredAsRequested;
+  /** Puts another key into the queue. */
   wake(key: Key): void;
   /** Called before every write; returns an outcome to end the pass instead of writing. */
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
+  /** Called after every write, whatever its answer. */
   written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 

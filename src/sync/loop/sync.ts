@@ -38,7 +38,7 @@ export interface SyncOptions {
   isDryRun: boolean;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
-  /** The host's controller labels what it has taken over (Kubernetes 1.33 and newer), so a removed label needs no second thought. */
+  /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
 }
 

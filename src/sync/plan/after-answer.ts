@@ -80,12 +80,12 @@ const namespaceRetryMs = 5000;
 
 function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
   const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
-  const what = isOfService ? 'services' : resource.resource;
+  const plural = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
-  return `the ${request.side} cluster does not allow "${verb}" on ${what}`;
+  return `the ${request.side} cluster does not allow "${verb}" on ${plural}`;
 }
 
-/** What the virtual side does not take back must not hold up what the host is to get. */
+/** A back-flow that the virtual side refuses must not hold up the writes to the host. */
 function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
   const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
   return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);

@@ -1,10 +1,10 @@
-// What is said of host values that cannot be carried back to the virtual object. Pure.
+// Describes host values that cannot be carried back to the virtual object, for the event, the log and status. Pure.
 import { shownKey } from './excerpt.ts';
 import type { BackflowFailures, PatchFailure } from './step.ts';
 
 export interface BackflowFailure {
   map: 'label' | 'annotation';
-  /** In virtual spelling: the host's is not the tenant's business. */
+  /** In virtual spelling, because the tenant reads the message and must not learn host names. */
   key: string;
   failure: PatchFailure;
 }
@@ -26,7 +26,7 @@ export function backflowMessage(failures: BackflowFailures | undefined): string 
   return `the host's change of ${keys} stays on the host: ${first.failure.message}`;
 }
 
-/** When to ask again although neither side has changed: the sandbox or another object may have been the cause. */
+/** When to try again although neither side has changed: the sandbox or another object may have caused the failure. */
 export function backflowRetryMs(failures: BackflowFailures | undefined): number | undefined {
   const waits = backflowFailuresIn(failures).flatMap(({ failure }) => failure.retryAfterMs ?? []);
   return waits.length === 0 ? undefined : Math.min(...waits);

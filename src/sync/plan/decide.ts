@@ -23,8 +23,8 @@ import { agreementOf, type HostChange, planUpdate, type Update } from './update-
 
 export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   if (memory.end !== undefined) return done(memory.end);
-  const here = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
-  if (here !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(here) });
+  const toRead = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
+  if (toRead !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(toRead) });
   if (memory.mustRead === 'virtual' && facts.virtual) {
     return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
   }
@@ -84,6 +84,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         host,
         draft,
         translation,
+        // A native object has no base, so no earlier agreement applies to it.
         memory: { ...memory, agreed: undefined },
       });
     default:
@@ -116,8 +117,8 @@ function decideCreate(
 
 /** After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. */
 function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
-  const age = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
-  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${age}`, failure });
+  const copy = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
+  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${copy}`, failure });
 }
 
 interface Presence {

@@ -5,12 +5,24 @@
 //   no                no             any          the host gets the virtual value, after patches
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
-//   no                yes            no           virtual wins for a key it has; a key only the host has stays, unless it
-//                                                 is of the virtual side alone
+//   no                yes            no           virtual wins for a key it has; a key that only the host has stays, unless
+//                                                 its owner is `virtualAlone`
 import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
-export type KeyVerdict = 'same' | 'toHost' | 'toVirtual' | 'bothVirtualWins' | 'hostOnly' | 'reverted';
+export type KeyVerdict =
+  /** Neither side needs a change. */
+  | 'same'
+  /** The virtual side or a patch changed the key: the host follows. */
+  | 'toHost'
+  /** The host changed the key: the virtual side follows. */
+  | 'toVirtual'
+  /** Both sides changed the key: the host follows, and the conflict is counted. */
+  | 'bothVirtualWins'
+  /** Only the host has the key: it stays, and it does not flow back in this pass. */
+  | 'hostOnly'
+  /** The host changed a key that may not flow back: the change is undone. */
+  | 'reverted';
 
 export interface KeyMerge {
   /** Host spelling → new value, null to remove. */
@@ -52,9 +64,9 @@ export interface KeyMergeInput {
 }
 
 /**
- * A key that only an expression touches is the virtual side's, one that only a reverse expression touches the host's. Of the
- * virtual side alone is a key that such an expression is written for by name: the host may not even have one of its own, as
- * the expression may be there to hide the value.
+ * A key that only an expression touches belongs to the virtual side, and a key that only a reverse expression touches belongs to
+ * the host. `virtualAlone`: the path of such an expression names the key itself, perhaps to hide its value. Then the host may
+ * not keep a key of that name when the virtual side lacks it.
  */
 export type KeyOwner = 'shared' | 'virtual' | 'virtualAlone' | 'host';
 

@@ -9,7 +9,7 @@ export const objectKeys = {
   hostNamespace: 'vcluster.loft.sh/object-host-namespace',
 } as const;
 
-/** "The six" of the design. */
+/** "The six": the annotations by which vCluster and Hostward tell which virtual object a host object is a copy of. */
 export const theSix: readonly string[] = Object.values(objectKeys);
 
 export const managedAnnotationsKey = 'vcluster.loft.sh/managed-annotations';

@@ -61,7 +61,7 @@ export interface Facts {
   resolution?: string;
   /** Back-flow values after the reverse expressions; undefined before those have run. */
   reversed: BackValues | undefined;
-  /** Values on the host that stay there, and that the tenant does not get. */
+  /** Host values that could not be reversed: each stays on the host, and the tenant does not get it. */
   backflowFailures?: BackflowFailures;
   /** A list that lacks this key also lacks many others, so a second list must confirm it before a delete. */
   isDeleteWithheld: boolean;
@@ -152,7 +152,7 @@ export interface Memory {
   conflicts: number;
   /** Host edits that this pass has written to the virtual side; a later host edit is compared with them. */
   agreed: Agreement | undefined;
-  /** The virtual API server did not take what flowed back: only the host is served, and the pass ends with this. */
+  /** Set when the virtual API server refused the back-flow: the pass still writes the host, and ends with this outcome. */
   backflowRefused: Outcome | undefined;
   /** Set when an answer ends the pass. */
   end: Outcome | undefined;

@@ -42,12 +42,12 @@ export interface Content {
 interface Carrier extends Item {
   labels?: Record<string, string>;
   isDeleting?: true;
-  /** Only its metadata can be changed. */
+  /** The API server allows changes of metadata only. */
   isImmutable?: true;
 }
 
 export interface VirtualContent extends Carrier {
-  /** The host object that it says it is a copy of. */
+  /** The uid of the host object that an annotation names as the origin; undefined for the tenant's own objects. */
   importedFrom?: string;
   /** Secrets only. */
   type?: string;

@@ -26,7 +26,7 @@ export interface ContentFacts {
   isReferenced: boolean;
   /** Every object that could refer to it has been counted, and no list is in doubt. */
   mayRemove: boolean;
-  /** The sync of this kind is on, and the copies are ours to make. */
+  /** The sync of this kind is on, and Hostward makes the copies. */
   isExported: boolean;
   owner: OwnerState;
 }
@@ -41,7 +41,7 @@ export type ContentRequest =
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }
   | { kind: 'waiting'; message: string; retryAfterMs?: number; isForOwner?: boolean }
-  /** Told to whoever refers to it. Virtual names only. */
+  /** For an event on each referring object, so it holds virtual names only. */
   | { kind: 'refused'; reason: 'NotOwned' | 'ReferenceRefused' | 'Forbidden' | 'HostRefused'; message: string }
   | { kind: 'retry'; retryAfterMs?: number | undefined };
 

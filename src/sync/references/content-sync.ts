@@ -14,11 +14,11 @@ import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { type HostContent, projectHostContent } from './content-kind.ts';
+import { isImport, planContent } from './content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
 import { ListDoubt } from './list-doubt.ts';
 import { afterContentAnswer, freshPass, type PassMemory } from './pass-memory.ts';
-import { isImport, planContent } from './plan.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 import type { ReferenceRegistry } from './registry.ts';
 
@@ -37,7 +37,7 @@ export interface ContentSyncOptions {
   owner: () => OwnerState;
   /** The owner may be gone, although the window shows it. */
   doubtOwner: () => void;
-  /** A host copy that is kept although it could not be worked out anew may name this place. */
+  /** Whether a host copy that stayed because its pass failed may still name this place. */
   isMentioned: (hostName: string) => boolean;
   /** A list of the referring objects is in doubt: the content that they referred to stays. */
   isListInDoubt: () => boolean;
@@ -47,9 +47,9 @@ export interface ContentSyncOptions {
 }
 
 const concurrency = 8;
-/** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
+/** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 12;
-/** Who stands in the way without our label goes without a word to us. */
+/** No window shows an object in the way that lacks our label, so its end is found by looking again. */
 const refusedRetryMs = 10 * 60_000;
 
 export class ContentSync {

@@ -6,8 +6,8 @@ import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
 import type { Rules } from '../world/world.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
-import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './names.ts';
 import { isOwnCopy } from './own-copy.ts';
+import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './reference-names.ts';
 
 export interface ContentWindows {
   virtual: Window<VirtualContent>;
@@ -17,7 +17,7 @@ export interface ContentWindows {
   importable: Window<HostContent>;
 }
 
-/** Places remembered, to know which key a deleted copy belonged to; beyond it the next start finds the copy. */
+/** Remembered places, which tell the key of a deleted copy. Beyond the limit only a restart creates such a copy again. */
 const placeLimit = 100_000;
 
 export class ContentWorld {
@@ -115,7 +115,7 @@ export class ContentWorld {
     return this.#marks.keys();
   }
 
-  /** Keys of the copies on the host that stand where they belong; a name that is ours is enough. */
+  /** Keys of the host copies at their right place. Only the place is compared, not all marks of a copy. */
   *copiedKeys(): IterableIterator<Key> {
     for (const hostKey of this.windows.copies.keys()) {
       const key = this.keyOfCopy(hostKey);

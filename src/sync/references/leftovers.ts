@@ -1,6 +1,6 @@
 // Removes copies of kinds that no patch refers to any more, because the patch was taken out while the daemon was down. In: a
-// way to list them, used once every object that could refer has had its pass. Out: deletes of what is provably ours, or one
-// sentence why not: a Role that no longer allows the list is no fault of the current configuration.
+// way to list them, used once every object that could refer has had its pass. Out: deletes of copies that are provably
+// ours, or one sentence with the reason: a Role that no longer allows the list is no fault of the current configuration.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';

@@ -6,7 +6,7 @@ import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../plan/o
 import type { Placement } from '../plan/placement.ts';
 import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../plan/reserved-keys.ts';
 import type { ContentKind } from './content-kind.ts';
-import { copyPlaceOf, generatedPlaceOf } from './names.ts';
+import { copyPlaceOf, generatedPlaceOf } from './reference-names.ts';
 
 export function isOwnCopy(found: HostLook, kind: ContentKind, placement: Placement): boolean {
   const key = annotatedKeyOf(found);

@@ -1,4 +1,4 @@
-// What the rest of sync uses of references: names for patches, a count of references, and one ContentSync for each kind whose
+// Joins the parts that handle references: names for patches, a count of references, and one ContentSync for each kind whose
 // content may cross. In: functions that open windows when a patch names a kind. Out: names, events on the referring objects,
 // content on either side.
 import type { Clock } from '../../clock.ts';
@@ -16,8 +16,8 @@ import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
-import { type Naming, type Reference, ReferenceNames, type Standing } from './names.ts';
 import { contentStates, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
 import { type CountedReference, ReferenceRegistry } from './registry.ts';
 
 export interface ReferenceSettings {
@@ -39,8 +39,8 @@ export interface ReferencesOptions {
   metrics: Metrics;
 }
 
-/** What the sync of the referring objects lends to the sync of their content. */
-export interface ReferenceHost {
+/** What the sync of references uses of the sync of the referring objects. */
+export interface ReferencePorts {
   virtualWriter: Writer;
   hostWriter: Writer;
   mayWrite: () => boolean;
@@ -69,7 +69,7 @@ export class References {
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   #settings: ReferenceSettings;
-  #host: ReferenceHost | undefined;
+  #ports: ReferencePorts | undefined;
   #leftovers: Leftovers | undefined;
   /** Until every referring object has had a pass under the current rules, names given under earlier rules may appear. */
   #lacksNames = true;
@@ -95,10 +95,10 @@ export class References {
   }
 
   /** Resolves when the first lists of every named kind have arrived. */
-  async start(host: ReferenceHost): Promise<void> {
-    this.#host = host;
+  async start(ports: ReferencePorts): Promise<void> {
+    this.#ports = ports;
     this.#phase = 'open';
-    this.#leftovers = this.#openLeftovers(host);
+    this.#leftovers = this.#openLeftovers(ports);
     await this.#openKinds(this.#settings.kinds);
   }
 
@@ -148,37 +148,37 @@ export class References {
   }
 
   #open(kind: ContentKind): ContentSync {
-    const host = this.#host as ReferenceHost;
+    const ports = this.#ports as ReferencePorts;
     const { clock, random, log, metrics } = this.#options;
     const world = new ContentWorld({
       kind,
       windows: this.#options.openWindows(kind),
-      rules: host.rules,
+      rules: ports.rules,
       isExported: () => this.#settings.exported.has(kind.kind) && this.#settings.naming === 'generated',
     });
     return new ContentSync({
       world,
       registry: this.registry,
-      virtualWriter: host.virtualWriter,
-      hostWriter: host.hostWriter,
+      virtualWriter: ports.virtualWriter,
+      hostWriter: ports.hostWriter,
       clock,
       random,
       log,
       metrics,
       series: this.#series,
-      mayWrite: host.mayWrite,
-      owner: host.owner,
-      doubtOwner: host.doubtOwner,
-      isListInDoubt: host.isListInDoubt,
+      mayWrite: ports.mayWrite,
+      owner: ports.owner,
+      doubtOwner: ports.doubtOwner,
+      isListInDoubt: ports.isListInDoubt,
       isMentioned: (text) => this.#isMentioned(text),
       standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),
       refused: (key, note) => {
-        for (const referrer of this.registry.referrersOf(world.referenceOf(key))) host.tell(referrer, note);
+        for (const referrer of this.registry.referrersOf(world.referenceOf(key))) ports.tell(referrer, note);
       },
     });
   }
 
-  #openLeftovers({ hostWriter, mayWrite, rules, isListInDoubt }: ReferenceHost): Leftovers {
+  #openLeftovers({ hostWriter, mayWrite, rules, isListInDoubt }: ReferencePorts): Leftovers {
     const { findCopies, clock, log } = this.#options;
     return new Leftovers({
       findCopies,
@@ -194,7 +194,7 @@ export class References {
   }
 
   #isMentioned(text: string): boolean {
-    return [...this.registry.unsure].some((referrer) => this.#host?.isMentioned(referrer, text));
+    return [...this.registry.unsure].some((referrer) => this.#ports?.isMentioned(referrer, text));
   }
 
   #standingOf(reference: Reference): Standing {
@@ -210,7 +210,7 @@ export class References {
   #standingChanged(reference: Reference): void {
     const standing = this.#standingOf(reference);
     for (const referrer of this.registry.referrersOf(reference)) {
-      if (this.registry.standingSaid(referrer, reference) !== standing) this.#host?.enqueue(referrer);
+      if (this.registry.standingSaid(referrer, reference) !== standing) this.#ports?.enqueue(referrer);
     }
   }
 
@@ -225,7 +225,7 @@ export class References {
   /** All referring objects get a new pass; those that no longer exist are named one by one until `recounted`. */
   recount(referrers: Iterable<Key>): void {
     this.registry.hold();
-    for (const key of this.registry.recount(referrers)) this.#host?.enqueue(key);
+    for (const key of this.registry.recount(referrers)) this.#ports?.enqueue(key);
     this.enqueueAll();
   }
 
@@ -248,7 +248,7 @@ export class References {
       );
     const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
     const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;
-    this.#host?.tell(key, { reason: 'ReferenceUnresolved', message });
+    this.#ports?.tell(key, { reason: 'ReferenceUnresolved', message });
   }
 
   noteFailed(key: Key, references: readonly CountedReference[]): void {

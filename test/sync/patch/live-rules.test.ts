@@ -63,7 +63,7 @@ describe('patches forward', () => {
     expect(tenantOnly(annotations(world.copy('web')))).toEqual({ c: 'made' });
   });
 
-  it('null deletes, dotted keys too', async () => {
+  it('null deletes, also at a key with dots', async () => {
     await start({ patches: [entry({ path: 'metadata.annotations["example.com/secret"]', expression: 'null' })] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { 'example.com/secret': 's', keep: '1' } }),
     );
@@ -71,7 +71,7 @@ describe('patches forward', () => {
     expect(virtual()?.metadata.annotations).toEqual({ 'example.com/secret': 's', keep: '1' });
   });
 
-  it('the empty path sees the whole object and cannot change what is protected', async () => {
+  it('the empty path sees the whole object and cannot change protected fields', async () => {
     const expression =
       '(value.metadata.annotations["by"] = value.metadata.name, value.metadata.name = "other", value.metadata.labels["vcluster.loft.sh/managed-by"] = "evil", value)';
     await start({ patches: [entry({ path: '', expression })] }, (w) => putPair(w, 'web'));
@@ -79,7 +79,7 @@ describe('patches forward', () => {
     expect(world.copy('web')?.metadata.labels?.['vcluster.loft.sh/managed-by']).toBe('vc');
   });
 
-  it('the address policy judges what is published', async () => {
+  it('the address policy judges the addresses after the patches', async () => {
     await start(
       {
         settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } },
@@ -153,7 +153,7 @@ describe('patches in both directions', () => {
     },
   );
 
-  it('only an expression, over a whole map: what it leaves alone goes both ways, and what it would change is put back', async () => {
+  it('only an expression, for a whole map: keys that it leaves alone flow both ways, and host edits of keys that it changes are reverted', async () => {
     const expression =
       'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, v.startsWith("x") ? "y" + v : v]))';
     const patches = [entry({ path: 'metadata.annotations', expression })];
@@ -216,7 +216,7 @@ describe('patches in both directions', () => {
 });
 
 describe('the loop guard', () => {
-  it('a tenant who keeps writing over a field that the host owns is answered once a second, and told', async () => {
+  it('a tenant who keeps overwriting a field that the host owns is corrected once a second, and told by an event', async () => {
     await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: 'value' })] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { k: 'host' } }),
     );
@@ -269,7 +269,7 @@ describe('failure policy', () => {
     expect(world.copy('web')).toBeUndefined();
   });
 
-  it('fail: what another object or the sandbox may be to blame for is tried again by itself', async () => {
+  it('fail: a failure that the sandbox or another object may have caused is tried again without any change', async () => {
     let answers: SandboxOutcome[] = [];
     const openSandbox = (setup: SandboxSetup): Sandbox => {
       const inner = new InProcessSandbox(setup);
@@ -321,7 +321,7 @@ describe('failure policy', () => {
     expect([await failure(), syncStatus(world.sync).trouble]).toEqual([undefined, []]);
   });
 
-  it('skip: what the sandbox may be to blame for is tried again by itself', async () => {
+  it('skip: a failure that the sandbox may have caused is tried again without any change', async () => {
     let isUp = false;
     const openSandbox = (setup: SandboxSetup): Sandbox => {
       const inner = new InProcessSandbox(setup);
@@ -338,7 +338,7 @@ describe('failure policy', () => {
     expect(annotations(world.copy('web'))['k']).toBe('p-v');
   });
 
-  it('fail: nothing is said of keys, whose winner only the patches tell', async () => {
+  it('fail: status lists no keys, because only the patches can tell which side wins', async () => {
     await start({ patches: [] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
     await world.stop();
     world.options = { patches: [failing('fail')] };
@@ -348,7 +348,7 @@ describe('failure policy', () => {
     expect(status?.keys).toBeUndefined();
   });
 
-  it('keepLast: a path over every field keeps what it can lead to, and no map of another name', async () => {
+  it('keepLast: a path over every field keeps the fields that it can match, but no label and no annotation', async () => {
     const sometimes = entry({
       path: '*[0].addresses',
       expression: 'value[0].ip === "10.0.0.9" ? value.nope.deep : value',
@@ -366,7 +366,7 @@ describe('failure policy', () => {
     expect(world.eventReasons()).toEqual(['PatchFailed']);
   });
 
-  it('keepLast: the host keeps its value, on create it is as fail', async () => {
+  it('keepLast: the host keeps its value; on create the object fails', async () => {
     const sometimes = entry({
       path: 'metadata.annotations.k',
       expression: 'value === "bad" ? value.nope.deep : "ok-" + value',
@@ -434,7 +434,7 @@ describe('failure policy', () => {
     });
   });
 
-  it('a reverse expression that gives no label fails, and the tenant keeps what it has', async () => {
+  it('a reverse expression with an invalid label as its result fails, and the tenant keeps its value', async () => {
     const pair = { path: 'metadata.labels.app', expression: '"p-" + value' };
     for (const reverseExpression of ['"a b"', '5', '"x".repeat(64)']) {
       const patches = [
@@ -456,7 +456,7 @@ describe('failure policy', () => {
     }
   });
 
-  it('a failure names its places, whatever other patches did to the object at the same time', async () => {
+  it('a failure names the right places, although other patches changed the object in the same run', async () => {
     const ip = entry({ path: 'subsets[*].addresses[*].ip', expression: 'value === "10.0.0.2" ? value.x.y : value' });
     const port = entry({ path: 'subsets[*].ports[*]', expression: 'null' });
     const made = entry({ path: 'metadata.labels.made', expression: 'value.x.y', onMissing: 'create' });
@@ -476,7 +476,7 @@ describe('failure policy', () => {
     }
   });
 
-  it('where several patches make it too large together, none is named', async () => {
+  it('when only several patches together make the object too large, no patch is blamed', async () => {
     const half = (key: string) => entry({ path: `metadata.annotations.${key}`, expression: '"x".repeat(140000)' });
     await start({ patches: [half('a'), half('b')] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { a: '1', b: '1' } }),
@@ -487,7 +487,7 @@ describe('failure policy', () => {
     expect(outcome().failure).not.toHaveProperty('patch');
   });
 
-  it('an invalid result is a failure of its patch, whose policy holds', async () => {
+  it('an invalid result is a failure of its patch, and the onError of that patch applies', async () => {
     const bad = (onError: 'skip' | 'keepLast') =>
       entry({ path: 'metadata.labels.app', expression: 'value === "bad" ? "a b" : "ok-" + value', onError });
     const other = entry({ path: 'metadata.annotations.k', expression: '"p-" + value' });
@@ -512,7 +512,7 @@ describe('failure policy', () => {
     expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
   });
 
-  it('no more of a key is told than helps to find it', async () => {
+  it('the message shortens a long key', async () => {
     const patches = [entry({ path: 'metadata.annotations', expression: '({ ["hunter2-".repeat(1000)]: 5 })' })];
     await start({ patches }, (w) => putPair(w, 'web'));
     expect(outcome().message).toContain(

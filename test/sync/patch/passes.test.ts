@@ -120,7 +120,7 @@ describe('a patch of a whole map', () => {
 
   describe('before a patch of the whole object', () => {
     const made = ['({ metadata: { labels: { n: "1" } } })', 'value', '({ subsets: value.subsets })', 'null'];
-    it.each(made)('leaves two empty maps where it took metadata away: %s', async (next) => {
+    it.each(made)('leaves two empty maps when it removed metadata: %s', async (next) => {
       const labels = next === made[0] ? { n: '1' } : {};
       const patches = [
         { path: 'metadata', expression: 'null' },
@@ -129,7 +129,7 @@ describe('a patch of a whole map', () => {
       expect(await forward(patches)).toMatchObject({ labels, annotations: {}, ips: before.ips });
     });
 
-    it.each(['"x"', '7', '[]'])('fails where it made metadata %s, whatever that one makes of it', async (first) => {
+    it.each(['"x"', '7', '[]'])('fails when it made metadata %s, whatever the later patch returns', async (first) => {
       for (const next of made) {
         const patches = [
           { path: 'metadata', expression: first },
@@ -248,7 +248,7 @@ describe('onError: keepLast', () => {
   });
 });
 
-describe('of a result that is no valid object', () => {
+describe('a result that is no valid object', () => {
   const bad = '"two words"';
   const ip = (index: number | '*') => `subsets[*].addresses[${index}].ip`;
   it.each<[name: string, blamed: number, ...[path: string, expression: string][]]>([
@@ -436,7 +436,7 @@ describe('the way back', () => {
     expect((await back([{ path, reverseExpression }], raw)).values).toEqual(values);
   });
 
-  it('counts and tells what it did', async () => {
+  it('counts and traces what it did', async () => {
     const path = 'metadata.labels.team';
     const { totals, trace } = await back([{ path, reverseExpression: 'value + "-x"' }], { labels: { team: 'b' } });
     expect(totals).toEqual({ patch: 0, values: 1, changes: 1, failures: 0 });
@@ -483,12 +483,15 @@ describe('the way back', () => {
     for (const [key, value] of Object.entries(blame)) expect((values as Record<string, unknown>)[key]).toBe(value);
   });
 
-  it.each(['fail', 'skip'] as const)('a reference to nothing we know, onError: %s', async (onError) => {
-    const path = 'metadata.annotations';
-    const reference = { kind: 'Secret', apiVersion: 'v1', namePath: 'k', kindPath: 'kind' } as never;
-    const { values, totals } = await back([{ path, reference, onError }], { annotations: { k: 'b', kind: 'Other' } });
-    const message = expect.stringContaining('got kind "Other"');
-    expect(values).toMatchObject({ patch: 0, path, class: 'type', message });
-    expect(totals?.failures).toBe(1);
-  });
+  it.each(['fail', 'skip'] as const)(
+    'a reference to a kind that cannot be referred to, onError: %s',
+    async (onError) => {
+      const path = 'metadata.annotations';
+      const reference = { kind: 'Secret', apiVersion: 'v1', namePath: 'k', kindPath: 'kind' } as never;
+      const { values, totals } = await back([{ path, reference, onError }], { annotations: { k: 'b', kind: 'Other' } });
+      const message = expect.stringContaining('got kind "Other"');
+      expect(values).toMatchObject({ patch: 0, path, class: 'type', message });
+      expect(totals?.failures).toBe(1);
+    },
+  );
 });

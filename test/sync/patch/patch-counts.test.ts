@@ -32,7 +32,7 @@ describe('the counts of a patch', () => {
     expect(counts.totals()).toEqual([{ patch: 0, values: 2, changes: 1, failures: 0 }]);
   });
 
-  it('go on over a reload, what was not yet told of the list before included, and are told once', async () => {
+  it('go on over a reload: counts of the old list that were not yet reported are reported once', async () => {
     const registry = createMetrics();
     const told = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('hostward_patch_values_total'));

@@ -80,7 +80,7 @@ it('a key goes when its patch no longer makes it', async () => {
   expect(keysOf(world.copy('web'))).toEqual({ k: 'v' });
 });
 
-it('what the host wrote for a reverse expression stays there, and does not reach the tenant when that has gone', async () => {
+it('a host value for a reverse expression stays on the host, and does not reach the tenant after the patch has gone', async () => {
   const patches = [entry({ path: 'metadata.annotations["made"]', reverseExpression: 'value === "" ? "x" : null' })];
   world = new FakeWorld({ patches });
   putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
@@ -99,7 +99,7 @@ it('what the host wrote for a reverse expression stays there, and does not reach
   expect(virtual()?.metadata.annotations).toEqual({ k: 'w' });
 });
 
-it('a key that came on the host while the patches of it changed does not reach the tenant, now or at a restart', async () => {
+it('a key that appeared on the host while its patches changed does not reach the tenant, now or after a restart', async () => {
   const pair = (prefix: string) =>
     entry({
       path: 'metadata.annotations.*',
@@ -186,7 +186,7 @@ describe('a pair that reads the configuration', () => {
     reverseExpression: `value.startsWith(${prefix}) ? value.slice(${prefix}.length) : value`,
   });
 
-  it('gives the tenant nothing of the value before, when that changes while the host is edited', async () => {
+  it('keeps the old value from the tenant when the configuration changes while the host is edited', async () => {
     world = new FakeWorld({ patches: [pair], vcluster: { prefix: 'a-' } });
     putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
     await world.run();
@@ -201,7 +201,7 @@ describe('a pair that reads the configuration', () => {
     expect(virtual()?.metadata.annotations).toEqual({ k: 'v' });
   });
 
-  it('is the same where another value changes, which it does not read', async () => {
+  it('is unaffected when a value changes that it does not read', async () => {
     world = new FakeWorld({ patches: [pair], vcluster: { prefix: 'a-', other: 1 } });
     putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
     await world.run();

@@ -10,7 +10,7 @@ import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';
 import type { FoundCopies } from '../../../src/sync/references/leftovers.ts';
-import type { Naming } from '../../../src/sync/references/names.ts';
+import type { Naming } from '../../../src/sync/references/reference-names.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { settle } from '../../virtual-clock.ts';

@@ -49,7 +49,7 @@ const exports = (w: ReferenceWorld) => {
 };
 const secretsOnHost = () => world.host.list('secrets').map(({ metadata }) => metadata.name);
 
-describe('copies whose reference patch went while we were down', () => {
+describe('copies whose reference patch was removed while the daemon was down', () => {
   it('are removed at the next start when no patch names their kind any more', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db', c: 'conf' });
@@ -124,7 +124,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect(said.filter((message) => message.includes('leftover'))).toHaveLength(2);
   });
 
-  it('go a minute later where the host forbade the look for a moment, and then nothing is said any more', async () => {
+  it('go a minute later when the host forbade the list for a moment, and the warning goes too', async () => {
     await start({}, exports);
     const search = () => ({ kind: 'forbidden' as const, message: 'not allowed to list secrets' });
     await restartWith({ references: [], search });
@@ -136,7 +136,7 @@ describe('copies whose reference patch went while we were down', () => {
     expect(world.references.status()).toBeUndefined();
   });
 
-  it('go a minute later where the host did not answer', async () => {
+  it('go a minute later when the host did not answer', async () => {
     await start({}, exports);
     const searches: string[] = [];
     const search = () => {

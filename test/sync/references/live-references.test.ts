@@ -131,7 +131,7 @@ describe('references between two embedded API servers', () => {
       throw new Error(`${String(error)}\n${JSON.stringify(daemon?.status())}\n${logged.slice(-20).join('')}`);
     });
 
-  it('a Secret is exported, followed and taken back; one of the host is imported and given back', async () => {
+  it('a Secret is exported, updated and removed; a Secret of the host is imported and removed', async () => {
     await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
     await stage.create('virtual', 'configmaps', {
       metadata: inVirtual('conf'),
@@ -173,7 +173,7 @@ describe('references between two embedded API servers', () => {
     expect(await stage.forbidden()).toEqual([]);
   });
 
-  it('a patch that is added while we run opens what it needs, once it is allowed, and nothing before', async () => {
+  it('a patch that is added during a run opens its windows once the rights are granted, and not before', async () => {
     const { hostward } = configuration;
     await backend.virtual.grant(virtualRights);
     await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));

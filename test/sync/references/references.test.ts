@@ -44,7 +44,7 @@ function change(
 }
 
 describe('content that is exported', () => {
-  it('stays while only the addresses of what refers to it change', async () => {
+  it('stays while only the addresses of the referring object change', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -219,7 +219,7 @@ describe('content that is exported', () => {
     );
   });
 
-  it('is taken back when its switch or its patch goes while we run, and put back when it returns', async () => {
+  it('is removed when its switch or its patch goes during a run, and copied again when that returns', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -348,7 +348,7 @@ describe('content that is exported', () => {
     expect(await triesIn(1)).toBeGreaterThan(0);
   });
 
-  it('a copy that vanishes with its owner is made with the uid of the next one, though its watch is behind', async () => {
+  it('a copy that vanished with its owner gets the uid of the next owner, although the watch of the owner is behind', async () => {
     const created: unknown[] = [];
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db'));
@@ -371,7 +371,7 @@ describe('content that is exported', () => {
     expect(created).toEqual([back.metadata.uid]);
   });
 
-  it('while the owner is missing nothing is created; it goes on when the owner is there', async () => {
+  it('is not copied while the owner is missing, and is copied when the owner is there', async () => {
     await start({ hasOwner: false }, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));
@@ -400,7 +400,7 @@ describe('content that is exported', () => {
     expect(world.host.list('secrets')).toHaveLength(0);
   });
 
-  it.each(['secrets', 'endpoints'])('a first list of %s that lacks everything takes nothing away', async (resource) => {
+  it.each(['secrets', 'endpoints'])('an empty first list of %s removes no copy', async (resource) => {
     await start({}, (w) => {
       for (let at = 0; at < 10; at++) {
         w.refer({ k: `s${at}` }, `web-${at}`);
@@ -469,7 +469,7 @@ describe('content that is exported', () => {
     expect(dataOf(world.host.get('secrets', 'team', 'taken'))).toBe('aGlz');
   });
 
-  it('when mapped namespaces change places the copies do too, and only what is ours goes', async () => {
+  it('when two mapped namespaces swap places, so do the copies, and only our own objects are removed', async () => {
     const mapped = (to: Record<string, string>): NamespaceMapping => ({
       hostNamespaceOf: (one) => to[one],
       mappingsOnly: true,
@@ -549,7 +549,7 @@ describe('content that is exported', () => {
     expect(world.imported('shared')).toBeDefined();
   });
 
-  it('what came back before the answer said that it was gone is still known, and goes with the last reference', async () => {
+  it('a copy that was recreated before our delete was answered stays known, and goes with the last reference', async () => {
     await start({}, (w) => {
       recreateBeforeAnswers(w.host, (resource, found) => {
         if (resource !== 'secrets' || w.virtual.list('secrets').length > 1) return undefined;
@@ -567,7 +567,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')).toBeUndefined();
   });
 
-  it('a copy of what has become a token goes as soon as everybody is counted', async () => {
+  it('a copy goes when its Secret becomes a token and all references are counted', async () => {
     await startReferring();
     world.references.expect('default/web');
     await world.change(() => {
@@ -581,7 +581,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')).toBeUndefined();
   });
 
-  it('what only a failing pass kept goes when the next pass works', async () => {
+  it('a copy that only a failed pass kept goes when the next pass succeeds', async () => {
     await startReferring();
     const { registry } = world.references;
     // As after a start: nothing is known of what it refers to, but its host copy names something.
@@ -594,7 +594,7 @@ describe('content that is exported', () => {
     expect(world.exported('db')).toBeUndefined();
   });
 
-  it('host people who have marked a copy as theirs to control find it as it was', async () => {
+  it('a copy that the host has given to another controller is left unchanged', async () => {
     await startReferring();
     await change(world.host, 'secrets', world.exported('db'), ({ metadata }) => {
       Object.assign(metadata.annotations as object, { 'vcluster.loft.sh/controlled-by': 'them' });
@@ -604,7 +604,7 @@ describe('content that is exported', () => {
     expect(dataOf(world.exported('db'))).toBe('djE=');
   });
 
-  it('a copy without its label that is slow to go is made anew when it has gone', async () => {
+  it('a copy without its label that is slow to go is created again once it has gone', async () => {
     await start({}, (w) => {
       const deletionTimestamp = '2026-01-01T00:00:00Z';
       const annotations = {
@@ -625,7 +625,7 @@ describe('content that is exported', () => {
     expect(dataOf(world.exported('db'))).toBe('djE=');
   });
 
-  it('a standby counts anew when it takes over, whoever came and went in the meantime', async () => {
+  it('a standby counts all references again when it takes over', async () => {
     await startReferring();
     expect(world.exported('db')).toBeDefined();
     world.isLeader = false;
@@ -662,7 +662,7 @@ describe('content that is imported', () => {
     expect(world.host.list('secrets')).toHaveLength(2);
   });
 
-  it('the host is authoritative: it changes and the import follows, the tenant changes and is undone', async () => {
+  it('a change on the host reaches the import, and a change by the tenant is undone', async () => {
     await start({}, (w) => {
       w.refer({ k: 'shared' });
       w.host.put('secrets', hostSecret('shared'));
@@ -684,7 +684,7 @@ describe('content that is imported', () => {
     expect(world.host.list('secrets')).toHaveLength(1);
   });
 
-  it.each([false, true])('it goes with the last reference (while we are down: %s)', async (isDown) => {
+  it.each([false, true])('it goes with the last reference (while the daemon is down: %s)', async (isDown) => {
     await start({}, (w) => {
       w.refer({ k: 'shared' });
       w.refer({}, 'other');
@@ -697,7 +697,7 @@ describe('content that is imported', () => {
     expect(world.host.get('secrets', 'vcluster-vc', 'shared')).toBeDefined();
   });
 
-  it.each([false, true])('it goes with the label (while we are down: %s)', async (isDown) => {
+  it.each([false, true])('it goes with the label (while the daemon is down: %s)', async (isDown) => {
     await start({}, (w) => {
       w.refer({ k: 'shared' });
       w.host.put('secrets', hostSecret('shared'));
@@ -779,7 +779,7 @@ describe('content that is imported', () => {
     expect([world.said(), dataOf(world.exported('shared'))]).toEqual([nameOf('shared'), 'djE=']);
   });
 
-  it('objects that appear on either side move the name', async () => {
+  it('an object that appears on either side changes the name that is written', async () => {
     await start({}, (w) => w.refer({ k: 'late' }));
     expect(world.said()).toBe(nameOf('late'));
     await world.change(() => world.host.put('secrets', hostSecret('late')));
@@ -796,7 +796,7 @@ describe('content that is imported', () => {
     expect(world.sync.contest.contested()).toEqual([]);
   });
 
-  it('in mapped namespaces it comes from the namespace of the same people', async () => {
+  it('in mapped namespaces it comes from the mapped host namespace', async () => {
     await start({ mapping: team }, (w) => {
       w.refer({ k: 'shared' });
       w.host.put('secrets', secret('shared', 'aG9zdA==', { namespace: 'team', labels: importable }));
@@ -811,7 +811,7 @@ describe('content that is imported', () => {
     expect(world.contentWrites().filter((one) => one.startsWith('host'))).toEqual([]);
   });
 
-  it('a name that follows what stands behind it is no quarrel, however often', async () => {
+  it('a name that changes again and again with the objects behind it does not count as contested', async () => {
     await start({}, (w) => w.refer({ k: 'late' }));
     for (let turn = 0; turn < 6; turn++) {
       await world.change(() => world.host.put('secrets', hostSecret('late')));
@@ -836,7 +836,7 @@ describe('content that is imported', () => {
     expect(world.virtual.list('secrets')).toHaveLength(1);
   });
 
-  it('a name comes back from the host: an imported one as it is', async () => {
+  it('the name of an import flows back unchanged', async () => {
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db'));
       w.refer({ k: 'db' });
@@ -855,7 +855,7 @@ describe('content that is imported', () => {
     ]);
   });
 
-  it('a name comes back that was given before a restart, whoever refers to it, whatever its kind', async () => {
+  it('a name that was given before a restart flows back, for any kind and any referring object', async () => {
     const toService = entry({ path: 'metadata.annotations["s"]', reference: { apiVersion: 'v1', kind: 'Service' } });
     const editWeb = (annotations: Record<string, string>) =>
       edit(world.host, world.copy('web'), (draft) => {
@@ -877,7 +877,7 @@ describe('content that is imported', () => {
     expect([world.said('k'), dataOf(world.exported('db'))]).toEqual([nameOf('db'), 'djE=']);
   });
 
-  it('a name that nobody gave stays as it is', async () => {
+  it('a name that was never given flows back unchanged', async () => {
     await start({}, (w) => w.refer({ k: 'db' }));
     await world.stop();
     edit(world.host, world.copy('web'), (draft) => {
@@ -888,8 +888,8 @@ describe('content that is imported', () => {
   });
 });
 
-describe('what is kept in memory', () => {
-  it('keeps no more of the tenants’ objects than a digest, referred to or not, and reads the one that it writes', async () => {
+describe('the memory of content', () => {
+  it('holds only a digest of each tenant object, and the object is read again for a write', async () => {
     const planted = 'cGxhbnRlZA==';
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db', planted));
@@ -905,7 +905,7 @@ describe('what is kept in memory', () => {
 });
 
 describe('a reference that moves from one object to another', () => {
-  it('takes nothing away in between: of whom something has happened to, it is not known what they refer to', async () => {
+  it('removes no copy in between, because the references of changed objects are unknown until their next pass', async () => {
     await start({}, (w) => {
       w.virtual.put('secrets', secret('db'));
       w.refer({ k: 'db' }, 'api');

@@ -1,5 +1,5 @@
-// The labels and annotations that changed on the host, on their way back: the value that each has reached so far, or why it
-// cannot go on; and the objects that reverse expressions see of them. Pure.
+// Holds the labels and annotations that changed on the host while reverse expressions run: the value of each so far, or why it
+// failed. Builds the objects that reverse expressions see. Pure.
 import { isRecord } from '../../../object/text/json.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { HostItem } from '../../plan/kind.ts';
@@ -7,18 +7,18 @@ import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import { type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { type PatchView, plainMap, viewOf } from '../set/view.ts';
-import type { BackInput, ChangedKey, KeyView, Reversed } from './way-back.ts';
+import type { BackInput, ChangedKey, KeyView, Reversed } from './back-types.ts';
 
 export interface ChangedKeys {
   readonly input: BackInput;
   /** Keys without a failure. */
   live(): ChangedKey[];
-  /** The changed keys that a path to single keys leads to, and nothing else, in host spelling. */
+  /** An object with just the changed keys that a path to single keys matches, in host spelling. */
   keyView(patch: CompiledPatch): KeyView | undefined;
   /**
-   * The candidate, in virtual spelling: the virtual object overlaid with what the host changed, for a path to a whole map or
-   * the whole object. With `only`, of all the values that the host set this one alone. Undefined where nothing changed in
-   * the maps that the path leads to.
+   * The candidate, in virtual spelling, for a path to a whole map or the whole object: the virtual object overlaid with the
+   * changes of the host. With `only`, the overlay holds just that one value. Undefined when nothing changed in the maps on the
+   * path.
    */
   wholeView(patch: CompiledPatch, only?: ChangedKey): KeyView | undefined;
   result(): Reversed;
@@ -51,7 +51,7 @@ export function changedKeysOf(input: BackInput): ChangedKeys {
   };
 }
 
-/** Patches of one run each read their own keys back: a key of another patch would lose its result. */
+/** A patch sees only its own keys: reading back a key of another patch would overwrite the other patch's result. */
 function leadsTo({ path }: CompiledPatch, { hostKey }: ChangedKey): boolean {
   const last = path.segments[2];
   return last?.kind !== 'key' || last.key === hostKey;

@@ -1,5 +1,5 @@
-// Decides who owns each key when a patch targets a whole map: the keys that it changes are the virtual side's, or shared where
-// it has a reverse expression. Only its results tell which keys those are.
+// Decides who owns the keys that a patch of a whole map changes: the virtual side, or both sides when the patch has a reverse
+// expression. Only the results of the patch show which keys these are. PatchSet.ownerOf() decides about keys with a path.
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
@@ -25,7 +25,10 @@ export function noteWholeOwners({ path }: CompiledPatch, before: Maps, pass: Pas
   }
 }
 
-/** Which keys it changes only its expression knows, and with a reverse expression none would be lost. */
+/**
+ * Whether the patch may own any key: a patch of a whole map without a reverse expression. Its expression must run to show which
+ * keys it changes.
+ */
 export function mayOwnAnyKey({ forward, path, parts }: CompiledPatch, set: PatchSet): boolean {
   const isOfMap = parts.some((part) => part !== 'payload');
   return forward !== undefined && !set.isReversed(path) && isOfMap && isOfWholeMap(path);

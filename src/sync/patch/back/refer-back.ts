@@ -1,5 +1,5 @@
-// Reference patches on the way back: names that the host has changed get their virtual names. What cannot be told fails the
-// keys that the reference reads, and no others.
+// Runs reference patches back: a host name that the host has changed becomes the virtual name. A name without a virtual name
+// fails the keys that the reference reads, and no others.
 import type { CompiledPath, JsonMap } from '../../../expression/path/path.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { PatcherOptions } from '../entry/pass.ts';
@@ -7,7 +7,7 @@ import { mapOfCell, referencesBack } from '../entry/reference-patch.ts';
 import { withPlaces } from '../entry/runs.ts';
 import { failureOf } from '../set/failure.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
-import type { Asked, BackInput, ChangedKey } from './way-back.ts';
+import type { Asked, BackInput, ChangedKey } from './back-types.ts';
 import { readBack } from './write-back.ts';
 
 export function referBack(asked: Asked, input: BackInput, options: PatcherOptions): void {
@@ -36,7 +36,7 @@ export function referBack(asked: Asked, input: BackInput, options: PatcherOption
   }
   const { at, message } = written;
   const read = keysRead(reference, asked, at);
-  // A name that the tenant wrote is wrong: no business of the way back.
+  // The wrong name was written by the tenant, so it is no failure of the way back.
   if (read.length === 0) return;
   options.counts.failed(patch.index, 'type');
   const errors = [{ at, error: { kind: 'type' as const, message } }];

@@ -1,6 +1,6 @@
-// The way back: runs reverse expressions for the labels and annotations that changed on the host, and for no others. In: what
-// the host changed. Out: the values that the virtual object should hold, and for every value that cannot be reversed the
-// reason. A removed key goes back as a removal and runs no patch.
+// The way back: runs reverse expressions for the labels and annotations that changed on the host, and for no others. In: the
+// changed host values. Out: the new values of the virtual object, and the reason for each value that cannot be reversed. A
+// removed key goes back as a removal and runs no patch.
 import type { ValueGroup } from '../../../expression/evaluate/request.ts';
 import { keyOf } from '../../../object/meta/object.ts';
 import type { PatcherOptions } from '../entry/pass.ts';
@@ -9,9 +9,9 @@ import { isOfWholeMap, mapsOnPath } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { hostObjectOf, virtualObjectOf } from '../set/view.ts';
+import type { Asked, BackInput, KeyView, Reversed } from './back-types.ts';
 import { type ChangedKeys, changedKeysOf } from './changed-keys.ts';
 import { referBack } from './refer-back.ts';
-import type { Asked, BackInput, KeyView, Reversed } from './way-back.ts';
 import { writeBack } from './write-back.ts';
 import { faultOfValue } from './wrong-value.ts';
 

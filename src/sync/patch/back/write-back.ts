@@ -1,10 +1,10 @@
-// Takes the results of a reverse expression: for the keys that the host changed, and for no other.
+// Writes the results of a reverse expression into its view, and takes from the view the keys that the host changed, no others.
 import type { GroupResult } from '../../../expression/evaluate/request.ts';
 import { writeResults } from '../../../expression/path/write-results.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { MapName } from '../set/changed-parts.ts';
-import type { Asked } from './way-back.ts';
+import type { Asked } from './back-types.ts';
 import { wrongValue } from './wrong-value.ts';
 
 /** Returns how many values changed. */
@@ -26,7 +26,7 @@ export function writeBack(asked: Asked, { results }: Pick<GroupResult, 'results'
   return written.kind === 'written' ? written.changes : 0;
 }
 
-/** Reads from the view what has become of the keys. */
+/** Takes the values of the keys from the view, or records why they failed. */
 export function readBack({ patch, view, keys }: Asked, fault?: PatchFailure): void {
   for (const one of keys) {
     if (one.failure !== undefined) continue;
@@ -38,7 +38,7 @@ export function readBack({ patch, view, keys }: Asked, fault?: PatchFailure): vo
   }
 }
 
-/** What a map has become, which without it holds no key; undefined when something else stands in its place. */
+/** The labels or annotations after the expression; a missing map counts as empty, and any other value gives undefined. */
 function madeOf({ metadata }: { metadata?: unknown }, map: MapName): Record<string, unknown> | undefined {
   const made = isRecord(metadata) ? metadata[map] : metadata;
   if (made === undefined || made === null) return {};

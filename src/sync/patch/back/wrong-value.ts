@@ -1,10 +1,10 @@
-// Judges what reverse expressions have made of a key: the virtual API server would refuse a wrong value without a word about
-// patches. Pure.
+// Checks the result of reverse expressions for a key. The virtual API server would refuse a wrong value too, but its message
+// could not name the patch. Pure.
 import { labelValueProblems } from '../../../object/meta/qualified-name.ts';
 import { shownKey, shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import type { ChangedKey } from './way-back.ts';
+import type { ChangedKey } from './back-types.ts';
 
 export function faultOfValue(one: ChangedKey, patches: readonly CompiledPatch[]): PatchFailure | undefined {
   const { map, value } = one;
@@ -14,7 +14,7 @@ export function faultOfValue(one: ChangedKey, patches: readonly CompiledPatch[])
   return problem === undefined ? undefined : wrongValue(one, patches, problem);
 }
 
-/** Names the patch where only one of them leads to the key. */
+/** Names the patch if only one patch has a path to the key. */
 export function wrongValue(
   { map, key, hostKey }: ChangedKey,
   patches: readonly CompiledPatch[],

@@ -3,7 +3,7 @@
 import type { Translation } from '../../plan/draft.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
-import type { ReferenceResolver } from '../../references/names.ts';
+import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { PatchSet } from '../set/patch-set.ts';
 import { plainMap } from '../set/view.ts';
 import { namingOf, readReference } from './reference-patch.ts';

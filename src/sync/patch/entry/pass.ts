@@ -4,7 +4,7 @@ import type { Draft, Translation } from '../../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
-import type { ReferenceResolver } from '../../references/names.ts';
+import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { PatchWrite } from '../set/blamed-patch.ts';
 import type { ChangedParts, MapName } from '../set/changed-parts.ts';
 import type { Kept } from '../set/keep-last.ts';

@@ -13,7 +13,7 @@ import {
   type ReferenceResolver,
   referenceApiVersion,
   type Standing,
-} from '../../references/names.ts';
+} from '../../references/reference-names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
 
 /** A reference that a pass found; references/ keeps the content behind its name. */
@@ -137,7 +137,7 @@ export function referencesForward(
   return { kind: 'ok', changes: write(writes), found };
 }
 
-/** What the entry says of names itself; never of kinds whose content is kept, which stands behind one kind of name only. */
+/** The naming that the entry itself chooses. Kinds with copied content ignore it, because each copy has only one name. */
 export function namingOf({ reference }: CompiledReference, kind: string): Naming | undefined {
   return keptKinds.includes(kind) ? undefined : reference.naming;
 }

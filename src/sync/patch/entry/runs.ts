@@ -15,7 +15,7 @@ export function runsOf(
   return runsWithoutOverlap(patches, (patch) => patch.path);
 }
 
-/** Paths of a thousand places cost more than the places themselves, so they are made only for a trace. */
+/** Matches with paths cost more than twice as much, so paths are made only for a trace or where an expression reads them. */
 export function matchesIn(
   { view, trace }: { view: PatchView; trace: Trace | undefined },
   { path, matching }: CompiledPatch,

@@ -4,7 +4,7 @@
 import type { Matches } from '../../../expression/path/path.ts';
 import { writeResults } from '../../../expression/path/write-results.ts';
 import { equalJson } from '../../../object/text/json.ts';
-import type { ReferenceResolver } from '../../references/names.ts';
+import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { CompiledPatch, CompiledReference } from '../set/patch-set.ts';
 import { translateLabels } from './labels-patch.ts';
 import type { Pass } from './pass.ts';

@@ -4,7 +4,7 @@
 import { keptKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import type { Placement } from '../../plan/placement.ts';
-import { copyPlaceOf, type Naming } from '../../references/names.ts';
+import { copyPlaceOf, type Naming } from '../../references/reference-names.ts';
 import { namingOf } from '../entry/reference-patch.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 

@@ -8,7 +8,7 @@ import type { ExpressionMetrics, Quarantined } from '../../../expression/evaluat
 import type { SandboxSetup } from '../../../expression/realm/harness.ts';
 import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
 import type { Metrics } from '../../../metrics.ts';
-import { ReferenceNames, type ReferenceResolver } from '../../references/names.ts';
+import { ReferenceNames, type ReferenceResolver } from '../../references/reference-names.ts';
 import { hostDnsSource } from '../entry/host-dns.ts';
 import type { PatcherOptions, Trace } from '../entry/pass.ts';
 import { createPatchCounts, type PatchCounts } from '../set/patch-metrics.ts';

@@ -13,10 +13,10 @@ import type { ResultProblem } from '../../plan/kind.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
+import type { BackInput, Reversed } from '../back/back-types.ts';
 import { mapsOf, mayOwnAnyKey, noteWholeOwners } from '../back/key-owners.ts';
 import { reverse } from '../back/reverse.ts';
-import { takeBack } from '../back/take-back.ts';
-import type { BackInput, Reversed } from '../back/way-back.ts';
+import { tryForward } from '../back/try-forward.ts';
 import type { ForwardInput, Pass, PatcherOptions } from '../entry/pass.ts';
 import type { FoundReference } from '../entry/reference-patch.ts';
 import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs.ts';
@@ -43,8 +43,8 @@ export class Patcher {
   /** Changes with everything that results depend on except the objects: entries and the configuration values they read. */
   readonly digest: string;
   readonly #options: PatcherOptions;
-  /** All patches that change something forward. */
-  readonly #whole: PatchProgram;
+  /** The patches that change something forward, grouped into runs. */
+  readonly #program: PatchProgram;
   readonly #mayOwnAnyKey: boolean;
 
   constructor(options: PatcherOptions) {
@@ -52,8 +52,8 @@ export class Patcher {
     this.set = options.set;
     this.digest = options.digest ?? options.set.digest;
     this.#options = options;
-    const going = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
-    this.#whole = patchProgramOf(going, options);
+    const forward = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
+    this.#program = patchProgramOf(forward, options);
     this.#mayOwnAnyKey = patches.some((patch) => mayOwnAnyKey(patch, options.set));
   }
 
@@ -62,7 +62,7 @@ export class Patcher {
     return this.#afterTry(this.#tryWithout(noneGivenUp, input), input);
   }
 
-  /** A loop instead of recursion, so that the memory of a try that was given up is free before the next one. */
+  /** A loop instead of recursion, so that the memory of a failed try is free before the next try. */
   #afterTry(first: Tried | Promise<Tried>, input: ForwardInput): Patched | Promise<Patched> {
     let tried = first;
     for (;;) {
@@ -91,11 +91,11 @@ export class Patcher {
       trace: givenUp.size === 0 && !isTrial ? this.#options.trace : undefined,
       lapse: undefined,
     };
-    return this.#goOn(pass, 0);
+    return this.#runFrom(pass, 0);
   }
 
-  #goOn(pass: Pass, from: number): Tried | Promise<Tried> {
-    const { runs } = this.#whole;
+  #runFrom(pass: Pass, from: number): Tried | Promise<Tried> {
+    const { runs } = this.#program;
     for (let at = from; at < runs.length; at++) {
       const run = runs[at] as readonly CompiledPatch[];
       // An expression for the whole object would return wrong metadata in another form, and the wrong patch would be blamed.
@@ -103,10 +103,12 @@ export class Patcher {
       if (misread?.kind === 'wrong') return this.#afterWrong(misread, pass);
       const ended = this.#runForward(run, pass);
       if (ended instanceof Promise)
-        return ended.then((failed) => (failed === undefined ? this.#goOn(pass, at + 1) : this.#failed(failed, pass)));
+        return ended.then((failed) =>
+          failed === undefined ? this.#runFrom(pass, at + 1) : this.#failed(failed, pass),
+        );
       if (ended !== undefined) return this.#failed(ended, pass);
     }
-    return this.#conclude(pass);
+    return this.#finish(pass);
   }
 
   #failed(failed: Failed, { references }: Pass): Patched {
@@ -117,7 +119,7 @@ export class Patcher {
     return readView(view, { payloadFields: translation.kind.payloadFields, changedParts, draft });
   }
 
-  #conclude(pass: Pass): Tried {
+  #finish(pass: Pass): Tried {
     const { draft, translation } = pass;
     const read = this.#read(pass);
     if (read.kind === 'wrong') return this.#afterWrong(read, pass);
@@ -160,7 +162,7 @@ export class Patcher {
     if (asked.length === 0) return undefined;
     const answer = this.#options.evaluator.evaluate({
       subject: keyOf(pass.virtual.namespace, pass.virtual.name),
-      ...this.#whole.seenOf(pass),
+      ...this.#program.seenOf(pass),
       groups: asked,
     });
     return answer instanceof Promise
@@ -286,12 +288,12 @@ export class Patcher {
     return { kind: 'failed', failure: { ...failure, ...named } };
   }
 
-  /** Carries values that the host changed back: what the virtual object should hold, and what has to stay on the host. */
+  /** Reverses the values that the host changed: the new values of the virtual object, and the values that must stay on the host. */
   async back(input: BackInput): Promise<Reversed> {
     const reversed = await reverse(input, this.#options);
-    if (this.#whole.runs.length === 0) return reversed;
+    if (this.#program.runs.length === 0) return reversed;
     const forward = (taken: ForwardInput): Patched | Promise<Patched> => this.forward(taken);
-    return takeBack(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
+    return tryForward(input, reversed, { forward, mayOwnAnyKey: this.#mayOwnAnyKey });
   }
 }
 
@@ -302,7 +304,7 @@ function isOfWholeObject({ path }: CompiledPatch): boolean {
   return path.segments.length === 0;
 }
 
-/** again: a patch made an invalid object, and its onError lets the others go on without it. */
+/** again: a patch made an invalid object, and by its onError the other patches are tried without it. */
 type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
 /** The question to the evaluator for one patch; after the answer, the record of what the patch wrote. */

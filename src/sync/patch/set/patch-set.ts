@@ -58,7 +58,7 @@ export interface PatchSet {
 
 export type CompiledPatchSet =
   | { kind: 'ok'; set: PatchSet }
-  /** more: faults inside expressions beyond those that are told. */
+  /** more: the number of faults inside expressions beyond those in the list. */
   | { kind: 'faults'; faults: PatchFault[]; more: number; set: PatchSet };
 
 /** Compiles every entry even when another one is wrong, so that all faults are reported at once. */

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
-import { ReferenceNames } from '../../../../src/sync/references/names.ts';
+import { ReferenceNames } from '../../../../src/sync/references/reference-names.ts';
 import { edit, type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
 import { entry } from '../fake-patch.ts';
 
@@ -45,7 +45,7 @@ const mapped = (mappingsOnly: boolean) =>
     mapping: { hostNamespaceOf: (one) => (one === 'default' ? 'team' : undefined), mappingsOnly },
   });
 
-it('an entry may say itself which names it writes, but for kinds whose content is kept', () => {
+it('an entry may choose its own naming, except for kinds whose content is copied', () => {
   const long = 'db-x-default-x-my-vcluster';
   expect(refers('db', { naming: 'vcluster' })).toBe(long);
   expect(refers('db', { naming: 'generated' }, { naming: 'vcluster' })).toBe(refers('db'));
@@ -85,7 +85,7 @@ describe('names of a reference', () => {
     expect(refers('kubernetes', {}, { naming: 'vcluster' })).toBe('my-vcluster');
   });
 
-  it('a mapped namespace keeps names, one that is not mapped has generated ones or none', () => {
+  it('a mapped namespace keeps names; an unmapped one has generated names or no place', () => {
     const paths = { namePath: 'name', namespacePath: 'namespace' };
     const options = { placement: mapped(false) };
     expect(refers('db', {}, options)).toBe('db');

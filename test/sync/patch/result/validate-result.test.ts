@@ -43,7 +43,7 @@ describe('a result that is no valid object', () => {
     expect(problemOfKeyCount([null, 'x', [many], { metadata: { labels: { a: 'b' } } }])).toBeUndefined();
   });
 
-  it('has a wrong payload when its kind says so; the payload of the draft is right already', () => {
+  it('is found by the kind in a changed payload; the payload of the draft is not checked again', () => {
     const wrong = { labels: new Map(), annotations: new Map(), payload: { subsets: 5 } };
     const message = 'subsets must be an array, got a number';
     expect(problemOfResult(wrong, { kind: endpointsKind })).toEqual({ place: ['subsets'], message });

@@ -1,4 +1,4 @@
-// What the files of the way back hand to each other. Types only.
+// The values that the files of the way back exchange: input, result, and the views in between. Types only.
 import type { Matches } from '../../../expression/path/path.ts';
 import type { Draft, Translation } from '../../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
@@ -16,10 +16,10 @@ export interface BackInput {
 }
 
 export interface Reversed {
-  /** What the virtual object is to hold, by virtual key; a key with a failure is not among them. */
+  /** The new values of the virtual object, by virtual key, without the keys that failed. */
   values: BackValues;
   failures: BackflowFailures;
-  /** Who owns each key once the tenant has taken these values; undefined where nothing changes about that. */
+  /** The owner of each key once the tenant has these values; undefined when the owners do not change. */
   ownerOf?: Draft['ownerOf'] | undefined;
 }
 
@@ -29,26 +29,26 @@ export interface ChangedKey {
   /** In virtual spelling. */
   key: string;
   hostKey: string;
-  /** Begins as the host's value; undefined or null once a reverse expression takes the key away. */
+  /** At first the host's value, then the result of each reverse expression; undefined or null removes the key. */
   value: unknown;
-  /** Why the value cannot be reversed: no further patch runs for the key. */
+  /** Why the value cannot be reversed. After a failure no further patch runs for the key. */
   failure: PatchFailure | undefined;
 }
 
-/** An object that holds changed keys, and how it spells them. */
+/** An object that a reverse expression sees, the changed keys in it, and their spelling there. */
 export interface KeyView {
   object: PatchView;
   keys: readonly ChangedKey[];
   spellingOf(key: ChangedKey): string;
-  /** The keys that one match of a path stands for, or leads to. */
+  /** The keys, of those given, that one match of a path is or contains. */
   keysAt(matches: Matches, at: number, among: readonly ChangedKey[]): ChangedKey[];
 }
 
-/** A patch, the places that it matches, and the view that these places are in. */
+/** A patch to run back, the view that it sees, and its matches there. */
 export interface Asked {
   patch: CompiledPatch;
   view: KeyView;
   matches: Matches;
-  /** The keys that its results count for. */
+  /** The keys whose values its results may change. */
   keys: readonly ChangedKey[];
 }

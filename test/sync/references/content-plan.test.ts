@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
 import { type ContentKind, changeOfCopy, contentKinds, digestOf } from '../../../src/sync/references/content-kind.ts';
+import { isImport, planContent } from '../../../src/sync/references/content-plan.ts';
 import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
-import { copyPlaceOf } from '../../../src/sync/references/names.ts';
-import { isImport, planContent } from '../../../src/sync/references/plan.ts';
+import { copyPlaceOf } from '../../../src/sync/references/reference-names.ts';
 import { ReferenceRegistry } from '../../../src/sync/references/registry.ts';
 
 const key = 'default/db';
@@ -116,7 +116,7 @@ function requestOf(given: ContentFacts) {
 }
 
 describe('planContent()', () => {
-  it('writes on the host only what is ours, and removes only what says so itself, with preconditions', () => {
+  it('writes only our copies on the host, removes only copies with all marks, and always with preconditions', () => {
     check((given, request) => {
       if (request.side !== 'host' || request.verb === 'get') return;
       expect(request.place).toEqual(copyPlace);
@@ -130,7 +130,7 @@ describe('planContent()', () => {
     });
   });
 
-  it('writes in the virtual cluster only what the host authorises now, or has taken back by its label', () => {
+  it('writes in the virtual cluster only imports that the host allows now, or has taken back by its label', () => {
     check((given, request) => {
       if (request.side !== 'virtual' || request.verb === 'get') return;
       if (request.verb === 'create') return expect([given.virtual, given.isReferenced]).toEqual([undefined, true]);
@@ -140,7 +140,7 @@ describe('planContent()', () => {
     });
   });
 
-  it('reads what the tenant has only when it is needed and not known, and then goes on', () => {
+  it('reads the tenant’s object only when its content is needed and unknown, and goes on after the read', () => {
     check((given, request) => {
       if (request.verb !== 'get' || request.side !== 'virtual') return;
       expect([given.virtual?.content, given.isReferenced]).toEqual([undefined, true]);
@@ -167,7 +167,7 @@ describe('planContent()', () => {
     });
   });
 
-  it('exports nothing that is switched off, not referred to, imported, or the token of a service account', () => {
+  it('exports no object that is switched off, unreferenced, imported, or the token of a service account', () => {
     check((given, request) => {
       if (request.side !== 'host' || (request.verb !== 'create' && request.verb !== 'patch')) return;
       expect([given.isExported, given.isReferenced, isImport(given.virtual, given.importable)]).toEqual([

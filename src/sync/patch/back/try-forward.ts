@@ -1,41 +1,42 @@
-// Tries the patches forward on the virtual object as it would be with the host's values. A value that makes them fail there
-// would stop everything that flows forward, so the tenant does not get it. The same try tells which keys a patch of a whole
-// map without a reverse expression owns. Writes nothing.
+// Tries the patches forward on the virtual object as it would be with the host's values. A value that makes a patch fail there
+// would stop everything that flows forward, so the tenant does not get it. The same try shows which keys belong to a patch of a
+// whole map without a reverse expression. Writes nothing.
 import { type Draft, draftHost } from '../../plan/draft.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { VirtualItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import type { ForwardInput } from '../entry/pass.ts';
 import { type MapName, mapNames } from '../set/changed-parts.ts';
-import type { BackInput, Reversed } from './way-back.ts';
+import type { BackInput, Reversed } from './back-types.ts';
 
 type Tried = { kind: 'patched'; draft: Draft } | { kind: 'failed'; failure: PatchFailure };
 
-export interface TakeBackOptions {
+export interface TryForwardOptions {
   forward(input: ForwardInput): Tried | Promise<Tried>;
-  /** Some patch of a whole map has no reverse expression. */
+  /** Whether some patch of a whole map has no reverse expression; see key-owners.ts. */
   mayOwnAnyKey: boolean;
 }
 
 /** More values than this are held back together: each would be one more try of all patches. */
 const isolatedValues = 32;
 
-export async function takeBack(
+export async function tryForward(
   input: BackInput,
   reversed: Reversed,
-  { forward, mayOwnAnyKey }: TakeBackOptions,
+  { forward, mayOwnAnyKey }: TryForwardOptions,
 ): Promise<Reversed> {
-  const tryWith = async (values: BackValues, isKept = false): Promise<Tried> => forward(taken(input, values, isKept));
+  const tryWith = async (values: BackValues, isKept = false): Promise<Tried> =>
+    forward(withValues(input, values, isKept));
   const accepted = await acceptable(reversed, (values) => tryWith(values));
   if (!mayOwnAnyKey || sizeOf(accepted.values) === 0) return accepted;
-  // A key that the host has removed stays here: without it the patch that owns it would have nothing to show.
+  // A key that the host removed stays in this trial, because a patch shows that it owns a key by changing it.
   const owning = await tryWith(accepted.values, true);
   return owning.kind === 'failed'
     ? withFailure(accepted, accepted.values, owning.failure)
     : { ...accepted, ownerOf: owning.draft.ownerOf };
 }
 
-/** All of the values that the patches can go forward with. */
+/** Keeps the values with which the patches succeed, and marks the others as failed. */
 async function acceptable(
   reversed: Reversed,
   tryWith: (values: BackValues) => Tried | Promise<Tried>,
@@ -45,7 +46,7 @@ async function acceptable(
   const whole = size === 0 ? undefined : await tryWith(values);
   if (whole === undefined || whole.kind === 'patched') return reversed;
   const { failure } = whole;
-  // What the sandbox or another object may be to blame for says nothing about any of them.
+  // A failure that the sandbox or another object may have caused does not show which value is wrong.
   if (size === 1 || size > isolatedValues || failure.retryAfterMs !== undefined)
     return withFailure(reversed, values, failure);
   let accepted: Reversed = { ...reversed, values: { labels: new Map(), annotations: new Map() } };
@@ -84,8 +85,8 @@ function sizeOf({ labels, annotations }: BackValues): number {
   return labels.size + annotations.size;
 }
 
-/** The virtual object once it has the values. */
-function taken({ virtual, host, translation }: BackInput, values: BackValues, isKept: boolean): ForwardInput {
+/** The input of a trial: the virtual object as it would be with the values. With isKept, removed keys stay. */
+function withValues({ virtual, host, translation }: BackInput, values: BackValues, isKept: boolean): ForwardInput {
   const side = (map: MapName): VirtualItem[MapName] => {
     const all = new Map(entriesOf(virtual[map]));
     for (const [key, value] of values[map]) {
