@@ -60,7 +60,7 @@ it('starts no sandbox after the stop, and ends a sandbox that is starting', asyn
   const { patches, take, startsOf } = running({ clock });
   const taken = take().catch((fault: Error) => fault.message);
   await patches.stop();
-  expect(await taken).toMatch(/stopped before it was up/);
+  expect(await taken).toMatch(/stopped before it was ready/);
   await take();
   expect(patches.current).toBeUndefined();
   expect([await startsOf('first'), clock.pendingTimers]).toEqual([0, 0]);

@@ -30,10 +30,14 @@ describe('deleteOptions()', () => {
     ['propagationPolicy=Foreground', { propagation: 'Foreground' }],
     ['orphanDependents=true', { propagation: 'Orphan' }],
     ['orphanDependents=false', { propagation: 'Background' }],
-    ['propagationPolicy=Foreground&orphanDependents=true', { propagation: 'Foreground' }],
   ])('reads the query "%s"', (text, wanted) => {
     const without = { dryRun: false, gracePeriodSeconds: undefined, propagation: undefined };
     expect(deleteOptions(undefined, query(text))).toMatchObject({ ...without, ...wanted });
+  });
+
+  it('refuses orphanDependents beside propagationPolicy', () => {
+    const both = query('propagationPolicy=Foreground&orphanDependents=true');
+    expect(() => deleteOptions(undefined, both)).toThrow(/cannot be both set/);
   });
 
   it('reads preconditions from the body', () => {
