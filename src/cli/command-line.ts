@@ -2,9 +2,10 @@
 // on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
 
 import { safeText } from '../safe-text.ts';
-import { type CommandSpec, globalOptions } from './line/command-table.ts';
+import type { CommandSpec } from './line/command-spec.ts';
+import { globalOptions } from './line/command-table.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes, type SaidFault, type Sink } from './line/context.ts';
-import { commandHelp, generalHelp, wrap } from './line/help.ts';
+import { commandHelp, generalHelp, groupHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
 
@@ -21,6 +22,8 @@ const loaders: Record<string, () => Promise<Command>> = {
   status: async () => (await import('./status.ts')).status,
   release: async () => (await import('./release.ts')).release,
   devcluster: async () => (await import('./devcluster.ts')).devcluster,
+  'keys create': async () => (await import('./keys/create.ts')).createKey,
+  'keys list': async () => (await import('./keys/list.ts')).listKeys,
   schema: async () => (await import('./schema.ts')).schema,
 };
 
@@ -32,6 +35,9 @@ export async function runCommandLine(given: Context, argv: readonly string[]): P
     switch (line.kind) {
       case 'help':
         context.stdout.write(line.command === undefined ? generalHelp() : commandHelp(line.command));
+        return exitCodes.fine;
+      case 'groupHelp':
+        context.stdout.write(groupHelp(line.group));
         return exitCodes.fine;
       case 'version':
         context.stdout.write(`hostward ${context.version}${isVerbose ? ` (Node ${context.runtime})` : ''}\n`);

@@ -1,32 +1,8 @@
 // Every command and option as data. The parser, --help, the faults of usage and the table in the README are made from it,
 // so that a command cannot exist without its words.
 
-export interface OptionSpec {
-  name: string;
-  short?: string;
-  /** What stands for the value in help; without it the option is a switch. */
-  value?: string;
-  /** May be given several times. */
-  repeats?: boolean;
-  choices?: readonly string[];
-  /** The empty text is a value of its own. */
-  mayBeEmpty?: boolean;
-  summary: string;
-}
-
-export interface CommandSpec {
-  name: string;
-  /** What follows the name in the usage line, options left out. */
-  operands: string;
-  maxOperands: number;
-  /** The option whose values operands are, in the order of the command line. */
-  operandsAre?: string;
-  summary: string;
-  /** Paragraphs for `--help` of the command. */
-  details: readonly string[];
-  options: readonly OptionSpec[];
-  examples: readonly { line: string; says: string }[];
-}
+import type { CommandSpec, OptionSpec } from './command-spec.ts';
+import { keysCommands } from './keys-commands.ts';
 
 /** More than anybody merges; a shell that expands a wildcard in the wrong folder is told so. */
 const mostFiles = 100;
@@ -284,6 +260,7 @@ export const commands: readonly CommandSpec[] = [
     ],
     examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
   },
+  ...keysCommands,
   {
     name: 'schema',
     operands: '',
@@ -297,4 +274,9 @@ export const commands: readonly CommandSpec[] = [
 
 export function commandNamed(name: string): CommandSpec | undefined {
   return commands.find((command) => command.name === name);
+}
+
+/** The commands whose names begin with this word; none when it is a command of its own. */
+export function commandsOfGroup(word: string): readonly CommandSpec[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `));
 }

@@ -25,6 +25,7 @@ import { Activity } from '../keys/life/activity.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { doorPath, isTooLong, LocalDoor } from '../local/local-door.ts';
 import { classify } from '../scope/classify.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { Callers } from './callers.ts';
@@ -55,6 +56,7 @@ export class ManagementApi {
   #settings: ManagementSettings;
   #parts: OpenParts | undefined;
   #caretaker: Caretaker | undefined;
+  #door: LocalDoor | undefined;
   #streamCheck: Timer | undefined;
   #caPem = '';
   #state: 'closed' | 'open' | 'serving' = 'closed';
@@ -125,7 +127,8 @@ export class ManagementApi {
       store,
       clock,
       log,
-      authenticate: callers.authenticate,
+      authenticate: (request) =>
+        this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
       authorize: rights.authorize,
       tls: await this.#certificate(host),
       maxHeaderBytes,
@@ -163,8 +166,25 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit);
     await this.#caretaker.start();
     this.#checkStreams();
+    await this.openDoor();
     this.#state = 'serving';
     this.#options.log.info({ component: 'management', url: api.url }, 'management API started');
+  }
+
+  /** For commands on this machine; a server that cannot have the door serves everybody else. */
+  async openDoor(): Promise<void> {
+    const { server, log } = this.#options;
+    const path = doorPath(server.dataDir);
+    if (isTooLong(path)) {
+      log.warn(
+        { component: 'management', path },
+        'the path of dataDir is too long for a socket: use keys with --server',
+      );
+      return;
+    }
+    const { handler } = this.#need().api;
+    this.#door = new LocalDoor({ folder: server.dataDir, handler, maxHeaderBytes });
+    await this.#door.open();
   }
 
   #checkStreams(): void {
@@ -179,6 +199,7 @@ export class ManagementApi {
     this.#state = 'closed';
     this.#parts = undefined;
     this.#streamCheck?.cancel();
+    await this.#door?.close();
     await parts.api?.stop();
     await this.#caretaker?.stop();
     await parts.book.stop();
