@@ -19,8 +19,8 @@ export class RunningManagement {
   /** Nothing is written in a dry run, and this API has nothing but writes to show. */
   async start({ management, managementServer }: Settings): Promise<readonly ClusterFault[]> {
     if (management === undefined || managementServer === undefined || this.#options.isDryRun) return [];
-    const { clock, log, version } = this.#options;
-    const api = new ManagementApi({ settings: management, server: managementServer, clock, log, version });
+    const { clock, log, version, metrics } = this.#options;
+    const api = new ManagementApi({ settings: management, server: managementServer, clock, log, version, metrics });
     try {
       await api.open();
       await api.serve();

@@ -13,7 +13,7 @@ import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
-import type { Subject } from '../scope/directory.ts';
+import { type Directory, isMember, type Subject } from '../scope/directory.ts';
 import type { KeyBook } from './key-book.ts';
 
 /** What was proved for one request. */
@@ -22,13 +22,13 @@ export interface Session {
   /** Undefined for the program itself. */
   facts: KeyFacts | undefined;
   /** As it was then, for a later look at whether it still holds. */
-  view: string;
+  directory: Directory;
   address: string | undefined;
 }
 
 export interface CallerParts {
   book: KeyBook;
-  world: () => KeyWorld;
+  world: KeyWorld;
   peppers: Peppers;
   activity: Activity;
   clock: Clock;
@@ -58,7 +58,7 @@ export class Callers {
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
     const address = request.socket.remoteAddress;
-    const found = credentialOf(facts, this.#parts.world(), { nowMs, address });
+    const found = credentialOf(facts, this.#parts.world, { nowMs, address });
     // Whoever has the value may know what is wrong with it.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
     try {
@@ -66,7 +66,7 @@ export class Callers {
     } catch {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
-    return this.#userOf({ credential: found.credential, facts, view: viewOf(facts, found.credential), address });
+    return this.#userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
   };
 
   sessionOf(user: User): Session | undefined {
@@ -85,13 +85,13 @@ export class Callers {
     return this.#userOf({
       credential: { subject, keyName: '', scopes: [undefined] },
       facts: undefined,
-      view: '',
+      directory: this.#parts.world.directory,
       address: undefined,
     });
   }
 
   callerOf({ credential, facts }: Session): Caller {
-    const world = this.#parts.world();
+    const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
     const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);
     return { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
@@ -101,12 +101,16 @@ export class Callers {
   isStill(user: User): boolean {
     const session = this.#sessions.get(user);
     if (session?.facts === undefined) return true;
-    const { facts, view, address } = session;
+    const { facts, credential, directory, address } = session;
+    const { world } = this.#parts;
     const now = this.#parts.book.key(facts.name);
     if (now?.record.uid !== facts.record.uid) return false;
     const nowMs = this.#parts.clock.wallTime().getTime();
-    const found = credentialOf(now, this.#parts.world(), { nowMs, address });
-    return found.kind === 'credential' && viewOf(now, found.credential) === view;
+    const found = credentialOf(now, world, { nowMs, address });
+    if (found.kind === 'dead') return false;
+    // Most looks find nothing new, and cost no more than that.
+    if (now === facts && directory === world.directory) return true;
+    return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
   }
 
   #userOf(session: Session): User {
@@ -123,10 +127,14 @@ export class Callers {
   }
 }
 
-/** Everything that decides what the credential may see and do, apart from the configuration. */
-function viewOf({ record }: KeyFacts, { subject, scopes }: Credential): string {
+/** Everything that decides what the credential may see and do. */
+function viewOf({ record }: KeyFacts, { subject, scopes }: Credential, { settings }: Directory): string {
   const { groups, teams, isAdministrator } = subject;
-  return JSON.stringify([record.tokenGeneration, isAdministrator, [...groups].sort(), [...teams].sort(), scopes]);
+  const roles = settings.projects.flatMap(({ name, members }) =>
+    members.filter((member) => isMember(member, subject)).map(({ role }) => `${name} ${role}`),
+  );
+  const { tokenGeneration } = record;
+  return JSON.stringify([tokenGeneration, isAdministrator, [...groups].sort(), [...teams].sort(), roles, scopes]);
 }
 
 const deadText: Record<DeadBecause, string> = {

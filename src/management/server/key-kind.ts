@@ -1,11 +1,11 @@
 // OwnedAccessKey as the kit serves it: its names, its columns, what a caller may see of it, and its rotation.
 import { text } from '../../apiserver/kinds/fields.ts';
-import { allVerbs, type Column, type Kind } from '../../apiserver/kinds/kind.ts';
+import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
-import { keySchemaName } from '../kinds/key-schema.ts';
+import { keySchemaName, rotationSchemaName } from '../kinds/key-schema.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
@@ -14,8 +14,13 @@ import type { KeyStrategy } from './key-strategy.ts';
 
 const ownerIndex = 'owner';
 
-export function keyKind(parts: { strategy: KeyStrategy; callers: Callers; viewSince: () => number }): Kind {
-  const { strategy, callers, viewSince } = parts;
+export function keyKind(parts: {
+  strategy: KeyStrategy;
+  callers: Callers;
+  viewSince: () => number;
+  rotation: SubresourceAction;
+}): Kind {
+  const { strategy, callers, viewSince, rotation } = parts;
   return {
     group: managementGroup,
     version: 'v1',
@@ -29,6 +34,17 @@ export function keyKind(parts: { strategy: KeyStrategy; callers: Callers; viewSi
     storage: keyResource,
     strategy,
     columns,
+    subresources: {
+      rotate: {
+        mode: 'action',
+        kind: 'OwnedAccessKeyRotation',
+        group: managementGroup,
+        version: 'v1',
+        schema: rotationSchemaName,
+        act: rotation,
+        holdsSecret: true,
+      },
+    },
     selectableFields: {
       'spec.user': (object) => text(object, 'spec', 'user'),
       'spec.team': (object) => text(object, 'spec', 'team'),

@@ -1,6 +1,6 @@
 // What is done when a key is written, in the hooks of the kit: the hidden fields are taken off, what the writer left out is filled
 // in, the result is validated and judged, and the secret is made. Faults of the object are 422, what this caller may not do is 403.
-import type { Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
+import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
 import { forbiddenBecause } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { KeyLimits } from '../../config/settings/management-settings.ts';
@@ -27,6 +27,7 @@ import type { SubjectName } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
 import type { KeyBook } from './key-book.ts';
+import { ownerWarnings } from './owner-rules.ts';
 import type { People } from './people.ts';
 import { hiddenPart, openHidden, restoreHidden, sealHidden, takeHidden, withoutHidden } from './stored-key.ts';
 
@@ -40,6 +41,8 @@ export interface KeyParts {
   random: RandomBytes;
   limits: () => KeyLimits;
   clock: Clock;
+  /** All that are served here; an owner may be of any of them. */
+  kinds: () => readonly Kind[];
 }
 
 /** What one write knows of itself between the hooks. */
@@ -83,12 +86,15 @@ export class KeyStrategy implements Strategy {
 
   restore = restoreHidden;
 
-  warnings = (object: KubeObject): string[] => validateKey(object).warnings;
+  warnings = (object: KubeObject): string[] => [
+    ...validateKey(object).warnings,
+    ...ownerWarnings(this.#parts.kinds, object),
+  ];
 
   prepareForCreate = (object: KubeObject, ctx: WriteContext): void => {
     const { book, people, peppers, random, cipher } = this.#parts;
     const session = this.#sessionOf(ctx);
-    const context = this.#contextOf(session);
+    const context = contextOf(this.#parts, session);
     const hidden = takeHidden(object);
     delete object['status'];
     for (const line of fillNewKey(object, context)) ctx.warn(line);
@@ -152,7 +158,7 @@ export class KeyStrategy implements Strategy {
     // The kit itself changes finalizers and owners: it is no caller, and nothing is judged.
     if (session === undefined) return;
     const facts = keyFacts(old, part.record);
-    const context = this.#contextOf(session);
+    const context = contextOf(this.#parts, session);
     const change: Omit<KeyChange, 'object'> = {
       old,
       times: facts.times,
@@ -193,12 +199,12 @@ export class KeyStrategy implements Strategy {
     if (session === undefined) throw new Error('make a key: want a caller that was authenticated, there is none');
     return session;
   }
+}
 
-  #contextOf(session: Session): JudgeContext {
-    const { callers, people, limits, clock } = this.#parts;
-    const caller = callers.callerOf(session);
-    return { caller, directory: people.directory, limits: limits(), nowMs: clock.wallTime().getTime() };
-  }
+export function contextOf(parts: KeyParts, session: Session): JudgeContext {
+  const { callers, people, limits, clock } = parts;
+  const nowMs = clock.wallTime().getTime();
+  return { caller: callers.callerOf(session), directory: people.directory, limits: limits(), nowMs };
 }
 
 const shownOnceText =

@@ -1,7 +1,6 @@
 // The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
-import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
@@ -12,29 +11,22 @@ import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { createObject } from '../../apiserver/verbs/create-object.ts';
 import { incomingObject } from '../../apiserver/verbs/incoming-object.ts';
-import { sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { badRequest, pathNotFound } from '../../object/meta/status.ts';
-import { SqliteStore } from '../../store/sqlite-store.ts';
-import type { Store } from '../../store/store.ts';
-import { Activity } from '../keys/life/activity.ts';
-import type { KeyWorld } from '../keys/life/credential.ts';
+import { badRequest } from '../../object/meta/status.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { doorPath, isTooLong, LocalDoor } from '../local/local-door.ts';
 import { classify } from '../scope/classify.ts';
-import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
-import { Callers } from './callers.ts';
-import { databasePath, makeDataFolder, openSecrets } from './data-folder.ts';
-import { KeyBook } from './key-book.ts';
-import { keyKind } from './key-kind.ts';
-import { KeyStrategy } from './key-strategy.ts';
-import { People } from './people.ts';
-import { Rights } from './rights.ts';
+import { ExpiredKeys, GraceChore } from './key-chores.ts';
+import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
+import { closeParts, type OpenParts, openParts } from './open-parts.ts';
+import { otherPaths } from './other-paths.ts';
+import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
   settings: ManagementSettings;
@@ -43,6 +35,8 @@ export interface ManagementOptions {
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
+  metrics?: Metrics;
 }
 
 const pathPrefix = '/kubernetes/management';
@@ -51,15 +45,21 @@ const maxHeaderBytes = 16 * 1024;
 /** Streams of keys that no longer count are ended within a second. */
 const streamCheckMs = 400;
 
+interface Running extends OpenParts {
+  api: ApiServer;
+}
+
 export class ManagementApi {
   readonly #options: ManagementOptions;
   #settings: ManagementSettings;
-  #parts: OpenParts | undefined;
+  #running: Running | undefined;
   #caretaker: Caretaker | undefined;
   #door: LocalDoor | undefined;
+  #grace: GraceChore | undefined;
+  #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
   #caPem = '';
-  #state: 'closed' | 'open' | 'serving' = 'closed';
+  #isServing = false;
 
   constructor(options: ManagementOptions) {
     this.#options = options;
@@ -69,58 +69,24 @@ export class ManagementApi {
   /** Takes the folder: nobody else can until it is closed. */
   async open(): Promise<void> {
     const { server, clock, log } = this.#options;
-    const random = (count: number) => randomBytes(count);
-    await makeDataFolder(server.dataDir);
-    const store = new SqliteStore({ clock, path: databasePath(server.dataDir) });
-    await store.start();
+    const settings = () => this.#settings;
+    const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
+    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
     try {
-      const keys = await store.list('/registry/ownedaccesskeys/', { limit: 1 });
-      const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
-      const { peppers, cipher } = await openSecrets(server.dataDir, random, hasKeys);
-      const activity = new Activity(clock, activityStore(store), (error) =>
-        log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
-      );
-      const people = new People(store, clock, this.#settings);
-      await people.start();
-      const book = new KeyBook(store, (uid) => {
-        activity.forget(uid);
-        void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
-      });
-      await loadActivity(store, activity);
-      await book.start();
-      const world = (): KeyWorld => ({
-        directory: people.directory,
-        key: (name) => book.key(name),
-        lastActivityMs: ({ record, times }) => activity.forExpiryMs(record.uid, times.ttl),
-        subjectUid: (kind, name) => people.subjectUid(kind, name),
-      });
-      const callers = new Callers({ book, world, peppers, activity, clock });
-      const limits = () => this.#settings.keys;
-      const strategy = new KeyStrategy({ book, people, callers, activity, peppers, cipher, random, limits, clock });
-      const key = keyKind({ strategy, callers, viewSince: () => people.viewSince });
-      this.#parts = {
-        store,
-        activity,
-        people,
-        book,
-        callers,
-        key,
-        rights: new Rights(callers, () => people.directory),
-      };
-      this.#parts.api = await this.#apiOf(this.#parts);
-      this.#state = 'open';
+      this.#running = { ...parts, api: await this.#apiOf(parts) };
     } catch (error) {
-      await store.stop();
+      await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: Omit<OpenParts, 'api'>): Promise<ApiServer> {
-    const { server, clock, log, version } = this.#options;
+  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+    const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key } = parts;
+    const { callers, rights, store, key, audit, failedLogins } = parts;
+    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
-      kinds: [key, instanceKind, namespaceKind, ...reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'))],
+      kinds,
       schemas: managementSchemas,
       protobuf: managementProtobuf,
       dialect: 'strict',
@@ -130,6 +96,9 @@ export class ManagementApi {
       authenticate: (request) =>
         this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
       authorize: rights.authorize,
+      admission: [ownerRules(() => kinds, rights)],
+      audit,
+      failedLogin: failedLogins.failed,
       tls: await this.#certificate(host),
       maxHeaderBytes,
       host,
@@ -140,10 +109,7 @@ export class ManagementApi {
         const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
         return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
       },
-      otherPaths: async (_target, _request, response) => {
-        sendStatus(response, pathNotFound());
-        return true;
-      },
+      otherPaths: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
     });
   }
 
@@ -161,14 +127,21 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api } = this.#need();
+    const { api, book, key, lastActivityMs, failedLogins } = this.#need();
+    const { clock, log, metrics } = this.#options;
     await api.start();
-    this.#caretaker = new Caretaker(api.kit);
+    this.#grace = new GraceChore(api.kit, key);
+    this.#expired = new ExpiredKeys(api.kit, key, book, lastActivityMs);
+    this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
+    this.#expired.start();
     this.#checkStreams();
     await this.openDoor();
-    this.#state = 'serving';
-    this.#options.log.info({ component: 'management', url: api.url }, 'management API started');
+    this.#isServing = true;
+    const watches = () => api.watchCount;
+    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
+    if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
   /** For commands on this machine; a server that cannot have the door serves everybody else. */
@@ -194,29 +167,20 @@ export class ManagementApi {
   }
 
   async close(): Promise<void> {
-    const parts = this.#parts;
-    if (parts === undefined) return;
-    this.#state = 'closed';
-    this.#parts = undefined;
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#isServing = false;
     this.#streamCheck?.cancel();
     await this.#door?.close();
-    await parts.api?.stop();
+    this.#expired?.stop();
+    await running.api.stop();
     await this.#caretaker?.stop();
-    await parts.book.stop();
-    await this.#keepUses(parts);
-    await parts.store.stop();
+    this.#grace?.stop();
+    await closeParts(running, this.#options.log);
+    this.#running = undefined;
   }
 
-  async #keepUses({ activity, store }: OpenParts): Promise<void> {
-    try {
-      await activity.stop();
-      await markWhole(store);
-    } catch (error) {
-      this.#options.log.error({ component: 'management', error: String(error) }, 'uses of keys not written down');
-    }
-  }
-
-  /** Members, projects and limits count from the next request on. */
+  /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
     const { people, api, callers } = this.#need();
@@ -229,18 +193,8 @@ export class ManagementApi {
     const { api, callers, key } = this.#need();
     const { kit } = api;
     const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
-    const user = callers.program;
-    const negotiated = negotiate(undefined);
-    const call = {
-      kit,
-      kind: key,
-      target,
-      user,
-      visibility: undefined,
-      negotiated,
-      fieldManager: 'hostward',
-      warnings: [],
-    };
+    const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
+    const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
     const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
     const outcome = await createObject(call, object, { dryRun: false });
     if (outcome.kind !== 'stored' || outcome.once === undefined)
@@ -248,10 +202,12 @@ export class ManagementApi {
     return outcome.once;
   }
 
-  /** For `hostward status` and the metrics. */
+  /** For `hostward status`. */
   status(): object {
-    const { api, book } = this.#need();
-    return { url: api.url, keys: book.size, watches: api.watchCount };
+    const { api, book, lastActivityMs } = this.#need();
+    const nowMs = this.#options.clock.wallTime().getTime();
+    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
   }
 
   get url(): string {
@@ -268,25 +224,18 @@ export class ManagementApi {
   }
 
   get isServing(): boolean {
-    return this.#state === 'serving';
+    return this.#isServing;
   }
 
-  #need(): OpenParts & { api: ApiServer } {
-    const parts = this.#parts;
-    if (parts?.api === undefined) throw new Error('use the management API: want it open, it is closed');
-    return parts as OpenParts & { api: ApiServer };
+  #need(): Running {
+    if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
+    return this.#running;
   }
 }
 
-interface OpenParts {
-  store: Store;
-  activity: Activity;
-  people: People;
-  book: KeyBook;
-  callers: Callers;
-  rights: Rights;
-  key: Kind;
-  api?: ApiServer;
+/** Callers ask about themselves alone. */
+function selfReviews({ rights }: OpenParts): Kind[] {
+  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
 }
 
 /** kubectl wants a semantic version. */

@@ -47,7 +47,10 @@ export interface Answer {
   body: Body;
 }
 
-export type Body = { [field: string]: Body } & { message: string } & Body[] & string & number & boolean;
+/** Any JSON; a test knows what it looks at. */
+export interface Body {
+  [field: string]: Body;
+}
 
 export interface Ask {
   key?: string | undefined;
@@ -74,6 +77,27 @@ export interface Stream {
   events: Body[];
   ended: Promise<void>;
   stop(): void;
+}
+
+/** A clock whose wall time a test moves on; timers run by the real time. */
+export function movedClock(): Clock & { moveSeconds(seconds: number): void } {
+  let movedMs = 0;
+  return {
+    ...systemClock,
+    wallTime: () => new Date(systemClock.wallTime().getTime() + movedMs),
+    moveSeconds(seconds) {
+      movedMs += seconds * 1000;
+    },
+  };
+}
+
+/** Until the condition holds; a watch or a timer of the server may take a moment. */
+export async function until(isSo: () => boolean, what: string): Promise<void> {
+  const endMs = performance.now() + 5_000;
+  while (!isSo()) {
+    if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 export async function openBench(
@@ -138,7 +162,10 @@ function optionsOf(api: ManagementApi, method: string, path: string, { key, head
 
 function send(api: ManagementApi, method: string, path: string, how: Ask): Promise<Answer> {
   const text = how.body === undefined || typeof how.body === 'string' ? how.body : JSON.stringify(how.body);
-  const type: Record<string, string> = text === undefined ? {} : { 'content-type': how.type ?? 'application/json' };
+  const type: Record<string, string> =
+    text === undefined
+      ? {}
+      : { 'content-type': how.type ?? 'application/json', 'content-length': String(Buffer.byteLength(text)) };
   const all = { ...how, headers: { ...type, ...how.headers } };
   return new Promise((resolve, reject) => {
     const request = httpsRequest(optionsOf(api, method, path, all), (response) => {

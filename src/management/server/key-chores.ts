@@ -1,0 +1,100 @@
+// What happens to keys by the time alone: a key whose grace period is over goes, and so does one that expired a week ago. In: the
+// kit's caretaker, a clock. Out: deletes, which finalizers hold up as any other.
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Kit } from '../../apiserver/kinds/kit.ts';
+import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';
+import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
+import type { Timer } from '../../clock.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { isDueForRemoval } from '../keys/life/expiry.ts';
+import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { KeyBook } from './key-book.ts';
+
+/** Timers of Node go wrong beyond 24 days, and a longer one is simply set again. */
+const longestTimerMs = 24 * 60 * 60 * 1000;
+/** Removal is a week after the expiry: a minute more or less is nothing. */
+const expiredEveryMs = 60_000;
+
+export class GraceChore implements Chore {
+  readonly #kit: Kit;
+  readonly #kind: Kind;
+  readonly #timers = new Map<string, Timer>();
+
+  constructor(kit: Kit, kind: Kind) {
+    this.#kit = kit;
+    this.#kind = kind;
+  }
+
+  async marked({ kind, name }: Place, object: KubeObject): Promise<void> {
+    const { deletionTimestamp, deletionGracePeriodSeconds = 0, uid } = object.metadata;
+    if (kind !== this.#kind || deletionTimestamp === undefined || deletionGracePeriodSeconds === 0) return;
+    this.#set(name, uid, Date.parse(deletionTimestamp));
+  }
+
+  async gone({ name }: Place): Promise<void> {
+    this.#timers.get(name)?.cancel();
+    this.#timers.delete(name);
+  }
+
+  stop(): void {
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+  }
+
+  #set(name: string, uid: string | undefined, endMs: number): void {
+    const { clock, log } = this.#kit;
+    const leftMs = endMs - clock.wallTime().getTime();
+    this.#timers.get(name)?.cancel();
+    const timer = clock.after(Math.max(0, Math.min(leftMs, longestTimerMs)), () => {
+      this.#timers.delete(name);
+      if (leftMs > longestTimerMs) return this.#set(name, uid, endMs);
+      deleteIfPresent(systemCall(this.#kit, this.#kind, { namespace: '', name }), uid).catch((error: unknown) =>
+        log.error({ component: 'management', key: name, error: String(error) }, 'key not removed'),
+      );
+    });
+    this.#timers.set(name, timer);
+  }
+}
+
+export class ExpiredKeys {
+  readonly #kit: Kit;
+  readonly #kind: Kind;
+  readonly #book: KeyBook;
+  readonly #lastActivityMs: (facts: KeyFacts) => number | undefined;
+  #timer: Timer | undefined;
+
+  constructor(kit: Kit, kind: Kind, book: KeyBook, lastActivityMs: (facts: KeyFacts) => number | undefined) {
+    this.#kit = kit;
+    this.#kind = kind;
+    this.#book = book;
+    this.#lastActivityMs = lastActivityMs;
+  }
+
+  start(): void {
+    this.#timer = this.#kit.clock.after(expiredEveryMs, () => {
+      void this.#removeAndGoOn();
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  async #removeAndGoOn(): Promise<void> {
+    try {
+      await this.#remove();
+    } catch (error) {
+      this.#kit.log.error({ component: 'management', error: String(error) }, 'expired keys not removed');
+    }
+    if (this.#timer !== undefined) this.start();
+  }
+
+  async #remove(): Promise<void> {
+    const nowMs = this.#kit.clock.wallTime().getTime();
+    for (const facts of [...this.#book.facts()]) {
+      if (facts.isDeleted || !isDueForRemoval(facts.times, this.#lastActivityMs(facts), nowMs)) continue;
+      await deleteIfPresent(systemCall(this.#kit, this.#kind, { namespace: '', name: facts.name }), facts.record.uid);
+    }
+  }
+}

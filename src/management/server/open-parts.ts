@@ -1,0 +1,114 @@
+// Opens the folder of the management API and everything that is made of it: the store, the secrets, the people, the keys, and
+// who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
+import { randomBytes } from 'node:crypto';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Clock } from '../../clock.ts';
+import type { ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { Log } from '../../log.ts';
+import { SqliteStore } from '../../store/sqlite-store.ts';
+import type { Store } from '../../store/store.ts';
+import { keyedDigest } from '../audit/chain.ts';
+import { Activity } from '../keys/life/activity.ts';
+import type { KeyWorld } from '../keys/life/credential.ts';
+import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
+import { AuditLog } from './audit-log.ts';
+import { Callers } from './callers.ts';
+import { auditPath, databasePath, makeDataFolder, openSecrets } from './data-folder.ts';
+import { FailedLogins } from './failed-logins.ts';
+import { KeyBook, keyPrefix } from './key-book.ts';
+import { keyKind } from './key-kind.ts';
+import { type KeyParts, KeyStrategy } from './key-strategy.ts';
+import { People } from './people.ts';
+import { Rights } from './rights.ts';
+import { rotateKey } from './rotate-key.ts';
+
+export interface OpenParts {
+  store: Store;
+  activity: Activity;
+  people: People;
+  book: KeyBook;
+  callers: Callers;
+  rights: Rights;
+  audit: AuditLog;
+  failedLogins: FailedLogins;
+  key: Kind;
+  lastActivityMs(facts: KeyFacts): number | undefined;
+}
+
+export interface OpenOptions {
+  folder: string;
+  /** As they are at the moment. */
+  settings: () => ManagementSettings;
+  /** The kinds that an owner can be of. */
+  kinds: () => readonly Kind[];
+  clock: Clock;
+  log: Log;
+}
+
+export async function openParts(options: OpenOptions): Promise<OpenParts> {
+  await makeDataFolder(options.folder);
+  const store = new SqliteStore({ clock: options.clock, path: databasePath(options.folder) });
+  // From here on the folder is ours alone.
+  await store.start();
+  try {
+    return await partsOf(store, options);
+  } catch (error) {
+    await store.stop();
+    throw error;
+  }
+}
+
+async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
+  const { folder, settings, clock, log } = options;
+  const random = (count: number) => randomBytes(count);
+  const keys = await store.list(keyPrefix, { limit: 1 });
+  const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
+  const { peppers, cipher, auditKey } = await openSecrets(folder, random, hasKeys);
+  const activity = new Activity(clock, activityStore(store), (error) =>
+    log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
+  );
+  await loadActivity(store, activity);
+  const people = new People(store, clock, settings());
+  await people.start();
+  const book = new KeyBook(store, (uid) => {
+    activity.forget(uid);
+    void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
+  });
+  await book.start();
+  const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
+  const world: KeyWorld = {
+    get directory() {
+      return people.directory;
+    },
+    key: (name) => book.key(name),
+    lastActivityMs,
+    subjectUid: (kind, name) => people.subjectUid(kind, name),
+  };
+  const callers = new Callers({ book, world, peppers, activity, clock });
+  const rights = new Rights(callers, () => people.directory);
+  const limits = () => settings().keys;
+  const { kinds } = options;
+  const keyParts: KeyParts = { book, people, callers, activity, peppers, cipher, random, limits, clock, kinds };
+  const strategy = new KeyStrategy(keyParts);
+  const rotation = rotateKey(store, keyParts);
+  const key = keyKind({ strategy, callers, viewSince: () => people.viewSince, rotation });
+  const digest = keyedDigest(auditKey);
+  const reads = () => settings().audit.reads;
+  const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });
+  await audit.start();
+  const failedLogins = new FailedLogins(clock);
+  return { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs };
+}
+
+export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
+  await parts.book.stop();
+  await parts.audit.stop();
+  try {
+    await parts.activity.stop();
+    await markWhole(parts.store);
+  } catch (error) {
+    log.error({ component: 'management', error: String(error) }, 'uses of keys not written down');
+  }
+  await parts.store.stop();
+}

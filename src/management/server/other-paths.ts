@@ -1,0 +1,29 @@
+// What the management server answers besides its API: metrics, and the probes of a load balancer that knows nothing of the API's
+// prefix. Everything else is not there.
+import type { OtherPaths, VersionInfo } from '../../apiserver/discovery/serve-path.ts';
+import { sendJson, sendStatus, sendText } from '../../apiserver/wire/respond.ts';
+import type { Metrics } from '../../metrics.ts';
+import { pathNotFound } from '../../object/meta/status.ts';
+
+export function otherPaths(parts: {
+  metrics: Metrics | undefined;
+  version: VersionInfo;
+  isReady: () => boolean;
+}): OtherPaths {
+  const { metrics, version, isReady } = parts;
+  return async (target, request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0];
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && target.path === '' && /^\/(?:healthz|livez|readyz|readyz\/management)$/.test(path ?? '')) {
+      if (isReady()) sendText(response, 200, 'ok');
+      else sendText(response, 500, 'the server is not ready\n');
+    } else if (isRead && target.path === '' && path === '/version') {
+      sendJson(response, 200, JSON.stringify(version));
+    } else if (isRead && target.path === '/metrics' && metrics !== undefined) {
+      sendText(response, 200, await metrics.metrics());
+    } else {
+      sendStatus(response, pathNotFound());
+    }
+    return true;
+  };
+}

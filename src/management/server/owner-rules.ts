@@ -1,0 +1,58 @@
+// What an owner reference may be here: of an owner that lies in no namespace, and one that blocks its owner's deletion only from
+// somebody who could delete that owner.
+
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Admission } from '../../apiserver/kinds/kit.ts';
+import type { Reviewer } from '../../apiserver/request/access-rules.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import { type FieldError, forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
+import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
+
+export function ownerRules(kinds: () => readonly Kind[], rights: Pick<Reviewer, 'decide'>): Admission {
+  return ({ operation, kind, name, object, old, user }) => {
+    if (operation === 'delete' || object === undefined) return;
+    // The kit itself works off references that are there.
+    if (user.name === 'system:controller') return;
+    const before = old?.metadata.ownerReferences ?? [];
+    const errors = (object.metadata.ownerReferences ?? []).flatMap((reference, index): FieldError[] => {
+      const known = before.find(({ uid }) => uid === reference.uid);
+      const isNewBlock = reference.blockOwnerDeletion === true && known?.blockOwnerDeletion !== true;
+      const path = `metadata.ownerReferences[${index}]`;
+      const owner = kindOf(kinds(), reference);
+      if (owner?.namespaced === true && !kind.namespaced) {
+        const why = 'an object that is in no namespace cannot have an owner that is in one';
+        return known === undefined ? [invalidValue(path, reference.kind, why)] : [];
+      }
+      if (!isNewBlock) return [];
+      if (owner !== undefined && rights.decide(user, deletionOf(owner, reference)).allowed) return [];
+      const why =
+        owner === undefined
+          ? 'an owner of a kind that is not served here cannot be blocked'
+          : 'cannot be set by somebody who may not delete the owner';
+      return [forbiddenField(`${path}.blockOwnerDeletion`, why)];
+    });
+    if (errors.length > 0) throw new StatusFault(invalid(kind, name, errors));
+  };
+}
+
+/** An owner of a kind that is not served is kept and never looked for. */
+export function ownerWarnings(kinds: () => readonly Kind[], object: KubeObject): string[] {
+  return (object.metadata.ownerReferences ?? []).flatMap((reference, index) =>
+    kindOf(kinds(), reference) === undefined
+      ? [`metadata.ownerReferences[${index}]: ${reference.kind} is not served here, so its end is not noticed`]
+      : [],
+  );
+}
+
+function kindOf(kinds: readonly Kind[], { apiVersion, kind }: OwnerReference): Kind | undefined {
+  const slash = apiVersion.indexOf('/');
+  const group = slash < 0 ? '' : apiVersion.slice(0, slash);
+  return kinds.find((one) => one.group === group && one.kind === kind);
+}
+
+function deletionOf({ group, version, plural }: Kind, { name }: OwnerReference): Target {
+  const about = { group, version, namespace: '', resource: plural, name, subresource: '' };
+  return { isResource: true, verb: 'delete', path: '', ...about, query: new URLSearchParams() };
+}

@@ -1,0 +1,82 @@
+// Rotation of a key: POST to `ownedaccesskeys/NAME/rotate` makes a new value and answers it once. Whoever gets the value could
+// use the key, so the caller must be allowed to make a key as wide as this one.
+import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import { badRequest, forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
+import { toStoredText } from '../../apiserver/wire/stored-text.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { conflict, invalid, notFound } from '../../object/meta/status.ts';
+import { isRecord } from '../../object/text/json.ts';
+import type { Store } from '../../store/store.ts';
+import { keyFacts } from '../keys/life/key-facts.ts';
+import { judgeChangedKey } from '../keys/rules/change.ts';
+import { refusalText } from '../keys/rules/judgement.ts';
+import type { KeyRecord } from '../keys/secret/key-record.ts';
+import { overlapFaults, rotate } from '../keys/secret/rotate.ts';
+import { keyResource, managementGroup } from '../scope/request.ts';
+import { keyPrefix } from './key-book.ts';
+import { contextOf, type KeyParts } from './key-strategy.ts';
+import { hiddenPart } from './stored-key.ts';
+
+const resource = { group: managementGroup, resource: keyResource };
+
+export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
+  return async (body, ctx) => {
+    const { object, name } = ctx;
+    const part = object === undefined ? undefined : hiddenPart(object);
+    const session = parts.callers.sessionOf(ctx.user);
+    if (object === undefined || part === undefined) throw new StatusFault(notFound(resource, name));
+    if (session === undefined) throw badRequest('rotate a key: want a caller with a key');
+    const overlapSeconds = overlapOf(body);
+    const errors = overlapFaults(overlapSeconds, 'spec.overlapSeconds');
+    const facts = keyFacts(object, part.record);
+    const context = contextOf(parts, session);
+    const judgement = judgeChangedKey(
+      {
+        object,
+        old: object,
+        times: facts.times,
+        lastActivityMs: parts.activity.forExpiryMs(part.record.uid, facts.times.ttl),
+        isSameKey: true,
+        isSelf: session.facts?.record.uid === part.record.uid,
+      },
+      context,
+    );
+    errors.push(...judgement.errors);
+    if (errors.length > 0)
+      throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKeyRotation' }, name, errors));
+    if (judgement.refusals.length > 0) {
+      const causes = judgement.refusals.map(({ field, message }) => ({
+        reason: 'FieldValueForbidden',
+        message,
+        field,
+      }));
+      throw forbiddenBecause(resource, name, refusalText(judgement.refusals), causes);
+    }
+    if (ctx.dryRun) return { metadata: { name }, spec: { overlapSeconds } };
+    const { random, peppers } = parts;
+    const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
+    await write(store, object, made.record);
+    const [, left] = made.record.secrets;
+    const until = left?.validUntilMs;
+    return {
+      metadata: { name },
+      spec: { overlapSeconds },
+      status: {
+        key: made.text,
+        ...(until === undefined ? {} : { oldKeyValidUntil: `${new Date(until).toISOString().slice(0, 19)}Z` }),
+      },
+    };
+  };
+}
+
+async function write(store: Store, object: KubeObject, record: KeyRecord): Promise<void> {
+  const { name = '', resourceVersion } = object.metadata;
+  const value = toStoredText({ ...object, hidden: { ...(object['hidden'] as object), record } });
+  const written = await store.write(keyPrefix + name, { expect: Number(resourceVersion), value });
+  if (!written.ok) throw new StatusFault(conflict(resource, name));
+}
+
+function overlapOf(body: KubeObject): number {
+  const seconds = isRecord(body['spec']) ? body['spec']['overlapSeconds'] : undefined;
+  return typeof seconds === 'number' ? seconds : 0;
+}
