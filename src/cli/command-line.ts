@@ -24,6 +24,10 @@ const loaders: Record<string, () => Promise<Command>> = {
   devcluster: async () => (await import('./devcluster.ts')).devcluster,
   'keys create': async () => (await import('./keys/create.ts')).createKey,
   'keys list': async () => (await import('./keys/list.ts')).listKeys,
+  'keys rotate': async () => (await import('./keys/rotate.ts')).rotateKey,
+  'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
+  'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
+  'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

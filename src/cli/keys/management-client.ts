@@ -74,7 +74,11 @@ export class ManagementClient {
     const place = this.#place;
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = { accept, 'user-agent': 'hostward-keys' };
-    if (text !== undefined) headers['content-type'] = 'application/json';
+    if (text !== undefined) {
+      headers['content-type'] = 'application/json';
+      // Node says no length by itself for a DELETE.
+      headers['content-length'] = String(Buffer.byteLength(text));
+    }
     if (place.kind === 'server') headers['authorization'] = `Bearer ${place.accessKey}`;
     const shared: RequestOptions = { method, path, headers, agent: false, timeout: answerTimeoutMs };
     return new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {

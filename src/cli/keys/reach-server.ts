@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Settings } from '../../config/settings/settings.ts';
 import { silentLog } from '../../log.ts';
-import { doorPath } from '../../management/local/local-door.ts';
+import { doorPath } from '../../management/commands/local-door.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';

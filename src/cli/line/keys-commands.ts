@@ -88,4 +88,73 @@ export const keysCommands: readonly CommandSpec[] = [
       },
     ],
   },
+  {
+    name: 'keys rotate',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Give an access key a new value and print it, once',
+    details: [
+      'Name, owner, scope and end stay. The old value stops at once; with --overlap it goes on for a while, seven days at most, so that every user of the key can change over.',
+      reach,
+    ],
+    options: [
+      { name: 'overlap', value: 'DURATION', summary: 'how long the old value goes on, like 10m (default 0)' },
+      ...reachOptions,
+      output,
+    ],
+    examples: [
+      {
+        line: 'hostward keys rotate pipeline --overlap 10m --config hostward.yaml',
+        says: 'with ten minutes to change over',
+      },
+    ],
+  },
+  {
+    name: 'keys revoke',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Delete an access key: it is refused from the next request on',
+    details: [
+      'Keys that a key with a scope has made stop with it. With --tree they are deleted too, and those that they have made.',
+      'A key that may come back is better disabled: kubectl patch ownedaccesskey NAME --type merge -p \'{"spec":{"disabled":true}}\'.',
+      reach,
+    ],
+    options: [{ name: 'tree', summary: 'delete the keys too that this key has made' }, ...reachOptions, output],
+    examples: [
+      {
+        line: 'hostward keys revoke leaked --tree --config hostward.yaml',
+        says: 'a leaked key, and all that came of it',
+      },
+    ],
+  },
+  {
+    name: 'keys reattach',
+    operands: 'KIND/NAME',
+    maxOperands: 1,
+    summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
+    details: [
+      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. Later it is somebody else, in case it is; this undoes that. Keys that were made for the name since then stop.',
+      'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
+      reach,
+    ],
+    options: [{ name: 'uid', value: 'UID', summary: 'the identity to go back to' }, ...reachOptions, output],
+    examples: [{ line: 'hostward keys reattach user/alice --config hostward.yaml', says: 'Alice is the same Alice' }],
+  },
+  {
+    name: 'keys explain',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Say whether an access key may send a request, and which entry of its scope says so',
+    details: [
+      'The request is a method and a path, as the server would see them. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
+      reach,
+    ],
+    options: [{ name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' }, ...reachOptions, output],
+    examples: [
+      {
+        line: "hostward keys explain pipeline --as-request 'GET /kubernetes/management/apis/management.platform/v1/ownedaccesskeys' --config hostward.yaml",
+        says: 'may it list keys?',
+      },
+    ],
+  },
 ];

@@ -4,6 +4,7 @@
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import { negotiate } from '../../apiserver/request/negotiate.ts';
 import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
@@ -18,10 +19,13 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
+import { keyQuestions } from '../commands/key-questions.ts';
+import { doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
-import { doorPath, isTooLong, LocalDoor } from '../local/local-door.ts';
+import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
+import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
@@ -109,7 +113,11 @@ export class ManagementApi {
         const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
         return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
       },
-      otherPaths: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+      otherPaths: keyQuestions({
+        ...questionParts(parts),
+        clock,
+        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+      }),
     });
   }
 
@@ -231,6 +239,21 @@ export class ManagementApi {
     if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
     return this.#running;
   }
+}
+
+function questionParts({ world, book, callers, people }: OpenParts) {
+  return {
+    world,
+    deadText,
+    facts: () => book.facts(),
+    isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    record: people.record.bind(people),
+    reattach: people.reattach.bind(people),
+  };
+}
+
+function isAdministrator(session: Session | undefined): boolean {
+  return session !== undefined && actsAsAdministrator(session.credential);
 }
 
 /** Callers ask about themselves alone. */

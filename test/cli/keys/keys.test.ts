@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { doorPath } from '../../../src/management/local/local-door.ts';
+import { doorPath } from '../../../src/management/commands/local-door.ts';
 import { keysPath } from '../../management/server/bench.ts';
 import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
