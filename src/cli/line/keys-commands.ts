@@ -1,6 +1,14 @@
 // The commands about access keys as data, for the command table.
 import type { CommandSpec, OptionSpec } from './command-spec.ts';
 
+const config: OptionSpec = {
+  name: 'config',
+  short: 'c',
+  value: 'FILE',
+  repeats: true,
+  summary: 'configuration of the management API on this machine; - is standard input',
+};
+
 const server: OptionSpec = {
   name: 'server',
   value: 'URL',
@@ -9,13 +17,7 @@ const server: OptionSpec = {
 
 /** How a command reaches the management API. The key itself is never an argument: everybody on a machine can read those. */
 const reachOptions: readonly OptionSpec[] = [
-  {
-    name: 'config',
-    short: 'c',
-    value: 'FILE',
-    repeats: true,
-    summary: 'configuration of the management API on this machine; - is standard input',
-  },
+  config,
   server,
   { name: 'certificate-authority', value: 'FILE', summary: 'PEM file that --server is checked with' },
   {
@@ -154,6 +156,24 @@ export const keysCommands: readonly CommandSpec[] = [
       {
         line: "hostward keys explain pipeline --as-request 'GET /kubernetes/management/apis/management.platform/v1/ownedaccesskeys' --config hostward.yaml",
         says: 'may it list keys?',
+      },
+    ],
+  },
+  {
+    name: 'audit verify',
+    operands: '[FILE…]',
+    maxOperands: 1000,
+    summary: 'Check that no line of the audit log was changed, removed, added or moved',
+    details: [
+      'Every line holds the digest of the line before, made with a secret in dataDir, so that the command runs where that is. Without FILE it checks audit.log in dataDir, while the daemon writes or not; files that were moved away come first, oldest first. Exit code 1 names the first line that does not fit.',
+      'A cut-off end looks like the end. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
+    ],
+    options: [config, { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' }, output],
+    examples: [
+      { line: 'hostward audit verify --config hostward.yaml', says: 'the log as it is now' },
+      {
+        line: 'hostward audit verify 2026-10.log 2026-11.log --config hostward.yaml',
+        says: 'files that were moved away',
       },
     ],
   },
