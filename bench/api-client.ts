@@ -1,5 +1,5 @@
-// The benchmarks' own way to an API server, so that nothing of what is measured also measures: a pool of connections, one
-// request with one answer, and a list. Answers are texts; whoever wants more parses them.
+// The benchmarks' own client for an API server, because the code under measurement must not measure itself: a pool of
+// connections, single requests, and lists. Answers are texts; callers parse them if necessary.
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 import { openCredentials } from '../src/cluster/credentials/credentials.ts';
@@ -49,7 +49,7 @@ export class ApiClient {
     });
   }
 
-  /** With `isBare` the body of a good answer is read and thrown away. */
+  /** With `isBare` the client drops the body of a good answer. */
   send({ method, path, body, contentType }: Sending, { isBare = false } = {}): Promise<Reply> {
     const headers: Record<string, string | string[]> = { ...this.reach.headers, accept: 'application/json' };
     if (contentType !== undefined) headers['content-type'] = contentType;
@@ -95,7 +95,7 @@ export class ApiClient {
     return items;
   }
 
-  /** A watch as lines of text, until it is closed. */
+  /** Opens a watch and passes its lines on until the caller closes it. */
   watch(path: string, line: (bytes: Buffer) => void): { opened: Promise<void>; close(): void } {
     let close = (): void => {};
     let rest: Buffer = Buffer.alloc(0);
@@ -131,7 +131,7 @@ export class ApiClient {
   }
 }
 
-/** Runs the tasks with so many at a time. */
+/** Runs the tasks with a limit on how many run at a time. */
 export async function inParallel<T>(
   tasks: readonly T[],
   concurrency: number,

@@ -1,5 +1,5 @@
-// The yardstick: a process that does nothing but send ready-made merge patches over a pool of connections, so many at a
-// time. It sends the bytes that the daemon would send for the same change, and throws the answers away.
+// The yardstick of the benchmarks: a process that sends prepared merge patches over a pool of connections. It sends the same
+// bytes as the daemon for the same change, and drops the answers.
 import { ApiClient, inParallel, type Reach } from './api-client.ts';
 import { hostNameOf, hostNamespace, keysOf, subsetsOf } from './workload.ts';
 

@@ -1,5 +1,5 @@
-// An embedded API server in a process of its own, with a stopwatch: it stamps when a change of an Endpoints was handed to
-// the watchers and when a write to one arrived, on the monotonic clock that all processes of a machine share.
+// An embedded API server in a process of its own, with a stopwatch. It records when it sent a change of an Endpoints to the
+// watchers and when a write arrived, on the monotonic clock that all processes of a machine share.
 import { type Devcluster, startDevcluster } from '../src/devcluster/devcluster.ts';
 import { endpointsOf, type Key, keysOf, serviceOf } from './workload.ts';
 
@@ -7,19 +7,19 @@ export type ClusterCommand =
   | { kind: 'reset' }
   | { kind: 'await'; writes: number; withinMs: number }
   | { kind: 'read' }
-  /** Objects that no API request made: too many to be created one by one. They are not eligible, so nothing is written. */
+  /** Objects that exist from the start, because creating them by requests takes too long. They are not eligible. */
   | { kind: 'plant'; count: number };
 
 export interface ClusterReadings {
-  /** Answered writes of Endpoints by the daemon or the bare writer, and all its other requests but lists and watches. */
+  /** Counts of the daemon or the bare writer: answered writes of Endpoints, and other requests except lists and watches. */
   writes: number;
   reads: number;
   creates: number;
   firstMs: number;
   lastMs: number;
-  /** Name → when its change was handed to the watchers (virtual side). */
+  /** Name → time when the watchers got the change (virtual side). */
   told: [string, number][];
-  /** Name → when the write of it arrived (host side). */
+  /** Name → time when the write arrived (host side). */
   arrived: [string, number][];
   rssMb: number;
   isReached: boolean;

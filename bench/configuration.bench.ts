@@ -1,5 +1,5 @@
-// How long a daemon needs to judge a configuration that is as expensive as a file can be, and how long it holds the event loop
-// at a time: node bench/configuration.bench.ts [BYTES] [PART OF A NAME]. Times of this machine, so no test of anything.
+// How long does a daemon need to judge the most expensive configurations, and how long does it hold the event loop meanwhile?
+// `node bench/configuration.bench.ts [BYTES] [PART OF A NAME]`. The times depend on the machine, so this is not a test.
 
 import { systemClock } from '../src/clock.ts';
 import { formatFault } from '../src/config/fault.ts';

@@ -1,5 +1,5 @@
-// The comparison with the bare writer: rounds of both, interleaved A B B A so that drift and neighbours cancel, and the
-// median of the ratios of the pairs.
+// Compares the daemon with the bare writer. The rounds are interleaved A B B A, so that drift of the machine cancels. The result
+// is the median of the ratios of the pairs.
 import type { Reach } from './api-client.ts';
 import type { BareProcess } from './harness.ts';
 import { median, medianInterval } from './statistics.ts';
@@ -30,12 +30,12 @@ export interface DrainOptions {
   drain(): Promise<DaemonRound>;
 }
 
-/** What a server on two cores could be best at; the bare writer tries them all and keeps the best. */
+/** Candidates for the best concurrency on two cores; the bare writer tries all and keeps the best. */
 const concurrencies = [8, 16, 32];
 
 export async function drainRounds(options: DrainOptions): Promise<Rounds> {
   const { pairs, keys, changeVirtual } = options;
-  // Even variants are the virtual side's, odd ones the bare writer's: so each round changes every object on the host.
+  // The virtual side uses even variants and the bare writer odd variants, so that each round changes every host object.
   let variant = 0;
   const concurrency = await bestConcurrency(options);
   const bareRound = async (): Promise<Round> => {
@@ -71,7 +71,7 @@ async function bestConcurrency({ bare, keys, reach }: DrainOptions): Promise<num
   const part = Math.floor(keys.length / (concurrencies.length + 1));
   const writer = bare();
   await writer.prepare({ reach, count: keys.length, variant: 199 });
-  // The first part warms up both sides.
+  // Warms up both sides.
   await writer.go({ concurrency: 16, from: 0, to: part });
   const rates = new Map<number, number>();
   for (const [index, concurrency] of concurrencies.entries()) {

@@ -1,6 +1,6 @@
-// One case of bench/expressions.bench.ts in a process of its own: so many patches over so many addresses, and either what they
-// cost or what the memory of them is worth. What other cases leave behind in the compiler and on the heap would count for or
-// against whoever comes next.
+// Runs one case of bench/expressions.bench.ts: a number of patches over a number of addresses. It measures either the cost or the
+// gain from remembered answers. Each case has a process of its own, because the compiled code and the garbage of one case would
+// change the figures of the next.
 import { parseArgs } from 'node:util';
 import type { JsonMap } from '../src/expression/path/path.ts';
 import { residentMbOf } from '../src/expression/sandbox/resident-memory.ts';
@@ -22,22 +22,22 @@ const rounds = Number(args.rounds);
 const patchCount = Number(args.patches);
 const addresses = Number(args.addresses);
 const list = patches(patchCount);
-/** Of one measurement: so many that each takes 30 ms or more. */
+/** Objects of one measurement: enough for 30 ms or more. */
 const objects = Math.ceil((addresses >= 1_000 ? 128 : addresses >= 100 ? 960 : 8_000) * Number(args.share));
 const inFlight = 16;
 
 interface Contender {
   pass: Pass;
-  /** Of the objects; a pass that is slow takes fewer. */
+  /** Share of the objects; a slow pass takes fewer objects. */
   share?: number;
-  /** Is shown the same objects first, and not measured. */
+  /** Runs over the same objects first, without measurement. */
   before?: Pass;
 }
 
 type Name = 'native' | 'bare' | 'piped' | 'single' | 'again';
 type Costs = ReadonlyMap<Name, Cost[]>;
 
-/** Every pass of every round gets objects of its own: results are written into them, and none may be remembered. */
+/** Every pass of every round gets new objects, because a pass writes its results into them and must not find remembered answers. */
 function fresh(run: number, share = 1): JsonMap[] {
   const count = Math.ceil(objects * share);
   return Array.from({ length: count }, (_, at) => endpoints(addresses, run * 10_000 + at));
@@ -50,7 +50,7 @@ async function takeTurns(contenders: ReadonlyMap<Name, Contender>): Promise<Cost
       const run = turn * contenders.size + at;
       await before?.(fresh(run));
       const cost = await measured(pass, fresh(run, share));
-      // The first one warms everything up.
+      // The first round warms up.
       if (turn > 0) costs.get(name)?.push(cost);
     }
   }
@@ -77,7 +77,7 @@ async function cost(): Promise<Figure[]> {
 }
 
 async function memory(): Promise<Figure[]> {
-  // Two rounds fit in: all that went before would be garbage for the collector and nobody's to remember.
+  // The memory holds the answers of two rounds; older answers would only be garbage for the collector.
   const partsAndResults = 2 * (3 * addresses + 20);
   const opened = await open(list, { entries: 4 * objects * partsAndResults });
   const costs = await takeTurns(
@@ -94,7 +94,7 @@ async function memory(): Promise<Figure[]> {
   return [{ name: 'asked again, share of native speed', value, unit: '', wanted: { atLeast: 0.85 } }];
 }
 
-/** Ten patches, and what the same functions took natively on the machine where the goals were set. */
+/** Goals for ten patches, with the native time on the machine where the goals were set. */
 interface Goal {
   cpu: number;
   wall: number;
@@ -107,7 +107,7 @@ const goals = new Map<number, Goal>([
   [1_000, { cpu: 300, wall: 900, native: 150 }],
 ]);
 
-/** A machine that is slower is slower with both: what a goal means here is its ratio. */
+/** Scales a goal by the native time, because a slower machine is slower in both. */
 function wantedOf(side: keyof Cost): Pick<Figure, 'wanted'> {
   const goal = patchCount === 10 ? goals.get(addresses) : undefined;
   return goal === undefined ? {} : { wanted: { atMost: round(goal[side] / goal.native, 1) } };
@@ -115,7 +115,7 @@ function wantedOf(side: keyof Cost): Pick<Figure, 'wanted'> {
 
 const of = (costs: Costs, name: Name, side: keyof Cost) => (costs.get(name) ?? []).map((each) => each[side]);
 
-/** Within a round, and the median of all rounds. */
+/** Ratios within each round; the result is their median. */
 function ratio(costs: Costs, name: Name, { to, side = 'cpu' }: { to: Name; side?: keyof Cost }): number {
   const base = of(costs, to, side);
   return median(of(costs, name, side).map((value, at) => value / (base[at] as number)));

@@ -1,5 +1,5 @@
-// The ways to run patches over objects that bench/expressions.bench.ts compares: natively, through a bare isolate,
-// and through an evaluator as the daemon has it.
+// The three ways to run patches that bench/expressions.bench.ts compares: natively, through a bare isolate, and through the
+// daemon's evaluator.
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -13,7 +13,7 @@ import { groupsOf, matchesOf, natives, type Patch, write } from './expression-wo
 
 export const vcluster = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };
 
-/** Micros per object: processor time of this process, and time on the wall. */
+/** Microseconds for each object: CPU time of this process, and wall time. */
 export interface Cost {
   cpu: number;
   wall: number;
@@ -21,22 +21,22 @@ export interface Cost {
 
 export type Pass = (objects: readonly JsonMap[]) => Promise<void>;
 
-/** The collector goes on beside us when its call has ended, on time that counts as this process's. */
+/** The collector works on in other threads after its call has returned, and this work counts as CPU time of this process. */
 const sweepMs = 100;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
-// Isolates would offer it too, and a realm with a global that it cannot take away does not start.
+// Takes the flag back, because isolates would offer gc too, and a realm with an unexpected global does not start.
 setFlagsFromString('--no-expose-gc');
 
 export async function measured(pass: Pass, objects: readonly JsonMap[]): Promise<Cost> {
-  // Twice, so that the objects themselves are old and none of the passes pays for moving them.
+  // Collects twice, so that the objects are in the old generation and no pass pays for moving them.
   collectGarbage();
   collectGarbage();
   await setTimeout(sweepMs);
   const [cpuBefore, wallBefore] = [process.cpuUsage(), performance.now()];
   await pass(objects);
-  // Or it would be luck which of the passes has to clear up what it left.
+  // Without this, chance would decide which pass pays for the garbage.
   collectGarbage({ type: 'minor' });
   const wall = performance.now() - wallBefore;
   const { user, system } = process.cpuUsage(cpuBefore);
@@ -58,7 +58,7 @@ export function nativePass(list: readonly Patch[]): Pass {
   };
 }
 
-/** isolated-vm as it comes: no hardening, no limits but a time limit, one call per object. */
+/** Plain isolated-vm: no hardening, only a time limit, one call for each object. */
 export function barePass(list: readonly Patch[]): { pass: Pass; close: () => void } {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const context = isolate.createContextSync();
@@ -91,7 +91,7 @@ export function evaluatorPass(evaluator: Evaluator, list: readonly Patch[], atOn
         const object = objects[next++] as JsonMap;
         const matches = matchesOf(object, list);
         const request = { hostObject: null, virtualObject: object, groups: groupsOf(matches, list) };
-        // As those who run patches do: what is known at once is not waited for.
+        // Does not await a remembered answer, as the daemon does.
         const told = evaluator.evaluate(request);
         write(matches, Array.isArray(told) ? told : await told);
       }

@@ -1,5 +1,4 @@
-// Objects and patches for bench/expressions.bench.ts: what people do to Endpoints, one patch or ten, over three to a
-// thousand addresses.
+// Objects and patches for bench/expressions.bench.ts: common patches for Endpoints with three to a thousand addresses.
 
 import type { ValueGroup } from '../src/expression/evaluate/request.ts';
 import { type CompiledExpression, compileExpression } from '../src/expression/language/compile.ts';
@@ -33,14 +32,14 @@ export function patches(count: number): Patch[] {
   });
 }
 
-/** Different values in every object, as between real ones; parsed, as whatever comes from an API server. */
+/** Every object has other values, as real objects do. The objects are parsed from JSON, as the daemon's are. */
 export function endpoints(addresses: number, serial: number): JsonMap {
   return JSON.parse(JSON.stringify(drafted(addresses, serial)));
 }
 
 function drafted(addresses: number, serial: number): JsonMap {
   const address = (_: unknown, at: number) => ({
-    // Not an address any more for large numbers, but different in every object.
+    // Large numbers give no valid address, but a different text in every object.
     ip: `10.${at % 4}.${serial}.${at}`,
     hostname: `web-${serial}-${at}`,
     nodeName: `node-${at % 50}`,
@@ -84,7 +83,7 @@ export function write(matches: readonly Matches[], results: readonly { results: 
 
 export type Native = (value: unknown, valueExists: boolean, context: unknown) => unknown;
 
-/** The same expressions as functions of this process: what no sandbox can beat. */
+/** The same expressions as functions of this process, as the lower bound for every sandbox. */
 export function natives(list: readonly Patch[]): Native[] {
   return list.map(
     ({ expression }) =>

@@ -1,5 +1,5 @@
-// What does a patch cost? One and ten patches over 3, 100 and 1,000 addresses: natively, through a bare isolate, through
-// the sandbox process, and remembered; then how long things take to start, and how large the process is. Ratios are formed
+// What does a patch cost? Runs one and ten patches over 3, 100 and 1,000 addresses: natively, through a bare isolate, through the
+// sandbox process, and with remembered answers. Also measures the start and the size of the sandbox process. Ratios are formed
 // within a round, so that a busy machine slows both sides. `node bench/expressions.bench.ts [--rounds N] [--gate]`
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const rounds = Number(args.rounds);
 const load = () => Number(loadavg()[0]);
 const report = new Report('expressions', load());
 
-/** A hundred expressions from their text to their first results, in a sandbox process that runs. */
+/** Time from the text of a hundred expressions to their first results, in a running sandbox process. */
 async function coldStart(): Promise<void> {
   let child: ChildSandbox | undefined;
   const openSandbox = (setup: SandboxSetup): Sandbox => {
@@ -78,14 +78,14 @@ async function respawn(): Promise<void> {
   report.add({ name: 'killed to next result', value: median(times), unit: 'ms', wanted: { atMost: 120 } });
 }
 
-/** Not the collector to call: a case has its own way to it. */
+/** Leaves out --expose-gc, because a case gets the collector in another way. */
 const asDaemon = launcherFlags(join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs')).filter(
   (flag) => flag !== '--expose-gc',
 );
 
 type Case = { question: 'cost' | 'memory'; patches: number; addresses: number };
 
-/** In a process of its own, with a share of its objects. */
+/** Runs a case in a process of its own, with a share of the objects. */
 async function tell(each: Case, share = 1): Promise<void> {
   const given = Object.entries({ ...each, rounds, share }).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = fork(join(import.meta.dirname, 'expression-case.ts'), given, {

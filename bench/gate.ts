@@ -1,18 +1,18 @@
-// The short run that a change must pass: ratios only, with margins wide enough for a busy machine and narrow enough to
-// notice a daemon that has become slow or chatty.
+// The limits of the short run that every change must pass. They are ratios. Their margins are wide enough for a busy machine and
+// narrow enough to notice a daemon that has become slow or sends more requests.
 import type { Figure, Report } from './report.ts';
 
-/** Small enough for a minute and a half. */
+/** The run takes a minute and a half. */
 export const gateSize = { objects: 3_000, pairs: 3, latencySeconds: 4 };
 
-/** Figure → what the gate asks of it. */
+/** Figure → limit of the gate. */
 export const gateLimits: Record<string, { atMost: number } | { atLeast: number }> = {
   'drain / bare writer': { atLeast: 0.2 },
   'requests per change': { atMost: 1.05 },
   'writes of three restarts in sync': { atMost: 0 },
 };
 
-/** The same for expressions: against a bare isolate in the same rounds, so that a busy machine slows both. */
+/** Limits for expressions. A bare isolate runs in the same rounds, so that a busy machine slows both. */
 export const expressionGateLimits: typeof gateLimits = {
   'P=10 N=100 in the sandbox, main process / bare isolate': { atMost: 3 },
   'P=10 N=100 in the sandbox, wall / bare isolate': { atMost: 9 },
@@ -23,7 +23,7 @@ export function gateFigures(report: Report, limits = gateLimits): Figure[] {
   return judge(report.figures, limits);
 }
 
-/** What trips the gate; a figure that is missing trips it too. */
+/** Returns the figures that trip the gate. A missing figure trips it too. */
 export function judge(figures: readonly Figure[], limits = gateLimits): Figure[] {
   const tripped: Figure[] = [];
   for (const [name, wanted] of Object.entries(limits)) {

@@ -1,5 +1,5 @@
-// Starts what a benchmark needs, each in a process of its own: embedded clusters, the bare writer, and the daemon as it is
-// shipped (the bundle, through its launcher, with the launcher's V8 flags). Reads CPU and memory where Linux tells them.
+// Starts the processes of a benchmark: embedded clusters, the bare writer, and the daemon as it is shipped (the bundle, through
+// the launcher, with the launcher's V8 flags). Reads CPU and memory from /proc.
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
 import {
   closeSync,
@@ -24,14 +24,14 @@ import { hostNamespace, virtualCluster } from './workload.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pollMs = 5;
 
-/** What is made slow on purpose, so that a gate can show that it would notice. */
+/** A planted fault makes the daemon slow, to prove that a gate notices. */
 export type Plant = 'none' | 'event' | 'get';
 
 export class Harness {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-bench-'));
   readonly #children = new Set<ChildProcess>();
 
-  /** The package as npm would install it, in a folder of its own. */
+  /** Builds the package as npm would install it, in a temporary folder. */
   build(plant: Plant): void {
     execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs')], { stdio: 'ignore' });
     const launchers = ['hostward.mjs', 'launch.mjs'].map((file) => join('src', 'launcher', file));
@@ -69,7 +69,7 @@ export class Harness {
     return new DaemonProcess(child, { port, startMs, log: () => this.log() });
   }
 
-  /** Node writes a profile only for the process it was started as, so the launcher's flags are given to it directly. */
+  /** Starts Node directly with the launcher's flags, because Node writes a CPU profile only for its first program. */
   #nodeFlags({ profileTo, plant = 'none', launcher: other }: DaemonOptions): string[] {
     const launcher = other ?? join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
     if (profileTo === undefined && plant !== 'event') return [launcher];
@@ -106,9 +106,9 @@ export interface DaemonOptions {
   /** Folder for a CPU profile of the daemon. */
   profileTo?: string | undefined;
   plant?: Plant;
-  /** The launcher of another version, built where it lies. */
+  /** The launcher of another version, in that version's own folder. */
   launcher?: string;
-  /** As they stand in a configuration. */
+  /** In the form of a configuration. */
   patches?: readonly object[];
 }
 
@@ -126,7 +126,7 @@ function configuration({ virtualKubeconfig, hostKubeconfig, patches = [] }: Daem
   });
 }
 
-/** One GET before each patch, in the place where there is none. */
+/** Adds a needless GET before each patch to the bundle. */
 function plantGet(dist: string): void {
   const wanted = /return (\w+)\.patch\((\w+),(\w+)\.place,\3\.mergePatch\)/;
   for (const file of readdirSync(dist)) {
@@ -140,7 +140,7 @@ function plantGet(dist: string): void {
     );
     return;
   }
-  throw new Error('the place of the planted GET is not in the bundle any more');
+  throw new Error('the bundle no longer has the code before which the GET is planted');
 }
 
 export class ClusterProcess {
@@ -160,7 +160,7 @@ export class ClusterProcess {
     return (await this.#ask({ kind: 'read' })) as ClusterReadings;
   }
 
-  /** Resolves when so many writes of Endpoints were answered since the last reset. */
+  /** Resolves when this many writes of Endpoints have been answered since the last reset. */
   async untilWritten(writes: number, withinMs = 120_000): Promise<ClusterReadings> {
     const readings = (await this.#ask({ kind: 'await', writes, withinMs })) as ClusterReadings;
     if (!readings.isReached) throw new Error(`wanted ${writes} writes, saw ${readings.writes} in ${withinMs} ms`);
@@ -217,7 +217,7 @@ export class DaemonProcess {
     this.startMs = startMs;
   }
 
-  /** Milliseconds from its start to its first "ready". */
+  /** Milliseconds from the start to the first "ready". */
   async untilReady(withinMs = 120_000): Promise<number> {
     for (;;) {
       if (this.#child.exitCode !== null) throw new Error(`the daemon has ended: ${this.#log().slice(-2000)}`);
@@ -232,7 +232,7 @@ export class DaemonProcess {
     }
   }
 
-  /** Its port answers, whatever it says. */
+  /** Resolves when the port answers, with any status. */
   async untilServing(): Promise<void> {
     for (;;) {
       const isServing = await fetch(`${this.#base}/healthz`).then(
@@ -251,12 +251,12 @@ export class DaemonProcess {
       const at = line.lastIndexOf(' ');
       if (!line.startsWith('#') && at > 0) values.set(line.slice(0, at), Number(line.slice(at + 1)));
     }
-    // Each reading begins the next one.
+    // Reading the metrics resets the measurement.
     this.#stallMs = Math.max(this.#stallMs, (values.get(stallSeries) ?? Number.NaN) * 1000);
     return values;
   }
 
-  /** Nothing waits and nothing runs any more. */
+  /** Resolves when the queue is empty and no work runs. */
   async untilIdle(pollMs = 20): Promise<void> {
     for (;;) {
       const metrics = await this.metrics();
@@ -266,7 +266,7 @@ export class DaemonProcess {
     }
   }
 
-  /** The longest the event loop was held since this was asked last, in milliseconds. */
+  /** The longest stall of the event loop since the last call, in milliseconds. */
   async longestStallMs(): Promise<number> {
     await this.metrics();
     const stallMs = this.#stallMs;
@@ -291,7 +291,7 @@ export class DaemonProcess {
     return { rssMb: of('VmRSS'), peakMb: of('VmHWM') };
   }
 
-  /** Holds it still, to let work pile up. */
+  /** Stops the process for a while, so that work piles up. */
   pause(): void {
     this.#child.kill('SIGSTOP');
   }
@@ -308,7 +308,7 @@ export class DaemonProcess {
 const stallSeries = 'hostward_event_loop_delay_seconds{quantile="1"}';
 const ticksPerSecond = 100;
 
-/** User and system time of a process so far. */
+/** User and system CPU time of a process so far. */
 function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -351,7 +351,7 @@ export function wait(ms: number): Promise<void> {
 /** Long enough for a quiet garbage collection, short enough to wait for. */
 export const settledMs = 5_000;
 
-/** Whatever else the machine is doing at the moment. */
+/** The load average, to judge how busy the machine is. */
 export function load(): number {
   return loadavg()[0] ?? 0;
 }

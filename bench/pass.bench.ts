@@ -1,10 +1,10 @@
-// What does one change cost inside the daemon, the network apart? Real windows, queue, sync and writers over connections
-// that answer at once from memory with the bytes of a real API server. The best of many short rounds, so that a busy machine
-// says the same as a quiet one.
+// What does one change cost inside the daemon, without the network? Real windows, queue, sync and writers use connections that
+// answer from memory with the bytes of a real API server. The result is the best of many short rounds, so that a busy machine
+// gives the same figure as a quiet machine.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
 import { openWindow } from '../src/cluster/window/open-window.ts';
-import type { Connection, Request, Stream, StreamRequest, StreamSink } from '../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection, Stream, StreamRequest, StreamSink } from '../src/cluster/wire/connection.ts';
 import { endpointsResource, servicesResource } from '../src/cluster/wire/scope.ts';
 import { toAnswer } from '../src/cluster/wire/status-answer.ts';
 import { openWriter } from '../src/cluster/write/open-writer.ts';
@@ -35,16 +35,16 @@ import {
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '2000' },
-    /** Changes of a round: few enough that some rounds are not interrupted, many enough for the clock. */
+    /** Changes of a round: few enough that some rounds run without interruption, enough for the resolution of the clock. */
     batch: { type: 'string', default: '100' },
     rounds: { type: 'string', default: '800' },
-    /** Of the ten that people write. */
+    /** How many of the ten common patches run. */
     patches: { type: 'string', default: '0' },
   },
 });
 const keys = keysOf(Number(values.count));
 
-/** One API server as texts: lists, watches and merge patches, and nothing that an honest client would not notice. */
+/** A fake API server over texts with lists, watches and merge patches; for the daemon it behaves as a real server. */
 class TextServer {
   readonly objects = new Map<string, KubeObject>();
   readonly connection: Connection;
@@ -76,7 +76,7 @@ class TextServer {
       resourceVersion: String(++this.#revision),
       creationTimestamp: '2026-11-21T00:00:00Z',
     };
-    // In the order of a server, which puts what is short first.
+    // The short fields of the metadata come first, as in the answers of a real server.
     const stored = { kind, apiVersion, metadata: { ...first, ...more, ...first, managedFields }, ...rest };
     this.objects.set(path, stored);
     const line = Buffer.from(
@@ -85,7 +85,7 @@ class TextServer {
     for (const watcher of this.#watchers) if (watcher.resource === resource) watcher.sink.data(line);
   }
 
-  #answer({ method, path, body }: Request): { status: number; body: Buffer } {
+  #answer({ method, path, body }: ApiRequest): { status: number; body: Buffer } {
     const parts = (path.split('?', 1)[0] as string).split('/').slice(3);
     const [namespace = '', resource = '', name = ''] = parts[0] === 'namespaces' ? parts.slice(1) : ['', parts[0]];
     const text =

@@ -1,5 +1,5 @@
-// What patches cost end to end: the same changes without a patch, with one and with ten, in turns (A B C C B A), each round
-// held against the plain one of its own turn.
+// Measures the cost of patches end to end: the same changes run without patches, with one patch and with ten patches, in turns
+// (A B C C B A). Each round is compared with the round without patches of the same turn.
 import type { DaemonRound } from './drain-rounds.ts';
 import type { Report } from './report.ts';
 import { median } from './statistics.ts';
@@ -10,7 +10,7 @@ export interface PatchEntry {
   onMissing?: 'create';
 }
 
-/** What people do to Endpoints; every path is there in every object of the load, so that every patch runs. */
+/** Common patches for Endpoints. Every object of the load has every path, so that every patch runs. */
 const entries: readonly PatchEntry[] = [
   {
     path: 'subsets[*].addresses[*].ip',
@@ -39,7 +39,7 @@ export interface PatchRounds {
 }
 
 export interface PatchRun {
-  /** The first drain under a configuration: it also writes down, once for every object, that its patches are others now. */
+  /** The first drain under a new configuration, which also records the new patches on every object once. */
   moved: DaemonRound;
   took: DaemonRound;
 }
@@ -71,7 +71,7 @@ function shown({ perSecond, cpuMs }: DaemonRound): string {
   return `${perSecond.toFixed(0)}/s, ${cpuMs.toFixed(0)} ms of the daemon`;
 }
 
-/** The median of what is left of the plain rate of the same turn. */
+/** The median ratio to the rate without patches of the same turn. */
 function shareOfPlain({ plain, patched }: PatchRounds, count: number): number {
   return median(
     (patched.get(count) ?? []).map(({ perSecond }, at) => perSecond / (plain[at]?.perSecond ?? Number.NaN)),

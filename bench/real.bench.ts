@@ -1,5 +1,5 @@
-// The same questions between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU a
-// change. Takes two kubeconfigs (`--virtual F --host F`, empty clusters of your own), or starts two kube-apiservers from
+// How fast is the sync between two real API servers: first sync, drain against a bare writer, 200 changes a second, CPU for each
+// change? Takes two kubeconfigs of empty clusters (`--virtual F --host F`), or starts two kube-apiservers from
 // KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR] [--only PART,…]`
 import { parseArgs } from 'node:util';
 import { type KubeCluster, startKube } from '../test/kube/start.ts';
@@ -19,7 +19,7 @@ const { values } = parseArgs({
     count: { type: 'string', default: '10000' },
     pairs: { type: 'string', default: '5' },
     profile: { type: 'string' },
-    /** Some of drain, patches, live, latency. */
+    /** A list from drain, patches, live, latency. */
     only: { type: 'string' },
   },
 });
@@ -28,7 +28,7 @@ const report = new Report('real', load());
 const harness = new Harness();
 const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
-/** Seldom enough that being asked is no part of what a change costs. */
+/** Rarely enough that the requests do not add to the cost of a change. */
 const scrapeMs = 250;
 const patched = 'hostward_sync_requests_total{request="patch"}';
 const created = 'hostward_sync_requests_total{request="create"}';
@@ -67,7 +67,7 @@ async function start(name: string): Promise<string> {
   return cluster.kubeconfigPath;
 }
 
-/** Polls the daemon's own count; its port answers from memory in well under a millisecond. */
+/** Polls the daemon's own count, because its port answers from memory in less than a millisecond. */
 async function until(
   daemon: DaemonProcess,
   series: string,
@@ -139,7 +139,7 @@ async function patchedDrains(options: DaemonOptions, virtual: ApiClient): Promis
   reportShares(report, 'drain', rounds);
 }
 
-/** Changes as fast as the virtual side takes them, with the daemon running: everything shares the machine. */
+/** Sends changes as fast as the virtual side takes them while the daemon runs, all on one machine. */
 async function liveChanges(options: DaemonOptions, virtual: ApiClient): Promise<void> {
   const daemon = await harness.startDaemon(options);
   await daemon.untilReady();

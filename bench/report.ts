@@ -1,5 +1,5 @@
-// Results as a table for people and as JSON for later: every figure with what is wanted of it and the circumstances of the
-// machine, so that a number is never read without them.
+// Prints results as a table and saves them as JSON. Every figure stands with its goal and with the state of the machine, because
+// a figure alone misleads.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -10,7 +10,7 @@ export interface Figure {
   name: string;
   value: number;
   unit: string;
-  /** What the project wants of it; undefined for figures that only explain others. */
+  /** The project's goal; undefined for figures that only explain other figures. */
   wanted?: { atMost: number } | { atLeast: number };
   note?: string;
 }
@@ -35,7 +35,7 @@ export class Report {
     return this.figures.filter((figure) => !isReached(figure));
   }
 
-  /** Kept out of the repository: numbers belong to a machine and a day. */
+  /** Saves outside the repository, because figures belong to one machine and one day. */
   save(loadAtEnd: number): string {
     const folder = fileURLToPath(new URL('results', import.meta.url));
     mkdirSync(folder, { recursive: true });

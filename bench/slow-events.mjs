@@ -1,4 +1,4 @@
-// A planted fault: every event of a watch costs two milliseconds more. Loaded into the daemon to show that the gate trips.
+// A planted fault: every event of a watch costs two milliseconds more. The daemon loads it, to prove that the gate trips.
 const parse = JSON.parse;
 
 JSON.parse = (text, reviver) => {

@@ -1,6 +1,6 @@
-// The few statistics that the benchmarks report: percentiles, medians, and how far a median can be believed.
+// The statistics of the benchmarks: percentiles, medians, and confidence intervals of medians.
 
-/** Nearest rank; NaN of nothing. */
+/** Nearest rank; NaN for an empty list. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
@@ -16,7 +16,7 @@ export function median(values: readonly number[]): number {
 
 const resamples = 2_000;
 
-/** 95 % bootstrap interval of the median. The same numbers give the same interval: the randomness is seeded. */
+/** 95 % bootstrap interval of the median. The same values give the same interval, because the random numbers are seeded. */
 export function medianInterval(values: readonly number[]): { low: number; high: number } {
   let seed = 0x2545f491;
   const next = (): number => {

@@ -1,6 +1,6 @@
-// How fast, how promptly and how small is the sync of ten thousand Endpoints between two embedded API servers, each
-// process on its own, held in the same run against a bare writer of the same bytes? README.md has the
-// method. `node bench/sync.bench.ts [--gate]`: the gate is the short run that a change must pass.
+// How fast, how prompt and how small is the sync of ten thousand Endpoints between two embedded API servers? The same run measures
+// a bare writer of the same bytes. README.md has the method. `node bench/sync.bench.ts [--gate]`: the gate is the short run that
+// every change must pass.
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
 import { type DaemonRound, drainRounds, type Rounds, summary } from './drain-rounds.ts';
@@ -20,14 +20,14 @@ import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, changeOpenLoop, hostNameOf, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
 
-/** Changes of everything that a daemon sees with patches; the last one counts. */
+/** Rounds that change every object while a daemon with patches runs; only the last round counts. */
 const warmRuns = 2;
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '10000' },
     pairs: { type: 'string', default: '7' },
-    /** Objects of the list that must not stall the loop; 0 leaves it out. */
+    /** Size of the list that must not stall the loop; 0 skips this part. */
     list: { type: 'string', default: '100000' },
     gate: { type: 'boolean', default: false },
     plant: { type: 'string', default: 'none' },
@@ -142,7 +142,7 @@ async function patched(scene: Scene, rounds: number): Promise<void> {
   reportShares(report, 'sustained rate', took);
 }
 
-/** A daemon that has worked for a while is held still while everything changes, and then let go. */
+/** Stops a warm daemon while every object changes, and then lets it continue. */
 async function sustained(
   { host, options, keys }: Scene,
   patches: number,
@@ -169,7 +169,7 @@ async function sustained(
     runs.push({ ...(await drained()), cpuMs: daemon.cpuMs - beforeMs });
   }
   await daemon.stop();
-  // The first of them finishes the warming up.
+  // The first round completes the warm-up.
   return { moved, took: runs.at(-1) as DaemonRound };
 }
 
@@ -187,7 +187,7 @@ async function latency({ virtual, host, client, options, keys }: Scene, seconds:
   const daemon = await harness.startDaemon(options);
   await daemon.untilReady();
   await daemon.untilIdle();
-  // Twice: what is measured is a daemon that has been running, not one whose code is still being compiled.
+  // Runs twice, so that the second run measures a daemon with compiled code.
   let capacity = 0;
   for (const variant of [201, 202]) {
     await host.reset();
@@ -255,7 +255,7 @@ async function restart({ host, options, keys }: Scene): Promise<void> {
   });
 }
 
-/** Both lists of a virtual side with a hundred thousand Services and Endpoints; none is eligible, so nothing is written. */
+/** Lists a hundred thousand Services and Endpoints on the virtual side. They are not eligible, so the daemon writes nothing. */
 async function longList(count: number): Promise<void> {
   const [virtual, host] = await Promise.all([harness.startCluster('long'), harness.startCluster('empty')]);
   const hostClient = new ApiClient(await reachOf(host.kubeconfig));
@@ -267,7 +267,7 @@ async function longList(count: number): Promise<void> {
   let readyMs = 0;
   for (let repetition = 0; repetition < 3; repetition++) {
     const daemon = await harness.startDaemon(options);
-    // What comes before the port answers is the loading of the program, not the list.
+    // Waits for the port, because the time before it answers belongs to the loading of the program.
     await daemon.untilServing();
     await daemon.longestStallMs();
     readyMs = await daemon.untilReady();

@@ -1,11 +1,11 @@
-// The load: selectorless headless Services with hand-made Endpoints of three addresses, as virtual clusters have them, and
-// the ways to change them. A variant is a number that appears in the first address, so every variant is a real change.
+// The load: headless Services without a selector, each with an Endpoints of three addresses, and functions that change them. A
+// variant is a number in the first address, so every variant is a real change.
 import { type ApiClient, inParallel } from './api-client.ts';
 
 export const virtualCluster = 'vc';
 export const hostNamespace = 'vcluster-vc';
 const namespaceCount = 20;
-/** What two API servers on two cores take from one loader without queueing. */
+/** Two API servers on two cores take this many requests from one loader without a queue. */
 const loaderConcurrency = 16;
 
 export interface Key {
@@ -68,7 +68,7 @@ async function create(client: ApiClient, path: string, object: object): Promise<
   await client.expect(sending, [201, 409]);
 }
 
-/** The virtual side: Services first, so that every Endpoints is eligible when it comes. */
+/** Creates the virtual side: Services first, so that every Endpoints is eligible when it arrives. */
 export async function seedVirtual(client: ApiClient, keys: readonly Key[]): Promise<void> {
   for (const name of new Set(keys.map((key) => key.namespace)))
     await create(client, '/api/v1/namespaces', namespaceOf(name));
@@ -80,7 +80,7 @@ export async function seedVirtual(client: ApiClient, keys: readonly Key[]): Prom
   );
 }
 
-/** The host side: the namespace of the virtual cluster and the Service that owns all copies. */
+/** Creates the host side: the namespace of the virtual cluster and the Service that owns all copies. */
 export async function seedHost(client: ApiClient): Promise<void> {
   await create(client, '/api/v1/namespaces', namespaceOf(hostNamespace));
   const owner = serviceOf({ namespace: hostNamespace, name: virtualCluster });
@@ -96,22 +96,22 @@ export function changeOne(client: ApiClient, key: Key, change: { index: number; 
   });
 }
 
-/** All of them as fast as the server takes them. */
+/** Changes all objects as fast as the server takes the requests. */
 export async function changeAll(client: ApiClient, keys: readonly Key[], variant: number): Promise<void> {
   await inParallel(keys, loaderConcurrency, (key, index) => changeOne(client, key, { index, variant }));
 }
 
 export interface OpenLoop {
-  /** Arrivals a second, Poisson. */
+  /** Average arrivals a second, as a Poisson process. */
   perSecond: number;
   seconds: number;
   variant: number;
-  /** When an arrival is due, in milliseconds of `performance.now()`: latency counts from here, not from the sending. */
+  /** Gets the due time of an arrival, in milliseconds of `performance.now()`. Latency counts from the due time. */
   due?: (index: number, atMs: number) => void;
   answered?: (index: number, atMs: number) => void;
 }
 
-/** Never waits for an answer before the next one is sent: a slow answer must not make the load lighter. */
+/** Sends each change without waiting for the answer before, because slow answers must not make the load lighter. */
 export async function changeOpenLoop(client: ApiClient, keys: readonly Key[], loop: OpenLoop): Promise<number> {
   const total = Math.min(keys.length, Math.round(loop.perSecond * loop.seconds));
   const pending: Promise<unknown>[] = [];

@@ -1,12 +1,12 @@
-// Time as a thing that is handed in. The daemon gets the system's clock, tests get one that they move by hand; nothing
-// else in src/ may ask for the time or set a timer.
+// Time is passed in: the daemon gets the system's clock, and tests get a clock that they move by hand. No other file in src/
+// may ask for the time or set a timer.
 
 export interface Timer {
   cancel(): void;
 }
 
 export interface Clock {
-  /** Monotonic milliseconds; only differences mean anything. */
+  /** Monotonic milliseconds; only the difference of two readings has a meaning. */
   now(): number;
   /** Wall time, for time stamps that people and other programs read. Never for measuring. */
   wallTime(): Date;

@@ -1,11 +1,11 @@
-// The front door: argv -> command -> exit code. The only place that touches the process; it hands streams, files, time,
-// signals and the assembled daemon to the commands, which could not otherwise be run by a test.
+// The front door. In: the arguments of the process. Out: an exit code. Only this file touches the process: it hands streams,
+// files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { WriteStream } from 'node:tty';
-import { runCommandLine, sayFault } from './cli/command-line.ts';
+import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
 import { wantsVerbose } from './cli/line/parse-arguments.ts';
 import { systemClock } from './clock.ts';
@@ -21,7 +21,7 @@ const files: Files = {
   read: (path) => readFile(path, 'utf8'),
   readConfiguration: readConfigurationFile,
   async write(path, content, { mode } = {}) {
-    // A neighbour first, then a rename: a reader sees the old file or the new one.
+    // Writes a draft beside the file and renames it, so that a reader sees either the old file or the new one.
     const draft = `${path}.${randomUUID()}`;
     try {
       await writeFile(draft, content, { mode: mode ?? 0o644, flag: 'wx' });
@@ -56,15 +56,15 @@ function sinkOf(stream: WriteStream): Sink {
   };
 }
 
-let isToldToStop = false;
+let isStopRequested = false;
 
 function onSignal(kind: SignalKind, listener: () => void): () => void {
-  // Node would hand the signal's name on, and a listener that resolves a promise would resolve it with that.
+  // Drops the signal's name that Node passes: a listener that resolves a promise would resolve it with the name.
   const listen = () => {
-    isToldToStop ||= kind === 'stop';
+    isStopRequested ||= kind === 'stop';
     listener();
   };
-  // Under an old Node the launcher stays as our parent; without this, killing the launcher would leave the daemon running.
+  // Under an old Node the launcher stays as our parent. When the launcher is killed, the closed channel stops the daemon.
   const isAlone = kind !== 'stop' || process.channel === undefined;
   const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
   for (const event of events) process.on(event, listen);
@@ -73,18 +73,18 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
   };
 }
 
-/** How long a process that was told to stop waits for a reader that does not read. */
-const lastWordsMs = 500;
+/** How long a stopping process waits for a pipe whose reader does not read. */
+const lastWriteLimitMs = 500;
 
-/** What was written to a pipe is on its way only, and process.exit would cut it off at what the pipe holds. */
+/** Waits until both streams are empty, because process.exit loses the output that still waits for a pipe. */
 async function untilWritten(): Promise<void> {
-  // From here on a signal ends the process as it ends any other: nothing is left to drain.
+  // Nothing is left to drain, so from here on a signal may end the process at once.
   for (const event of signalsOf.stop) process.removeAllListeners(event);
   const written = [process.stdout, process.stderr].map(
     (stream) =>
       new Promise<void>((resolve) => (stream.writableLength > 0 ? stream.write('', () => resolve()) : resolve())),
   );
-  const patience = isToldToStop ? [new Promise<void>((resolve) => setTimeout(resolve, lastWordsMs))] : [];
+  const patience = isStopRequested ? [new Promise<void>((resolve) => setTimeout(resolve, lastWriteLimitMs))] : [];
   await Promise.race([Promise.all(written), ...patience]);
 }
 
@@ -128,18 +128,18 @@ const context: Context = {
   version: versionOfPackage(),
   runtime: process.version,
   nodePath: process.execPath,
-  loadRooms: async () => (await import('./daemon/daemon.ts')).rooms,
+  loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,
 };
 
-// A reader that has seen enough (`| head`) is no fault.
+// A reader may close the pipe early, as `| head` does; that is not a fault.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   process.exit(fault.code === 'EPIPE' ? exitCodes.fine : exitCodes.environment);
 });
-// What is said beside the result may go unread; the exit code is the command's all the same.
+// A closed standard error must not change the exit code of the command.
 process.stderr.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (thrown: unknown) => {
-    process.exit(sayFault(context, thrown, wantsVerbose(argv, context.environment)));
+    process.exit(reportFault(context, thrown, wantsVerbose(argv, context.environment)));
   });
 }
 

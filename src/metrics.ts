@@ -1,5 +1,5 @@
-// The registry for the series of all rooms. A room declares its series in its own metrics.ts, as a function of this registry,
-// and sets every known label value at start, so that "never happened" reads 0 instead of being absent.
+// The registry for the metrics of all rooms. A room declares its series in its own metrics.ts, as a function of this registry,
+// and sets every known label value at start, so that an event that never happened reads 0 instead of being absent.
 import { Counter, Gauge, Registry } from 'prom-client';
 
 export type Metrics = Registry;
@@ -12,7 +12,7 @@ export interface ReadSeries {
   name: string;
   help: string;
   labels: Record<string, string>;
-  /** Called when the metrics are scraped, because an update with every object would cost too much. */
+  /** Called at each scrape, because updating the series with every object would cost too much. */
   read: () => number;
 }
 
@@ -30,16 +30,16 @@ export interface Tally {
 }
 
 export interface TallySum {
-  /** Counted since the last scrape. */
+  /** Raised by the caller; set back to 0 at each scrape. */
   sum: number;
 }
 
-/** A counter by one label for events in hot code: a plain number is raised, and added to the series at each scrape. */
+/** A counter for hot code, by one label: callers raise a plain number, and each scrape adds the number to the series. */
 export function openTally(metrics: Metrics, options: { name: string; help: string; label: string }): Tally {
   return tallyCounter(metrics, options);
 }
 
-/** The same without a label. */
+/** A tally without a label. */
 export function openSum(metrics: Metrics, options: { name: string; help: string }): TallySum {
   return tallyCounter(metrics, { ...options, label: undefined }).of('');
 }

@@ -1,10 +1,10 @@
-// Text from elsewhere, made safe for a terminal. Names, labels and messages of a tenant may hold control characters that move
-// the cursor or recolour the screen, and invisible ones that turn a line around; here they become visible escapes. Everything
-// that the program prints, logs or tells passes through here.
+// Makes foreign text safe for a terminal. A tenant's names, labels and messages may hold control characters that move the
+// cursor or recolour the screen, and invisible characters that reverse a line. This file turns such characters into visible
+// escapes. Every text that the program prints, logs or sends passes through here.
 
 /**
- * Control characters (C0, DEL, C1), format characters (direction marks, zero-width characters), separators that terminals take
- * for line ends, and halves of surrogate pairs.
+ * Control characters (C0, DEL, C1), format characters (direction marks, zero-width characters), separators that terminals
+ * treat as line ends, and halves of surrogate pairs.
  */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const unsafeAll = new RegExp(unsafe, 'gu');
@@ -12,14 +12,14 @@ const unsafeInLines = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const unsafeInLinesAll = new RegExp(unsafeInLines, 'gu');
 
 /**
- * Whole output: line ends and tabs stay. The escapes are those of JSON, and in JSON text these characters stand in strings
- * only, so JSON text still means the same afterwards.
+ * For whole output: line ends and tabs stay. The escapes are those of JSON. JSON text keeps its meaning, because there the
+ * escaped characters can stand only in strings.
  */
 export function safeText(text: string): string {
   return unsafeInLines.test(text) ? text.replace(unsafeInLinesAll, escaped) : text;
 }
 
-/** One value within a line, where a line end of the value's own could forge the next line. */
+/** For one value within a line: a line end inside the value could forge the next line, so line ends become escapes too. */
 export function safeValue(text: string): string {
   return unsafe.test(text)
     ? text.replace(unsafeAll, (character) => shortEscapes[character] ?? escaped(character))
@@ -28,7 +28,7 @@ export function safeValue(text: string): string {
 
 const shortEscapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Beyond the first plane as two halves, as JSON writes them. */
+/** JSON writes a character beyond U+FFFF as two escaped halves. */
 function escaped(character: string): string {
   return character
     .split('')

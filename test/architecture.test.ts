@@ -19,7 +19,7 @@ describe('the house', () => {
     expect(violations(sources('src'))).toEqual([]);
   });
 
-  it('is described: ARCHITECTURE.md names every room', () => {
+  it('has every room in ARCHITECTURE.md', () => {
     const map = existsSync(join(root, 'ARCHITECTURE.md')) ? readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8') : '';
     const rooms = [...sources('src').keys()]
       .map((file) => file.split('/'))
@@ -128,7 +128,7 @@ describe('the laws can be broken', () => {
     expect(violations(new Map(Object.entries(files)))).toEqual([]);
   });
 
-  it('floors name twelve rooms and the one to come', () => {
+  it('floors name twelve rooms and one that does not exist yet', () => {
     expect(Object.keys(floors)).toHaveLength(13);
   });
 });

@@ -1,9 +1,9 @@
-// The laws of the house as functions over file texts, so that a fixture can break each of them.
+// The laws of the architecture as functions over file texts, so that a fixture can break each law.
 import { posix } from 'node:path';
 
 /** Rooms import from lower floors and from themselves. */
 export const floors: Record<string, number> = {
-  // Starts the right Node; plain JavaScript that any Node runs, so it imports nothing of the house.
+  // The launcher is plain JavaScript for any Node, so it imports no other room.
   launcher: 0,
   object: 1,
   config: 2,
@@ -51,7 +51,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   'sync/patch': { floors: { set: 1, entry: 2, result: 2, back: 3, run: 4, lint: 4, '.': 5 }, ground: [] },
 };
 
-/** A folder with more entries is one that a reader no longer sees. */
+/** A reader cannot take in a folder with more entries. */
 const widestFolder = 18;
 
 /** Each of these rooms knows one kind. All other files of sync ask the SyncedKind that they are given, without exception. */
@@ -63,7 +63,7 @@ const wordsOfKinds = /subset|endpoint/i;
 /** Files directly under src/ that everyone may import. */
 export const leaves = new Set(['src/clock.ts', 'src/log.ts', 'src/metrics.ts', 'src/safe-text.ts']);
 
-/** Files directly under src/ that nobody may import: the front door. */
+/** Files directly under src/ that no file may import: the front doors. */
 export const frontDoor = new Set(['src/main.ts', 'src/expression/sandbox/sandbox-main.ts']);
 
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
@@ -202,7 +202,7 @@ function wideFolders(files: readonly string[]): string[] {
     .filter(([, inside]) => inside.size > widestFolder)
     .map(
       ([folder, inside]) =>
-        `${folder}: ${inside.size} files and folders side by side; beyond ${widestFolder} nobody sees them`,
+        `${folder}: ${inside.size} files and folders side by side; a reader cannot take in more than ${widestFolder}`,
     );
 }
 

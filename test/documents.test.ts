@@ -18,7 +18,7 @@ const documents = [
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 describe('the documents', () => {
-  it.each(documents)('%s points at things that exist', (file) => {
+  it.each(documents)('%s has no dead link', (file) => {
     const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link]) => link as string);
     const own = links.filter((link) => !/^[a-z]+:/.test(link));
     expect(own.filter((link) => !existsSync(join(root, file, '..', link)))).toEqual([]);
@@ -58,7 +58,7 @@ describe('the documents', () => {
     },
   );
 
-  it('the package holds what it needs to start, and its licence', () => {
+  it('the package contains the files that it needs to start, and its licence', () => {
     for (const file of ['dist', 'src/launcher/hostward.mjs', 'src/launcher/launch.mjs', 'LICENSE'])
       expect(packageJson.files).toContain(file);
   });

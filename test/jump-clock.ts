@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../src/clock.ts';
 import { settle } from './virtual-clock.ts';
 
-/** One jump is made in steps of this size, so that what happens every second happens as often as it would have. */
+/** A jump is made in steps of this size, so that periodic timers fire as often as in real time. */
 const stepMs = 500;
-/** Turns of the event loop after each step: sockets on loopback need a few to carry a question and its answer. */
+/** Turns of the event loop after each step: a request over loopback and its answer need a few. */
 const turnsPerStep = 12;
 
 interface Waiting {
@@ -13,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * The system's clock, but a test can jump ahead: for daemons that talk over real sockets and whose patience is counted in
- * seconds. Timers whose time has come through a jump run in their order.
+ * The system's clock, which a test can move ahead: for daemons with real sockets and timers of many seconds. Timers that a
+ * jump makes due run in the order of their times.
  */
 export class JumpClock implements Clock {
   #aheadMs = 0;
@@ -38,7 +38,7 @@ export class JumpClock implements Clock {
     return { cancel: () => this.#forget(waiting) };
   }
 
-  /** Moves this clock alone; the sockets' other ends keep their own time. */
+  /** Advances this clock only; servers at the other end of a socket keep their own time. */
   async jump(byMs: number): Promise<void> {
     for (let left = byMs; left > 0; left -= stepMs) {
       this.#aheadMs += Math.min(left, stepMs);

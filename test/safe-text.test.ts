@@ -11,10 +11,10 @@ import { safeText, safeValue } from '../src/safe-text.ts';
 import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
 import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
 import { scene } from './cli/scene.ts';
-import { PaperWorld } from './sync/paper-sync.ts';
+import { FakeWorld } from './sync/fake-sync.ts';
 
 const hostile = 'a\u001b[2J\u009b31m\u202edlrow\u2066\u200b\u{e0041}';
-/** The same characters as the tests mean them, written another way than in the code under test. */
+/** The unsafe characters, written in another way than in the code under test. */
 function unsafeIn(text: string): string[] {
   return [...text].filter((character) => {
     const code = character.codePointAt(0) as number;
@@ -44,7 +44,7 @@ describe('safeText() and safeValue()', () => {
     expect(safeValue('one\ntwo\r\t')).toBe('one\\ntwo\\r\\t');
   });
 
-  it('let no unsafe character through, and change nothing twice', () => {
+  it('remove every unsafe character, and change their own result no further', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(unsafeIn(safeText(text))).toEqual([]);
@@ -64,8 +64,8 @@ describe('safeText() and safeValue()', () => {
   });
 });
 
-describe('what is printed of texts from elsewhere', () => {
-  it('YAML is safe and means the same', () => {
+describe('the output of foreign text', () => {
+  it('is safe and keeps its meaning in YAML', () => {
     fc.assert(
       fc.property(anyText, fc.string(), (text, other) => {
         const value = { k: text, list: [{ [`k${text}`]: other }, `\\x01202e\\x01${other}`] };
@@ -77,7 +77,7 @@ describe('what is printed of texts from elsewhere', () => {
     expect(toYaml({ a: '\u202e', b: 'é' })).toBe('a: "\\u202e"\nb: é\n');
   });
 
-  it('tables and status keep to their lines', () => {
+  it('stays on its line in tables and status', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const table = textTable([{ title: 'A', shrinksTo: 12 }], [[text]]);
@@ -89,7 +89,7 @@ describe('what is printed of texts from elsewhere', () => {
     );
   });
 
-  it('log lines are safe and mean the same', () => {
+  it('is safe and keeps its meaning in log lines', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         let line = '';
@@ -139,7 +139,7 @@ describe('commands', () => {
     expect(unsafeIn(on.out() + on.err())).toEqual([]);
   });
 
-  it('status and the local port print none either', async () => {
+  it('status and the local port print no unsafe character', async () => {
     server = new OperationsServer(
       { host: '127.0.0.1', port: 0 },
       {
@@ -163,8 +163,8 @@ describe('commands', () => {
     }
   });
 
-  it('events on the tenant’s objects hold none', async () => {
-    const world = new PaperWorld();
+  it('events on the tenant’s objects hold no unsafe character', async () => {
+    const world = new FakeWorld();
     const events = createEventRecorder({
       writer: world.virtual.writer(),
       kind: endpointsKind,

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../src/clock.ts';
 
-/** A clock that stands still until a test moves it; timers fire in the order of their time. */
+/** A clock that a test advances; timers fire in the order of their times. */
 export class VirtualClock implements Clock {
   #nowMs = 0;
   #startWallMs: number;
@@ -33,7 +33,7 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves time on; between two timers, promise callbacks and finished I/O get their turn. */
+  /** Advances the time. Between two timers, promise callbacks and completed I/O run. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
     for (;;) {

@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 
 const report = process.env['HOSTWARD_TEST_REPORT'];
 
-// One project: whatever `npm test` can run with nothing but Node. Suites that want outside programs find them through
-// KUBEBUILDER_ASSETS and say in their skip reason what they missed.
+// One project with all tests. Suites that need outside programs find them through KUBEBUILDER_ASSETS, and name the missing
+// programs in their skip reason.
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
@@ -13,7 +13,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // CI machines are small and shared: a deadline missed because the machine stood still is not a bug, missed twice it is.
+    // Shared CI machines may stall, so one missed deadline is no bug there; two are.
     retry: process.env['CI'] ? 1 : 0,
     // CI adds up the reports.
     reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],

@@ -134,8 +134,10 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
 }
 
 async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedBody> {
-  const { protobuf } = call.kit.catalog;
-  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: call.kind.kind, protobuf });
+  const { kit, kind } = call;
+  // Only questions come as protobuf where nothing else has to be read that way.
+  const protobuf = kit.dialect === 'strict' && kind.answer === undefined ? undefined : kit.catalog.protobuf;
+  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: kind.kind, protobuf });
 }
 
 async function optionsBody(call: Call, request: IncomingMessage): Promise<unknown> {

@@ -181,6 +181,7 @@ export class ApiServer {
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
     const trail = new AuditTrail(this.#options.audit, entryOf(request, target));
+    if (this.kit.dialect === 'strict') response.setHeader('audit-id', trail.entry.id);
     try {
       if ((await this.#intercepted(target, request, response)) === 'done') return;
       await this.#serve(target, request, response, trail);

@@ -1,14 +1,14 @@
-// `hostward check`: every fault and warning of a configuration, each with its place, a caret under it and how to mend it.
-// Names that only the pod knows are no fault of a file, so that a file can be checked anywhere.
+// `hostward check`. In: a configuration. Out: every fault and warning with its position, a caret and a fix, and an exit code.
+// A name that only the pod knows is a warning here, so that a file can be checked anywhere.
 import { countOf, type Fault, formatFault, listFaults } from '../config/fault.ts';
 import { type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { noteText, placedNotes } from './offline/compat-notes.ts';
+import { noteText, positionedNotes } from './offline/compat-notes.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
   const { faults, warnings, loaded } = await judge(context, options);
-  const notes = options.has('compat') ? placedNotes(loaded) : undefined;
+  const notes = options.has('compat') ? positionedNotes(loaded) : undefined;
   if (options.choice('output') === 'json') {
     const report = { faults, warnings, ...(notes && { compat: notes }) };
     context.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
@@ -18,8 +18,8 @@ export async function check(context: Context, options: Options): Promise<ExitCod
     for (const note of notes ?? []) context.stdout.write(`${noteText(note, texts)}\n`);
     const counts = [counted(countOf(faults), 'fault'), counted(countOf(warnings), 'warning')];
     if (notes !== undefined) counts.push(counted(notes.length, 'difference'));
-    const of = options.texts('config').length === 0 ? ' in the defaults, for no --config was given' : '';
-    context.stdout.write(`${counts.join(', ')}${of}\n`);
+    const where = options.texts('config').length === 0 ? ' in the defaults, because no --config was given' : '';
+    context.stdout.write(`${counts.join(', ')}${where}\n`);
   }
   return faults.length > 0 ? exitCodes.input : exitCodes.fine;
 }
@@ -34,23 +34,22 @@ interface Judgement {
   loaded: LoadedAll;
 }
 
-/** Valid as a name, and no name that anyone would give: the rest of the configuration is judged as if it were known. */
+/** Stands in for a missing name, so that the rest of the configuration can be judged. */
 const placeholder = 'not-given';
 
 async function judge(context: Context, options: Options): Promise<Judgement> {
-  const { loaded, missing } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), {
+  const { loaded, missing } = await loadWithNames((placeholders) => loadSettings(context, options, { placeholders }), {
     virtualClusterName: placeholder,
     hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  const tried =
-    loaded.kind === 'ok' && loaded.compiled.set.expressions.length > 0 ? await tryThem(context, loaded) : [];
+  const tried = loaded.kind === 'ok' && loaded.compiled.set.expressions.length > 0 ? await tryAll(context, loaded) : [];
   const warnings = listFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
   return { faults: faultsOf(loaded), warnings, loaded };
 }
 
-/** Loaded for those who have something to try. */
-async function tryThem(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
+/** Loads the sandbox code only for a configuration with expressions. */
+async function tryAll(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
   const { tryExpressions } = await import('./offline/try-expressions.ts');
   return tryExpressions(context, loaded);
 }

@@ -1,17 +1,17 @@
-// Runs one command line to its exit code. In: the words after the program's name and what the front door provides. Out: text
-// on the two streams and a number. Every fault becomes a sentence here and nowhere else; must never know what a command does.
+// Runs one command line. In: the arguments, and the context from the front door. Out: text on the two streams and an exit code.
+// Only this file turns faults into sentences. It must never know what a command does.
 
 import { safeText } from '../safe-text.ts';
 import type { CommandSpec } from './line/command-spec.ts';
 import { globalOptions } from './line/command-table.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes, type SaidFault, type Sink } from './line/context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes, type ReportedFault, type Sink } from './line/context.ts';
 import { commandHelp, generalHelp, groupHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
 
 export type Command = (context: Context, options: Options) => Promise<ExitCode>;
 
-/** Loaded when called: `check` must not pay for the daemon, nor the daemon for the demo. */
+/** Each command loads its own code, so that `check` need not load the daemon, nor the daemon the demo. */
 const loaders: Record<string, () => Promise<Command>> = {
   run: async () => (await import('./run.ts')).run,
   demo: async () => (await import('./demo.ts')).demo,
@@ -53,17 +53,17 @@ export async function runCommandLine(given: Context, argv: readonly string[]): P
         return line satisfies never;
     }
   } catch (thrown) {
-    return sayFault(context, thrown, isVerbose);
+    return reportFault(context, thrown, isVerbose);
   }
 }
 
 async function commandOf(spec: CommandSpec): Promise<Command> {
   const load = loaders[spec.name];
-  if (load === undefined) throw new Error(`command "${spec.name}" stands in the table and has no code`);
+  if (load === undefined) throw new Error(`command "${spec.name}" is in the table but has no code`);
   return load();
 }
 
-/** Nothing that a tenant wrote reaches a terminal as it is, whichever command prints it. */
+/** Escapes control characters in everything that a command prints, because a tenant may have written them. */
 function safeSink(sink: Sink): Sink {
   return {
     write: (text) => sink.write(safeText(text)),
@@ -80,36 +80,36 @@ function safeSink(sink: Sink): Sink {
   };
 }
 
-/** Also for errors that no code catches: the front door sends them here. */
-export function sayFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+/** Prints the fault and returns its exit code. The front door sends uncaught errors here too. */
+export function reportFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
   const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
-  if (fault === undefined) return sayBug(context, thrown, isVerbose);
-  tellListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
+  if (fault === undefined) return reportBug(context, thrown, isVerbose);
+  notifyListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
   context.stderr.write(`hostward: ${fault.message}\n`);
   if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
   if (isVerbose) context.stderr.write(causesOf(fault.cause));
   return fault.exitCode;
 }
 
-function sayBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+function reportBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
   const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
   const firstLine = message.split('\n', 1)[0] as string;
   const option = globalOptions.find((candidate) => candidate.name === 'verbose');
-  const next = isVerbose ? '' : `; please report it with what --${option?.name} prints`;
+  const next = isVerbose ? '' : `; please report it with the output of --${option?.name}`;
   const sentence = `a bug of ours: ${firstLine}${next}`;
-  tellListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
+  notifyListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
   context.stderr.write(`hostward ${context.version}: ${sentence}\n`);
   if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
   return exitCodes.bug;
 }
 
-function tellListeners({ faultListeners }: Context, said: SaidFault): void {
+function notifyListeners({ faultListeners }: Context, said: ReportedFault): void {
   for (const listener of faultListeners) listener(said);
 }
 
 function causesOf(cause: unknown): string {
-  // Five links explain everything seen so far; a ring of causes would never end.
+  // Stops after five causes, because causes may form a ring.
   let text = '';
   for (let depth = 0, link = cause; link instanceof Error && depth < 5; depth++, link = link.cause) {
     text += `caused by ${link.stack ?? link.message}\n`;

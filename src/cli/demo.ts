@@ -1,5 +1,5 @@
-// `hostward demo`: shows the main job without any set-up, live or as a story that checks itself. In: options, a terminal or
-// none. Out: a table or lines, kubeconfigs, and an exit code that says whether the story came true.
+// `hostward demo`: shows the main job without any set-up, live or as a story that checks itself. In: options and a context.
+// Out: a table or lines, kubeconfigs, and an exit code that says whether every step of the story passed.
 
 import { showLive } from './demo/demo-live.ts';
 import { story } from './demo/demo-story.ts';
@@ -10,7 +10,7 @@ import type { Options } from './line/parse-arguments.ts';
 
 export async function demo(context: Context, options: Options): Promise<ExitCode> {
   const theatre = new Theatre(context, { folder: options.text('folder') ?? '.hostward' });
-  // Also what has been opened half-way is closed.
+  // The try begins before open(), so that a half-opened demo is closed too.
   try {
     await theatre.open();
     await theatre.startDaemon();
@@ -35,11 +35,11 @@ async function playStory(theatre: Theatre, isJson: boolean): Promise<ExitCode> {
     context.stdout.write(isJson ? jsonLine(outcome) : textLine(outcome, index + 1));
     if (outcome.differences.length === 0) continue;
     failed++;
-    // Later steps build on earlier ones: what they say after a difference would be noise.
+    // Later steps build on earlier steps, so they cannot pass after a failure.
     break;
   }
   if (!isJson) {
-    context.stdout.write(failed === 0 ? `all ${story.length} steps came true\n` : 'the story went differently\n');
+    context.stdout.write(failed === 0 ? `all ${story.length} steps passed\n` : 'a step failed\n');
   }
   return failed === 0 ? exitCodes.fine : exitCodes.input;
 }

@@ -1,4 +1,4 @@
-// `hostward devcluster`: one embedded API server for kubectl and tests, until it is told to stop.
+// `hostward devcluster`: serves one embedded API server for kubectl and tests until Ctrl-C.
 import { dirname, resolve } from 'node:path';
 import { startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';

@@ -1,5 +1,5 @@
-// `hostward eval`: one expression, or one after the other from standard input, in the sandbox that the daemon uses. In: an
-// expression, a value or an object. Out: the result or the error, as text or as JSON.
+// `hostward eval`: evaluates one expression, or many from standard input, in the sandbox that the daemon uses. In: an
+// expression, and a value or an object. Out: the result or the error, as text or as JSON.
 import { fault, formatFault } from '../config/fault.ts';
 import type { EvaluationError } from '../expression/evaluate/evaluation-error.ts';
 import { compileExpression } from '../expression/language/compile.ts';
@@ -13,7 +13,7 @@ import type { Options } from './line/parse-arguments.ts';
 import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './offline/eval-session.ts';
 import { readObjects } from './offline/read-objects.ts';
 
-/** Characters; twice what the sandbox takes in one request. */
+/** In characters; twice the largest request of the sandbox. */
 const lineLimit = 8_388_608;
 
 export async function evaluate(context: Context, options: Options): Promise<ExitCode> {
@@ -23,7 +23,10 @@ export async function evaluate(context: Context, options: Options): Promise<Exit
       hint: `hostward eval 'value + 1' --value 1`,
     });
   }
-  const { loaded } = await loadWithNames((otherwise) => loadSettings(context, options, { otherwise }), exampleNames);
+  const { loaded } = await loadWithNames(
+    (placeholders) => loadSettings(context, options, { placeholders }),
+    exampleNames,
+  );
   const { settings } = requireGood(context, loaded);
   const request = await requestOf(context, options, expression ?? '');
   const session = new EvalSession(context, settings);

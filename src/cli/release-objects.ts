@@ -1,6 +1,6 @@
-// What `hostward release` does to the objects of a host: each one judged by what is written on it, and written or removed with
-// preconditions. Only what is provably ours; what somebody else wrote in between is judged anew.
-
+// Releases or deletes the host objects for `hostward release`. In: a configuration and a client for the host. Out: the objects
+// done, left alone and failed. It judges each object by its marks, touches only objects that bear ours, and judges an object
+// again when another client has changed it in between.
 import { type Clock, pause } from '../clock.ts';
 import { endpointsResource, type ResourceRef } from '../cluster/wire/scope.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
@@ -12,10 +12,10 @@ import type { Placement } from '../sync/plan/placement.ts';
 import { controlledByKey, markerLabel, pauseKey } from '../sync/plan/reserved-keys.ts';
 import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
 import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
-import { type ClusterClient, faultOf, type Place } from './line/cluster-client.ts';
+import { type ClusterClient, faultOf, type ObjectName } from './line/cluster-client.ts';
 import type { Context } from './line/context.ts';
 
-/** Enough to keep an API server busy without crowding out the cluster's own work. */
+/** Keeps an API server busy and leaves capacity for the cluster's own work. */
 const inFlight = 8;
 const triesPerObject = 5;
 const defaultRetryMs = 1_000;
@@ -26,7 +26,7 @@ export interface Released {
   failed: { object: string; why: string }[];
 }
 
-interface How {
+interface ReleaseOptions {
   settings: Settings;
   isDelete: boolean;
   isDryRun: boolean;
@@ -35,11 +35,11 @@ interface How {
 /** One kind of object that may carry our marks. */
 interface Target {
   resource: ResourceRef;
-  /** Before the name where objects of several kinds are told of. */
+  /** Stands before the name in messages, where one run releases several kinds. */
   prefix: string;
-  /** Why an object is not to be touched. */
+  /** Why an object must not be touched; undefined when it is ours. */
   reasonToLeave(look: HostLook): string | undefined;
-  /** Not being allowed to look for it is no failure: the configuration does not ask for that right. */
+  /** A missing permission to list the kind is not a failure, because the configuration does not need the permission. */
   isOptional: boolean;
 }
 
@@ -47,18 +47,18 @@ interface Work {
   clock: Clock;
   host: ClusterClient;
   target: Target;
-  how: How;
+  how: ReleaseOptions;
 }
 
-export async function releaseAll(context: Context, host: ClusterClient, how: How): Promise<Released> {
+export async function releaseAll(context: Context, host: ClusterClient, how: ReleaseOptions): Promise<Released> {
   const released: Released = { done: [], left: [], failed: [] };
-  // Endpoints first: what they refer to goes when nothing names it any more.
+  // Endpoints go first, because they name the Secrets and ConfigMaps.
   for (const target of targetsOf(how)) await releaseKind({ clock: context.clock, host, target, how }, released);
   for (const list of Object.values(released)) list.sort((a: unknown, b: unknown) => (nameOf(a) < nameOf(b) ? -1 : 1));
   return released;
 }
 
-function targetsOf({ settings, isDelete }: How): Target[] {
+function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
   const { placement } = rulesOf(settings).translation;
   const endpoints: Target = {
     resource: endpointsResource,
@@ -66,7 +66,7 @@ function targetsOf({ settings, isDelete }: How): Target[] {
     reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
     isOptional: false,
   };
-  // Copies of content mean nothing to vCluster, but the objects that it takes over name them: they stay unless all goes.
+  // Without --delete the copied Secrets and ConfigMaps stay, because the Endpoints that vCluster takes over name them.
   return [endpoints, ...(isDelete ? contentKinds.map((kind) => contentTarget(kind, settings, placement)) : [])];
 }
 
@@ -74,7 +74,7 @@ function contentTarget(kind: ContentKind, settings: Settings, placement: Placeme
   return {
     resource: kind.resource,
     prefix: `${kind.kind} `,
-    reasonToLeave: (look) => (isOwnCopy(look, kind, placement) ? holdOf(look) : 'it is no copy that a reference made'),
+    reasonToLeave: (look) => (isOwnCopy(look, kind, placement) ? holdOf(look) : 'no reference patch made it'),
     isOptional: !settings.patches.some(({ reference }) => reference?.kind === kind.kind),
   };
 }
@@ -96,7 +96,7 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
     const object = namespace === undefined ? resource.resource : `${resource.resource} in ${namespace}`;
     const { message, hint } = faultOf(listed.answer, `list ${resource.resource}`);
     const isFine = isOptional && listed.answer.kind === 'forbidden';
-    if (isFine) released.left.push({ object, why: `not looked for, ${message}` });
+    if (isFine) released.left.push({ object, why: `not searched, ${message}` });
     else released.failed.push({ object, why: hint === undefined ? message : `${message}; ${hint}` });
   }
 }
@@ -106,49 +106,49 @@ function nameOf(entry: unknown): string {
 }
 
 async function releaseOne(work: Work, listed: KubeObject, released: Released): Promise<void> {
-  const place = placeOf(listed);
-  const name = `${work.target.prefix}${keyOf(place.namespace, place.name)}`;
-  const end = await pursue(work, listed);
-  switch (end.kind) {
+  const objectName = objectNameOf(listed);
+  const name = `${work.target.prefix}${keyOf(objectName.namespace, objectName.name)}`;
+  const outcome = await releaseWithRetries(work, listed);
+  switch (outcome.kind) {
     case 'done':
       released.done.push(name);
       return;
     case 'left':
-      released.left.push({ object: name, why: end.why });
+      released.left.push({ object: name, why: outcome.why });
       return;
     case 'failed':
-      released.failed.push({ object: name, why: end.why });
+      released.failed.push({ object: name, why: outcome.why });
       return;
     case 'nothing':
       return;
     default:
-      return end satisfies never;
+      return outcome satisfies never;
   }
 }
 
-type End = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
+type Outcome = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
 
-/** Until it is written, or should not be, or cannot: what somebody else wrote in between is judged anew. */
-async function pursue({ clock, host, target, how }: Work, listed: KubeObject): Promise<End> {
+/** Tries until the object is written or must be left alone. After a conflict it reads and judges the object again. */
+async function releaseWithRetries({ clock, host, target, how }: Work, listed: KubeObject): Promise<Outcome> {
   const { resource } = target;
-  const place = placeOf(listed);
+  const objectName = objectNameOf(listed);
   for (let attempt = 1, object = listed; ; attempt++) {
     const { labels = {}, annotations = {} } = object.metadata;
-    const why = target.reasonToLeave({ ...place, labels, annotations });
+    const why = target.reasonToLeave({ ...objectName, labels, annotations });
     if (why !== undefined) return { kind: 'left', why };
     if (!how.isDelete && Object.keys(removed(object)).length === 0) return { kind: 'nothing' };
     if (how.isDryRun) return { kind: 'done' };
     const { uid = '', resourceVersion = '' } = object.metadata;
     const answer = how.isDelete
-      ? await host.remove(resource, place, { uid, resourceVersion })
-      : await host.change(resource, place, { metadata: { uid, resourceVersion, annotations: removed(object) } });
+      ? await host.remove(resource, objectName, { uid, resourceVersion })
+      : await host.change(resource, objectName, { metadata: { uid, resourceVersion, annotations: removed(object) } });
     if (answer.kind === 'ok') return { kind: 'done' };
     if (answer.kind === 'notFound') return { kind: 'nothing' };
     if (attempt >= triesPerObject || (answer.kind !== 'conflict' && answer.kind !== 'throttled')) {
       return { kind: 'failed', why: 'message' in answer ? answer.message : answer.reason };
     }
     if (answer.kind === 'throttled') await pause(clock, answer.retryAfterMs ?? defaultRetryMs);
-    const fresh = await host.get(resource, place);
+    const fresh = await host.get(resource, objectName);
     if (fresh.kind === 'notFound') return { kind: 'nothing' };
     if (fresh.kind === 'ok') object = fresh.object;
   }
@@ -160,12 +160,12 @@ function reasonToLeaveEndpoints(
 ): string | undefined {
   const { annotations = {} } = look;
   const key = annotatedKeyOf(look);
-  if (key === undefined || !isOursFor(look, key, placement)) return 'it is not provably ours';
+  if (key === undefined || !isOursFor(look, key, placement)) return "it does not bear Hostward's marks";
   if (annotations[controlledByKey]) return `it is marked ${controlledByKey}="${annotations[controlledByKey]}"`;
   return isDelete && annotations[pauseKey] === 'true' ? `it is marked ${pauseKey}` : undefined;
 }
 
-/** Ours as nulls of a merge patch; the pause is the host people's own word. */
+/** Our annotations as nulls of a merge patch. The pause annotation stays, because an operator of the host set it. */
 function removed(object: KubeObject): Record<string, null> {
   const ours = Object.keys(object.metadata.annotations ?? {}).filter(
     (key) => key.startsWith('hostward.dev/') && key !== pauseKey,
@@ -173,6 +173,6 @@ function removed(object: KubeObject): Record<string, null> {
   return Object.fromEntries(ours.map((key) => [key, null]));
 }
 
-function placeOf(object: KubeObject): Place {
+function objectNameOf(object: KubeObject): ObjectName {
   return { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
 }

@@ -1,5 +1,5 @@
-// `hostward release`: gives the host objects back. In: a configuration and the host. Out: our annotations taken off, so that
-// vCluster can go on with the same objects, or the copies removed, those of Secrets and ConfigMaps included.
+// `hostward release`: hands the host objects back to vCluster, or removes the copies. In: a configuration. Out: host objects
+// without our annotations, or no copies at all, and an exit code. It must never write while a daemon runs.
 
 import { leasesResource } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -25,7 +25,7 @@ export async function release(context: Context, options: Options): Promise<ExitC
   }
 }
 
-/** A daemon that lives would put everything back; one that takes a lease can be seen. */
+/** A running daemon would put everything back. Only a daemon with a lease can be detected. */
 async function refuseWhileRunning(context: Context, host: ClusterClient, settings: Settings): Promise<void> {
   const place = { namespace: settings.hostNamespace, name: `hostward-${settings.virtualClusterName}` };
   const answer = await host.get(leasesResource, place);
@@ -39,9 +39,7 @@ async function refuseWhileRunning(context: Context, host: ClusterClient, setting
   throw new CommandFault(
     exitCodes.environment,
     `"${spec.holderIdentity}" runs and holds the lease ${keyOf(place.namespace, place.name)}`,
-    {
-      hint: 'stop the daemon first, it would put everything back',
-    },
+    { hint: 'stop the daemon first; otherwise it puts everything back' },
   );
 }
 

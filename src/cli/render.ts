@@ -1,6 +1,6 @@
-// `hostward render`: the host object that a virtual Endpoints becomes, or the virtual object that an edit on the host makes,
-// worked out by the functions that the daemon uses and without any cluster. In: a configuration and objects. Out: objects,
-// and a sentence for each that has none.
+// `hostward render`: prints the host object of a virtual Endpoints, or the virtual object that an edit on the host leads to. In:
+// a configuration and objects. Out: objects, and a message for each object without a result. The functions are the daemon's
+// own; no cluster is needed.
 
 import { rulesOf } from '../daemon/rules-of.ts';
 import type { KubeObject } from '../object/meta/object.ts';
@@ -21,14 +21,14 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     });
   }
   if (options.has('back') && hostFiles.length === 0) {
-    throw new CommandFault(exitCodes.usage, '--back wants the host object that was edited, found no --host-object');
+    throw new CommandFault(exitCodes.usage, '--back wants an edited host object, found no --host-object');
   }
   const configuration = await requireSettings(context, options);
   const objects = checkInput(await readObjects(context, files), 'Endpoints to render');
   const hasPatches = configuration.compiled.set.patches.length > 0;
   const isPlain = !hasPatches && hostFiles.length === 0 && !options.has('explain');
   if (isPlain) return renderPlain(context, options, { configuration, objects });
-  // The sandbox and all that belongs to it is loaded for those who need it.
+  // Loads the sandbox code only when the configuration needs it.
   const { renderOffline } = await import('./offline/offline-render.ts');
   const rendered = await renderOffline(context, {
     configuration,
@@ -44,7 +44,7 @@ export async function render(context: Context, options: Options): Promise<ExitCo
   return rendered.notices.some((notice) => notice.isFailure) ? exitCodes.input : exitCodes.fine;
 }
 
-/** Without patches and without a host object there is nothing to rehearse. */
+/** Without patches and host objects, one translation gives the result. */
 function renderPlain(
   context: Context,
   options: Options,
@@ -70,7 +70,7 @@ function renderPlain(
   return exitCodes.fine;
 }
 
-/** What an API server would refuse at the door is refused here, and so is an input with nothing to render. */
+/** Refuses input that an API server would refuse, and input without Endpoints. */
 function checkInput(read: readonly ReadObject[], wanted: string): KubeObject[] {
   const endpoints = read.filter(({ object }) => object.kind === 'Endpoints');
   if (endpoints.length === 0) {

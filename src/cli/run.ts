@@ -1,5 +1,5 @@
 // `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
-// port, and an exit code. This file must never know what is synced, nor how.
+// port, and an exit code. This file must never know what the daemon syncs.
 
 import { watchConfiguration } from '../config/load/watch-files.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
@@ -31,10 +31,10 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   notes.warn(warnings);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
-  const rooms = await context.loadRooms();
+  const { assembleDaemon } = await context.loadDaemon();
   const isDryRun = options.has('dry-run');
   const { clock, random, environment, version, nodePath } = context;
-  const daemon = rooms.assembleDaemon({
+  const daemon = assembleDaemon({
     settings,
     patches: compiled,
     isDryRun,
@@ -78,8 +78,8 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       }
     },
   });
-  // The listener comes first, because a pod may be told to stop while it starts.
-  const stopped = stopAsked(context);
+  // Listens before the start, because a pod may be told to stop while it starts.
+  const stopped = stopRequested(context);
   const forgetReload = context.onSignal('reload', () => void watch.reload());
   try {
     await operations.start();
@@ -98,7 +98,7 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-/** Opens the log before anything can fail, so that the reason of every end stands there in the words of standard error. */
+/** Opens the log before anything can fail, so that the log holds the reason for every exit in the words of standard error. */
 function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
   const lines = new LineBatch((text) => context.stdout.write(text));
   const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
@@ -107,22 +107,22 @@ function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): v
     log.fatal({ component: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
     lines.flush();
   });
-  // Lines that explain the end must be written before the process ends, however it ends.
+  // The last lines must be written before the process ends, because they explain the exit.
   return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 
-async function untilStopped(daemon: Daemon, stopped: Promise<void>, begun: () => void): Promise<ExitCode> {
+async function untilStopped(daemon: Daemon, stopped: Promise<void>, onStarted: () => void): Promise<ExitCode> {
   const started = await Promise.race([daemon.start(), stopped]);
   if (started === undefined) return exitCodes.fine;
   if (started.kind === 'faults') throw clusterFault(started.faults);
-  begun();
+  onStarted();
   const why = await Promise.race([stopped, daemon.ended]);
   if (why === undefined) return exitCodes.fine;
   throw new CommandFault(exitCodes.environment, why);
 }
 
 /** The listener stays, so that a second Ctrl-C does not cut the drain short; the drain has a limit of its own. */
-function stopAsked(context: Context): Promise<void> {
+function stopRequested(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
 }
 

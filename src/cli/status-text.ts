@@ -1,5 +1,5 @@
-// The daemon's status as text for people: facts become lines, lists become tables. Apart from the verdict no field is known
-// by its name, so an older command line shows every field of a newer daemon.
+// Prints the daemon's status for people: facts become lines, lists become tables. The text knows no field but the verdict by
+// name, so that an older command line shows every field of a newer daemon.
 
 import { safeValue } from '../safe-text.ts';
 import { wrap } from './line/help.ts';
@@ -7,16 +7,16 @@ import { textTable } from './line/text-table.ts';
 
 type Facts = Record<string, unknown>;
 
-/** Tables are laid out for terminals of at least this width. */
+/** A narrower terminal gets tables of this width. */
 const narrowest = 40;
 
-/** Without a width nothing is cut or wrapped, because the reading program may search for a name. */
+/** Without a width nothing is cut or wrapped, because a program may search the text for a name. */
 export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
   const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
   return `${lines.join('\n')}\n`;
 }
 
-/** The daemon as a whole: its verdict in one line, then the facts. */
+/** Prints the verdict in one line, then the facts about the daemon. */
 export function wholeText(status: Facts, columns?: number): string {
   const { verdict, ...facts } = status;
   return isFacts(verdict)
@@ -27,7 +27,7 @@ export function wholeText(status: Facts, columns?: number): string {
 /** States that need attention come first; objects of one state are sorted by name. */
 const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
 
-/** The verdict in one line, then a table with a row for each object. */
+/** Prints the verdict in one line, then a table with a row for each object. */
 export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
   const rows = (objects as readonly Facts[]).toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
   const head = isFacts(verdict) ? [say(verdict['sentence']), ''] : [];
@@ -46,7 +46,7 @@ function compare(a: Facts, b: Facts): number {
   return textOf(a) < textOf(b) ? -1 : 1;
 }
 
-/** Fixes the order of the columns, since the first rows may lack some members. */
+/** Fixes the order of the columns, because the first rows may lack some members. */
 function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Facts {
   return { object, state, sinceSeconds, message, ...more };
 }
@@ -95,7 +95,7 @@ function table(rows: readonly Facts[], width: number): string[] {
   );
 }
 
-/** Values with a section of their own; empty lists and maps are a line that says "none". */
+/** Whether a value gets a section of its own; an empty list or map gets a line with the word "none". */
 function isBlock(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return isFacts(value) && Object.keys(value).length > 0;

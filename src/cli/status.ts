@@ -1,5 +1,5 @@
-// `hostward status`: asks the running daemon about itself, about many objects or about one, and says first of all whether it
-// is well. The exit code says the same, so that a script need not read the text.
+// `hostward status`: asks the running daemon about itself, about many objects or about one object. In: options. Out: the
+// daemon's answer with its verdict first, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../clock.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './line/ask-daemon.ts';
@@ -7,10 +7,10 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from './line/con
 import type { Options } from './line/parse-arguments.ts';
 import { objectsText, statusText, wholeText } from './status-text.ts';
 
-/** Often enough for a person who watches, seldom enough to cost the daemon nothing. */
+/** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
 const watchEveryMs = 2_000;
 
-interface Look {
+interface Reading {
   text: string;
   code: ExitCode;
 }
@@ -18,9 +18,9 @@ interface Look {
 export async function status(context: Context, options: Options): Promise<ExitCode> {
   const path = pathOf(options);
   const address = await addressOf(context, options);
-  const look = async (): Promise<Look> => lookOf(await askDaemon(context, address, path), context, options);
-  if (options.has('watch')) return watch(context, options, look);
-  const { text, code } = await look();
+  const read = async (): Promise<Reading> => readingOf(await askDaemon(context, address, path), context, options);
+  if (options.has('watch')) return watch(context, options, read);
+  const { text, code } = await read();
   context.stdout.write(text);
   return code;
 }
@@ -43,15 +43,15 @@ function pathOf(options: Options): string {
   return `/status?object=${encodeURIComponent(whole)}`;
 }
 
-function lookOf({ isKnown, value }: DaemonAnswer, context: Context, options: Options): Look {
+function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: Options): Reading {
   const isOne = options.operands.length > 0;
   if (!isKnown) {
-    const message = typeof value['message'] === 'string' ? value['message'] : 'nothing is known of it';
+    const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
     if (isOne) throw new CommandFault(exitCodes.input, message);
   }
   const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
   if (options.choice('output') === 'json') {
-    // One line for each look of many, as other programs read it.
+    // --watch prints one line for each answer, so that a program can read the answers line by line.
     return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code };
   }
   const { columns } = context.stdout;
@@ -63,12 +63,12 @@ function lookOf({ isKnown, value }: DaemonAnswer, context: Context, options: Opt
   };
 }
 
-/** A daemon without a verdict is an older one, of which nothing bad is known. */
+/** An older daemon gives no verdict and counts as well. */
 function isDaemonWell({ verdict }: Record<string, unknown>): boolean {
   return (verdict as { isWell?: boolean } | undefined)?.isWell ?? true;
 }
 
-/** On the host as it should be, or by rule or wish not there. */
+/** An object is well when its copy is right, or when a rule or the operator keeps it off the host. */
 function isObjectWell({ state }: Record<string, unknown>): boolean {
   const kind = String(state).split('/')[0] as string;
   return !['refused', 'waiting', 'retry', 'pending'].includes(kind);
@@ -76,18 +76,18 @@ function isObjectWell({ state }: Record<string, unknown>): boolean {
 
 const clearScreen = '\u001b[H\u001b[2J';
 
-/** Until Ctrl-C, which ends it with the code of the last look. A daemon that cannot be asked is looked for again. */
-async function watch(context: Context, options: Options, look: () => Promise<Look>): Promise<ExitCode> {
+/** Asks until Ctrl-C and returns the exit code of the last answer. A daemon that does not answer is asked again. */
+async function watch(context: Context, options: Options, read: () => Promise<Reading>): Promise<ExitCode> {
   const over = new AbortController();
   const forgetStop = context.onSignal('stop', () => over.abort());
   const isJson = options.choice('output') === 'json';
   const isRedrawn = context.stdout.isTerminal && !isJson;
-  let last: Look | undefined;
+  let last: Reading | undefined;
   try {
     while (!over.signal.aborted) {
-      const now = await look().catch((fault: unknown) => lookOfFault(fault, isJson));
+      const now = await read().catch((fault: unknown) => readingOfFault(fault, isJson));
       if (isRedrawn) context.stdout.control(clearScreen);
-      // Into a pipe or a file goes what has changed.
+      // A pipe or a file gets only answers that differ from the one before.
       if (isRedrawn || now.text !== last?.text) context.stdout.write(now.text);
       last = now;
       await pause(context.clock, watchEveryMs, over.signal);
@@ -98,7 +98,7 @@ async function watch(context: Context, options: Options, look: () => Promise<Loo
   return last?.code ?? exitCodes.fine;
 }
 
-function lookOfFault(fault: unknown, isJson: boolean): Look {
+function readingOfFault(fault: unknown, isJson: boolean): Reading {
   if (!(fault instanceof CommandFault) || fault.exitCode === exitCodes.usage) throw fault;
   const text = isJson ? JSON.stringify({ error: fault.message }) : fault.message;
   return { text: `${text}\n`, code: fault.exitCode };

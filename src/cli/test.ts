@@ -1,5 +1,5 @@
-// `hostward test`: folders that say what patches must do, checked by what they do. In: folders. Out: a line or a diff for
-// each case, and an exit code for those who wait.
+// `hostward test`: runs test cases for patches. In: folders. Out: a line or a diff for each case, perhaps a JUnit file, and an
+// exit code.
 import { join, resolve } from 'node:path';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
@@ -33,7 +33,7 @@ export async function test(context: Context, options: Options): Promise<ExitCode
   return failed === 0 ? exitCodes.fine : exitCodes.input;
 }
 
-/** Deep enough for any order of folders, and an end for links that lead back. */
+/** Deeper than any sensible tree of cases; the limit also ends a loop of symbolic links. */
 const depthLimit = 8;
 
 async function casesBelow(context: Context, folder: string, depth: number): Promise<string[]> {

@@ -1,26 +1,26 @@
-// What one request to an API server came to. Expected outcomes are values: a caller switches over them and the compiler
-// sees to it that none is forgotten. `failed` is the only one where the request may or may not have been carried out.
+// The outcome of one request to an API server. Expected outcomes are values: a caller switches over the kinds, and the
+// compiler reports a forgotten kind. Only after `failed` is it unknown whether the server carried out the request.
 import type { KubeObject } from '../object/meta/object.ts';
 
 export type Answer =
-  /** `bytes` is the length of the body as it came. */
+  /** `bytes` is the length of the received body. */
   | { kind: 'ok'; status: number; object: KubeObject; bytes?: number }
   | { kind: 'notFound'; message: string }
-  /** 409 on an update or delete: somebody else wrote first, or the uid is another one. */
+  /** 409 on an update or delete: another client wrote first, or the uid differs. */
   | { kind: 'conflict'; message: string }
   /** 409 on a create. */
   | { kind: 'alreadyExists'; message: string }
-  /** 410, at a watch or a continue token. */
+  /** 410 for a watch or a continue token. */
   | { kind: 'gone'; message: string }
-  /** 401: the credentials were re-read and tried once more before this is said. */
+  /** 401, after the credentials were read again and the request was repeated once. */
   | { kind: 'unauthorized'; message: string }
-  /** 403; `namespaceTerminating` when that is the cause the server names. */
+  /** 403; `namespaceTerminating` when the server names a terminating namespace as the cause. */
   | { kind: 'forbidden'; message: string; namespaceTerminating: boolean }
   /** 400, 413, 415, 422 and other 4xx: the same request will never succeed. */
   | { kind: 'refused'; status: number; reason: string; message: string }
   /** 429. */
   | { kind: 'throttled'; retryAfterMs: number | undefined; message: string }
-  /** 5xx, a broken connection, a time-out, an answer that is not Kubernetes'. Whether a write happened is unknown. */
+  /** 5xx, a broken connection, a time-out, or a body that is not from Kubernetes. A write may have happened. */
   | {
       kind: 'failed';
       status: number | undefined;
@@ -29,5 +29,5 @@ export type Answer =
       fix?: string;
       mayPass?: boolean;
     }
-  /** Not sent: no valid lease, or the writer was stopped. */
+  /** The request was not sent: there is no valid lease, or the writer was stopped. */
   | { kind: 'notSent'; reason: 'noLease' | 'stopped' };

@@ -1,6 +1,6 @@
-// What can be wrong with the way to a cluster, as values: faults are listed, each with a stable code and with what to do.
+// Faults in the access to a cluster, as values: each fault has a stable code and an instruction for the user.
 
-/** A fault of the set-up that its user can mend. */
+/** A fault of the set-up that the user can correct. */
 export interface ClusterFault {
   code:
     | 'CLUSTER_KUBECONFIG_UNREADABLE'
@@ -16,13 +16,13 @@ export interface ClusterFault {
     /** The other part of the daemon, which is told of in the same words. */
     | 'MANAGEMENT_NOT_STARTED';
   message: string;
-  /** What the user can do about it. */
+  /** The instruction for the user. */
   fix: string;
-  /** Passes by itself when the cluster comes up, so that it is worth waiting for. */
+  /** The fault may end without help, such as when the cluster comes up: a start may wait for that. */
   mayPass?: boolean;
 }
 
-/** Thrown when credentials cannot be read in mid-run; the transport turns it into a `failed` answer. */
+/** Thrown when credentials cannot be read while the daemon runs; the transport turns this error into a `failed` answer. */
 export class CredentialsError extends Error {
   readonly faults: readonly ClusterFault[];
 
@@ -33,24 +33,24 @@ export class CredentialsError extends Error {
   }
 }
 
-/** Thrown to everyone who waits for a window that was stopped. */
+/** Rejects the promises of callers who wait for a list when the window stops. */
 export class WindowStoppedError extends Error {
   constructor(name: string) {
-    super(`waiting for the window on ${name}: it was stopped before its list was complete`);
+    super(`waiting for the window on ${name}: the window was stopped before its list was complete`);
     this.name = 'WindowStoppedError';
   }
 }
 
-/** A text of foreign origin, short enough and plain enough for a message or a log line. */
+/** Shortens a foreign text and removes its control characters, so that the text is safe in a message or a log line. */
 export function excerpt(text: string, limit = 200): string {
   const plain = text.replace(/\p{Cc}+/gu, ' ').trim();
   return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
 }
 
-/** Causes that are worth telling; they may also run in a ring. */
+/** Deeper causes help no reader, and a chain of causes may be circular. */
 const causeLimit = 4;
 
-/** The message of anything thrown, with the causes that networking wraps into each other. */
+/** The message of a thrown value and of its causes: network errors are often nested. */
 export function messageOf(error: unknown, depth = 0): string {
   if (!(error instanceof Error)) return excerpt(String(error));
   const inner =

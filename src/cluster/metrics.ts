@@ -1,4 +1,4 @@
-// The series of this room. Every label value that is known is touched at start, so that "never happened" reads 0.
+// The metrics of this room. Every known label value is created at start, so that a dashboard shows 0 for "never happened".
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { type Metrics, readSeries } from '../metrics.ts';
 import type { Answer } from './answer.ts';
@@ -50,7 +50,7 @@ export interface WindowMetrics {
   size(objects: number): void;
 }
 
-/** One set of handles per window; windows on the same resource of one cluster add up. */
+/** One set of handles per window; windows on the same resource of one cluster share their series. */
 export function windowMetrics(metrics: Metrics, labels: { cluster: string; resource: string }): WindowMetrics {
   const restarts = counter(metrics, 'hostward_watch_restarts_total', 'Watches that were begun again, by reason', [
     'cluster',
@@ -103,7 +103,7 @@ export interface WriterReadings {
   waiting: number;
 }
 
-/** `read` is asked when the metrics are scraped. */
+/** `read` is called at each scrape. */
 export function writerMetrics(metrics: Metrics, cluster: string, read: () => WriterReadings): WriterMetrics {
   const writes = counter(metrics, 'hostward_requests_total', 'Requests on single objects, by verb and outcome', [
     'cluster',
@@ -166,7 +166,7 @@ function children<L extends string, C>(labels: readonly L[], child: (label: L) =
   return new Map(labels.map((label) => [label, child(label)]));
 }
 
-// Two clusters share one registry, so a series may be there already.
+// Two clusters share one registry, so the other cluster may have registered the series already.
 function counter<L extends string>(metrics: Metrics, name: string, help: string, labelNames: L[]): Counter<L> {
   const known = metrics.getSingleMetric(name);
   return known instanceof Counter

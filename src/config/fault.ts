@@ -1,9 +1,9 @@
-// What is wrong with a configuration, as a value: where it stands, what was found, what was wanted and how to mend it; and
-// the one sentence that people and editors read. Faults stop the daemon, warnings do not.
+// A fault of a configuration as a value: its position, the found and the wanted text, and the fix; and the one sentence
+// that people and editors read. A fault stops the daemon, a warning does not.
 
 export type Severity = 'fault' | 'warning';
 
-/** A place in a file; line and column count from 1, columns in UTF-16 units as editors do. */
+/** A position in a file. Line and column count from 1; columns count UTF-16 units, as in editors. */
 export interface Position {
   file: string;
   line: number;
@@ -12,22 +12,22 @@ export interface Position {
 
 export interface Fault {
   severity: Severity;
-  /** Stable, CONFIG_REASON; other rooms bring their own prefix. */
+  /** A stable code of the form CONFIG_REASON; other rooms use their own prefix. */
   code: string;
-  /** Undefined when no file is at fault, such as a name that nobody gave. */
+  /** Undefined when no file is at fault, for example for a missing name. */
   file: string | undefined;
   line: number | undefined;
   column: number | undefined;
-  /** As the user wrote it: `sync.toHost.endpoints.patches[0].path`; empty for a whole file. */
+  /** The path as the user wrote it: `sync.toHost.endpoints.patches[0].path`; empty for a whole file. */
   path: string;
-  /** What is wrong, as people read it. */
+  /** The fault in words. */
   sentence: string;
-  /** The two nouns that the sentence is made of; both empty where it says something else. */
+  /** The two nouns of a sentence "wanted …, found …"; both empty for any other sentence. */
   found: string;
   wanted: string;
-  /** Empty when there is nothing better to say than what was wanted. */
+  /** The instruction for the user; empty when the wanted text already says it. */
   fix: string;
-  /** How many faults or warnings this entry stands for; 1 unless it only counts them. */
+  /** The number of faults that this entry represents: 1, or more for the entry that counts the unlisted faults. */
   count: number;
 }
 
@@ -37,7 +37,7 @@ export interface FaultPlace {
   path?: string;
 }
 
-/** A sentence, or the two nouns of one: "wanted an IP address, found a list". */
+/** A sentence, or the two nouns for "wanted an IP address, found a list". */
 export type FaultWords = ({ found: string; wanted: string } | { sentence: string }) & { fix?: string };
 
 export type FaultParts = FaultPlace & FaultWords;
@@ -69,7 +69,7 @@ function make(severity: Severity, parts: FaultParts): Fault {
   };
 }
 
-/** `file:line:column: path: what is wrong; how to mend it`, with the line and a caret under the place when the texts are given. */
+/** `file:line:column: path: sentence; fix`, and with the texts also the line and a caret under its position. */
 export function formatFault(of: Fault, texts?: ReadonlyMap<string, string>): string {
   if (of.code === moreCode) return of.sentence;
   const place = [of.file ?? 'configuration', of.line, of.column].filter((part) => part !== undefined).join(':');
@@ -81,7 +81,7 @@ export function formatFault(of: Fault, texts?: ReadonlyMap<string, string>): str
   return caret === undefined ? sentence : `${sentence}\n${caret}`;
 }
 
-/** Wider lines are cut around the place: a base64 blob in a line must not fill the terminal. */
+/** A wider line is cut around the position, so that a base64 value does not fill the terminal. */
 const caretWidth = 120;
 
 function caretLines(of: Fault, texts: ReadonlyMap<string, string> | undefined): string | undefined {
@@ -90,14 +90,14 @@ function caretLines(of: Fault, texts: ReadonlyMap<string, string> | undefined): 
   if (line === undefined) return undefined;
   const from = Math.max(0, of.column - 1 - caretWidth / 2);
   const shown = line.slice(from, from + caretWidth);
-  // Tabs stay tabs in front of the caret, so that it stands under its place in any terminal.
+  // Tabs are kept before the caret, so that the caret is under its position in every terminal.
   const pad = line.slice(from, of.column - 1).replace(/[^\t]/g, ' ');
   return `  ${shown}\n  ${pad}^`;
 }
 
 const linesOfTexts = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
 
-/** Cut into lines once a report: a hundred faults in a file of a megabyte would cut it a hundred times. */
+/** The lines are cached for a report, because a hundred faults would split a large file a hundred times. */
 function linesOf(texts: ReadonlyMap<string, string>, file: string): readonly string[] {
   const known = linesOfTexts.get(texts) ?? new Map<string, string[]>();
   linesOfTexts.set(texts, known);
@@ -106,7 +106,7 @@ function linesOf(texts: ReadonlyMap<string, string>, file: string): readonly str
   return lines;
 }
 
-/** Order of reading: by file as first named, then by place; what only counts others comes last. */
+/** Sorts by file in the order of the command line, then by position; the entry that counts unlisted faults is last. */
 export function sortFaults(faults: readonly Fault[], files: readonly string[]): Fault[] {
   const ranks = new Map(files.map((file, at) => [file, at]));
   const rank = ({ code, file }: Fault): number => {
@@ -120,10 +120,10 @@ export function sortFaults(faults: readonly Fault[], files: readonly string[]): 
 
 const moreCode = 'CONFIG_MORE';
 
-/** Beyond this many a report helps nobody; a generated file can have one in every line. */
+/** A generated file can have a fault in every line, and a longer report does not help. */
 export const listedFaults = 100;
 
-/** In order of reading, all beyond the limit only counted: those of the list, those a list before counted, and `more`. */
+/** Sorts and limits the faults. The last entry counts the unlisted ones: cut here, counted earlier, or in `more`. */
 export function listFaults(faults: readonly Fault[], files: readonly string[], more = 0): Fault[] {
   const sorted = sortFaults(
     faults.filter(({ code }) => code !== moreCode),
@@ -137,12 +137,12 @@ export function listFaults(faults: readonly Fault[], files: readonly string[], m
   return [...listed, { ...make(severity, { code: moreCode, sentence }), count: counted }];
 }
 
-/** How many there are, listed or only counted. */
+/** The number of faults, listed or only counted. */
 export function countOf(faults: readonly Fault[]): number {
   return faults.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Guest text in a message: quoted, on one line, never longer than a glance. */
+/** A longer text of a user is cut in a message. */
 const shownLength = 60;
 
 export function quoted(text: string): string {

@@ -1,19 +1,19 @@
-// Work that is cut into parts, so that a daemon can do it beside everything else: a part ends at each `yield`, and whoever
-// runs the work decides what happens between two parts. Knows nothing of configurations.
+// Work in small parts, so that the daemon can do other work between them. A part ends at each `yield`, and the caller decides
+// what happens between two parts. Must know nothing of configurations.
 import type { Clock } from '../clock.ts';
 
 export type Steps<T> = Generator<void, T, void>;
 
-/** Gives the event loop back for one round. */
+/** Waits for one round of the event loop. */
 export type Turn = () => Promise<void>;
 
-/** A quarter of the longest turn that is aimed at (50 ms): parts are not all alike, and slow machines are twice as slow. */
+/** A quarter of the longest allowed turn (50 ms), because parts differ and some machines are half as fast. */
 export const turnMs = 12;
 
-/** Parts that are too small to look at the clock after each of them. */
+/** Small items form one part, so that the clock is not read after each item. */
 export const itemsAPart = 256;
 
-/** All parts in one go, for commands that have nothing else to do. */
+/** Runs all parts without a pause, for commands without other work. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -21,7 +21,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** The same, giving the loop back whenever a turn has lasted long enough. */
+/** Runs all parts, and waits for a round of the event loop whenever a turn has lasted long enough. */
 export async function runInTurns<T>(
   steps: Steps<T>,
   { clock, turn }: { clock: Pick<Clock, 'now'>; turn: Turn },

@@ -1,5 +1,5 @@
-// Part of the front door: the way to both clusters. In: where the credentials are, and for how long a cluster that is not
-// up yet may keep us waiting. Out: two connections whose servers have said who they are, or every fault of both at once.
+// Opens the connections to both clusters. In: the paths of the kubeconfigs, and how long a start may wait for a cluster.
+// Out: two connections whose servers have answered with their version, or every fault of both clusters at once.
 
 import { pause } from '../clock.ts';
 import { openCredentials } from '../cluster/credentials/credentials.ts';
@@ -14,16 +14,16 @@ export type Reached =
   | { kind: 'reached'; virtual: Connection; host: Connection }
   | { kind: 'faults'; faults: readonly ClusterFault[] };
 
-/** The first try comes soon, as most API servers are up within seconds; later ones find it without much delay. */
+/** The pauses start short, as most API servers are up within seconds, and stay short enough to notice a late one soon. */
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
 
-interface Way {
+interface Side {
   readonly name: 'virtual' | 'host';
   readonly kubeconfig: string | undefined;
   connection: Connection | undefined;
   version: string | undefined;
-  /** Why the last try came to nothing. */
+  /** Why the last attempt failed. */
   trouble: string | undefined;
 }
 
@@ -31,41 +31,41 @@ type Options = Pick<DaemonOptions, 'environment' | 'clock' | 'random' | 'log' | 
 
 export class Clusters {
   readonly #options: Options;
-  readonly #ways: readonly [Way, Way];
+  readonly #sides: readonly [Side, Side];
   readonly #seenWarnings = new Set<string>();
   readonly #stopping = new AbortController();
   #isTrying = false;
 
   constructor(options: Options, settings: Pick<Settings, 'virtualKubeconfig' | 'hostKubeconfig'>) {
-    const way = (name: Way['name'], kubeconfig: string | undefined): Way => {
+    const side = (name: Side['name'], kubeconfig: string | undefined): Side => {
       return { name, kubeconfig, connection: undefined, version: undefined, trouble: undefined };
     };
     this.#options = options;
-    this.#ways = [way('virtual', settings.virtualKubeconfig), way('host', settings.hostKubeconfig)];
+    this.#sides = [side('virtual', settings.virtualKubeconfig), side('host', settings.hostKubeconfig)];
   }
 
   get versions(): { virtual: string; host: string } {
-    const [virtual, host] = this.#ways;
+    const [virtual, host] = this.#sides;
     return { virtual: virtual.version ?? '', host: host.version ?? '' };
   }
 
   /** Undefined until both clusters were reached. */
   get connections(): { virtual: Connection; host: Connection } | undefined {
-    const [virtual, host] = this.#ways;
+    const [virtual, host] = this.#sides;
     if (virtual.version === undefined || host.version === undefined) return undefined;
     return { virtual: virtual.connection as Connection, host: host.connection as Connection };
   }
 
-  /** What a start waits for; none when it does not wait. */
+  /** The faults that a waiting start waits out; empty when the start does not wait. */
   get troubles(): readonly string[] {
     if (!this.#isTrying) return [];
-    return this.#ways.flatMap(({ trouble }) => trouble ?? []);
+    return this.#sides.flatMap(({ trouble }) => trouble ?? []);
   }
 
-  /** The same by cluster. */
-  get unreached(): readonly { cluster: Way['name']; message: string }[] {
+  /** The troubles by cluster. */
+  get unreached(): readonly { cluster: Side['name']; message: string }[] {
     if (!this.#isTrying) return [];
-    return this.#ways.flatMap(({ name, trouble }) => (trouble ? { cluster: name, message: trouble } : []));
+    return this.#sides.flatMap(({ name, trouble }) => (trouble ? { cluster: name, message: trouble } : []));
   }
 
   async reach(): Promise<Reached> {
@@ -81,55 +81,55 @@ export class Clusters {
     const { clock, random, waitMs = 0 } = this.#options;
     const { signal } = this.#stopping;
     const endMs = clock.now() + waitMs;
-    const told = new Set<string>();
+    const logged = new Set<string>();
     for (let attempt = 0; ; attempt++) {
-      const faults = (await Promise.all(this.#ways.map((way) => this.#try(way)))).flat();
+      const faults = (await Promise.all(this.#sides.map((side) => this.#try(side)))).flat();
       const reached = this.connections;
       if (reached !== undefined && faults.length === 0) {
-        if (told.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters are reached');
+        if (logged.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters can be reached');
         return { kind: 'reached', ...reached };
       }
       const leftMs = endMs - clock.now();
       if (leftMs <= 0 || signal.aborted || !faults.every((fault) => fault.mayPass)) return { kind: 'faults', faults };
-      this.#tell(faults, told, waitMs);
+      this.#logTroubles(faults, logged, waitMs);
       const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempt, 10)) * (0.75 + random() / 4);
       await pause(clock, Math.min(pauseMs, leftMs), signal);
     }
   }
 
-  /** A side that was reached is not asked again. */
-  async #try(way: Way): Promise<readonly ClusterFault[]> {
-    if (way.version !== undefined) return [];
-    // Both kubeconfigs may name the same file, and an address alone does not tell which of the two it is.
+  /** Asks only a side that has not answered yet. */
+  async #try(side: Side): Promise<readonly ClusterFault[]> {
+    if (side.version !== undefined) return [];
+    // Names the side, because both kubeconfigs may point at the same address.
     const reaching = (fault: ClusterFault): ClusterFault => ({
       ...fault,
-      message: `reaching the ${way.name} cluster: ${fault.message}`,
+      message: `reaching the ${side.name} cluster: ${fault.message}`,
     });
-    const faults = (await this.#faultsOf(way)).map(reaching);
-    way.trouble = faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
+    const faults = (await this.#faultsOf(side)).map(reaching);
+    side.trouble = faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
     return faults;
   }
 
-  async #faultsOf(way: Way): Promise<readonly ClusterFault[]> {
+  async #faultsOf(side: Side): Promise<readonly ClusterFault[]> {
     const { environment, clock, log, version } = this.#options;
-    if (way.connection === undefined) {
-      const opened = await openCredentials({ kubeconfig: way.kubeconfig, environment });
+    if (side.connection === undefined) {
+      const opened = await openCredentials({ kubeconfig: side.kubeconfig, environment });
       if (opened.kind === 'faults') return opened.faults;
       if (this.#stopping.signal.aborted) return [];
-      const { name } = way;
+      const { name } = side;
       const { credentials } = opened;
-      way.connection = openConnection({ name, credentials, clock, log, seenWarnings: this.#seenWarnings, version });
+      side.connection = openConnection({ name, credentials, clock, log, seenWarnings: this.#seenWarnings, version });
     }
-    const result = await probe(way.connection);
+    const result = await probe(side.connection);
     if (result.kind === 'faults') return result.faults;
-    way.version = result.version;
+    side.version = result.version;
     return [];
   }
 
-  #tell(faults: readonly ClusterFault[], told: Set<string>, waitMs: number): void {
+  #logTroubles(faults: readonly ClusterFault[], logged: Set<string>, waitMs: number): void {
     for (const { message, fix } of faults) {
-      if (told.has(message)) continue;
-      told.add(message);
+      if (logged.has(message)) continue;
+      logged.add(message);
       const waitSeconds = Math.round(waitMs / 1000);
       this.#options.log.warn({ component: 'main', trouble: message, fix, waitSeconds }, 'waiting for a cluster');
     }
@@ -137,6 +137,6 @@ export class Clusters {
 
   async close(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all(this.#ways.map(({ connection }) => connection?.close()));
+    await Promise.all(this.#sides.map(({ connection }) => connection?.close()));
   }
 }

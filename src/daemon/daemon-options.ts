@@ -1,4 +1,4 @@
-// The daemon as commands see it. The front door wires it together; commands only use it.
+// The daemon as the commands see it: the options it needs, and the interface it offers.
 import type { Clock } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -38,9 +38,9 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   readonly ended: Promise<string>;
 }
 
-export interface Rooms {
+export interface DaemonModule {
   assembleDaemon(options: DaemonOptions): Daemon;
 }
 
-/** Loaded when a command needs them: most commands never touch a cluster. */
-export type LoadRooms = () => Promise<Rooms>;
+/** Loads the code of the daemon on demand, because most commands never touch a cluster. */
+export type LoadDaemon = () => Promise<DaemonModule>;

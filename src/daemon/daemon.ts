@@ -1,5 +1,5 @@
-// The front door's second half: wires the rooms into a daemon. In: settings, a clock, a log. Out: something to start, ask
-// and stop. It decides nothing that a room could decide, and nobody but main.ts knows it.
+// Wires the rooms into one daemon. In: settings, patches, a clock, a log. Out: a daemon that commands start, ask, reload and
+// stop. This file must never decide anything that a room can decide. Only main.ts imports it.
 import type { Clock, Timer } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
@@ -20,7 +20,7 @@ import { setGauges } from '../sync/report/gauges.ts';
 import { listObjects, type ObjectFilter } from '../sync/report/object-list.ts';
 import { objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
 import { Clusters } from './connections.ts';
-import type { Daemon, DaemonOptions, Rooms, Started } from './daemon-options.ts';
+import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
 import { openDaemonLease } from './lease.ts';
 import { RunningManagement } from './management.ts';
 import type { Readiness } from './operations-server.ts';
@@ -31,11 +31,11 @@ import { findCopies, referenceSettings } from './references.ts';
 import { type DaemonView, isManagementAlone, readinessOf, statusOf, syncs, wantsWrites } from './report.ts';
 import { DaemonWindows } from './windows.ts';
 
-/** Of the five seconds between SIGTERM and exit, so that some are left for giving the lease back. */
+/** SIGTERM must end the daemon within five seconds; the remaining two are for releasing the lease. */
 const drainWithinMs = 3000;
 const gaugeIntervalMs = 1000;
 
-export const rooms: Rooms = { assembleDaemon: (options) => new AssembledDaemon(options) };
+export const daemonModule: DaemonModule = { assembleDaemon: (options) => new AssembledDaemon(options) };
 
 class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
@@ -55,9 +55,9 @@ class AssembledDaemon implements Daemon {
   #startedMs = 0;
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
-  /** Why the newest configuration is not in force, though it is a valid one. */
-  #notTakenOver: string | undefined;
-  #takingOver: Promise<void> = Promise.resolve();
+  /** Why the newest valid configuration is not in force. */
+  #notApplied: string | undefined;
+  #applying: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
 
   constructor(options: DaemonOptions) {
@@ -89,14 +89,14 @@ class AssembledDaemon implements Daemon {
     this.#phase = 'starting';
     this.#startedMs = this.#options.clock.now();
     const setUp = this.#startParts();
-    // A new configuration may come while a cluster is waited for.
-    this.#takingOver = setUp.then(
+    // A new configuration may arrive while the start waits for a cluster, so applying it waits for the set-up.
+    this.#applying = setUp.then(
       () => {},
       () => {},
     );
     const faults = await setUp;
     if (faults.length > 0) return { kind: 'faults', faults };
-    this.#saySwitch();
+    this.#logSwitch();
     if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
   }
@@ -112,7 +112,7 @@ class AssembledDaemon implements Daemon {
     const reached = await this.#clusters.reach();
     if (reached.kind === 'faults') return reached.faults;
     const { virtual, host } = reached;
-    // Not what the start was given: the configuration may have changed while a cluster was waited for.
+    // The configuration may have changed while the start waited for a cluster, so the newest one counts.
     const settings = this.#settings;
     const patches = this.#wantedPatches;
     const faults = await this.#check(virtual, host, patches);
@@ -123,12 +123,12 @@ class AssembledDaemon implements Daemon {
     return [];
   }
 
-  #saySwitch(): void {
+  #logSwitch(): void {
     if (this.#settings.endpointsEnabled || isManagementAlone(this.#settings)) return;
     this.#options.log.warn({ component: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
   }
 
-  /** Everything that is wrong with the set-up at once, before any work begins. */
+  /** Collects every fault of the set-up, so that the operator can mend all faults before the next start. */
   async #check(
     virtual: Connection,
     host: Connection,
@@ -137,8 +137,8 @@ class AssembledDaemon implements Daemon {
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
     const { isDryRun } = this.#options;
     const references = referenceSettings(this.#settings, patches);
-    const needsLease = this.#needsLease();
-    const needs = { settings: this.#settings, references, places: this.#places(), isDryRun, needsLease };
+    const target = { settings: this.#settings, copyNamespaces: this.#copyNamespaces() };
+    const needs = { ...target, references, isDryRun, needsLease: this.#needsLease() };
     const missing = await Promise.all([
       checkPermissions(virtual, virtualPermissions(needs)),
       checkPermissions(host, hostPermissions(needs)),
@@ -146,7 +146,7 @@ class AssembledDaemon implements Daemon {
     return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing.flat()];
   }
 
-  #places(): readonly (string | undefined)[] {
+  #copyNamespaces(): readonly (string | undefined)[] {
     return copyNamespaces(this.#mappings, this.#settings.hostNamespace);
   }
 
@@ -160,7 +160,7 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics, isDryRun } = this.#options;
     const rules = this.#rulesOf(this.#settings);
     if (this.#needsLease()) this.#lease = openDaemonLease(this.#options, host);
-    // The switch counts as the lease does: whoever turns it off may have handed the objects to vCluster.
+    // A daemon that is switched off must not write, as one without the lease: vCluster may own the objects by now.
     const isLeader = (): boolean =>
       this.#settings.endpointsEnabled && (this.#lease === undefined || this.#lease.isHeld());
     const permit = (): boolean => !isDryRun && isLeader();
@@ -198,8 +198,8 @@ class AssembledDaemon implements Daemon {
     this.#updateGauges(clock);
     sync.start().catch((error: unknown) => {
       if (this.#phase === 'stopped') return;
-      log.error({ component: 'main', err: error }, 'sync could not begin');
-      this.#end('sync could not begin, see the log');
+      log.error({ component: 'main', err: error }, 'sync could not start');
+      this.#end('sync could not start, see the log');
     });
   }
 
@@ -211,15 +211,16 @@ class AssembledDaemon implements Daemon {
     const host = this.#clusters.connections?.host;
     if (host === undefined) return { kind: 'failed' };
     const { virtualClusterName } = this.#settings;
-    return findCopies(kind, { host, virtualClusterName, places: this.#places(), signal: this.#stopping.signal });
+    const { signal } = this.#stopping;
+    return findCopies(kind, { host, virtualClusterName, copyNamespaces: this.#copyNamespaces(), signal });
   }
 
-  /** Counted when asked for would be enough, but a gauge has no reader to wait for. */
+  /** Runs every second, because a gauge must be current before the next scrape. */
   #updateGauges(clock: Clock): void {
     const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
     if (this.#sync !== undefined) {
       setGauges(this.#sync, { isLeader });
-      this.#outages.look({ areWritesWanted: wantsWrites({ sync: this.#sync, lease: this.#lease }) });
+      this.#outages.update({ areWritesWanted: wantsWrites({ sync: this.#sync, lease: this.#lease }) });
     }
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }
@@ -239,7 +240,7 @@ class AssembledDaemon implements Daemon {
     }
     await this.#patches.stop();
     await this.#management.stop();
-    // Last of all: another one may write as soon as the lease is free.
+    // The lease goes last, because another replica may write as soon as the lease is free.
     await this.#lease?.stop();
     await this.#clusters.close();
   }
@@ -251,25 +252,25 @@ class AssembledDaemon implements Daemon {
     const taken = { ...settings, ...kept };
     this.#settings = taken;
     this.#wantedPatches = patches;
-    if (wasEnabled) this.#saySwitch();
-    // One after the other: of two changes the later one must be the last to be taken over.
-    this.#takingOver = this.#takingOver
-      .then(() => this.#takeOver(taken, patches))
+    if (wasEnabled) this.#logSwitch();
+    // Changes are applied one after the other, so that the latest configuration wins.
+    this.#applying = this.#applying
+      .then(() => this.#applyNow(taken, patches))
       .then(() => {
-        this.#notTakenOver = undefined;
+        this.#notApplied = undefined;
       })
       .catch((error: unknown) => {
         if (this.#phase === 'stopped') return;
-        this.#notTakenOver = error instanceof Error ? error.message : String(error);
+        this.#notApplied = error instanceof Error ? error.message : String(error);
         this.#options.log.error(
           { component: 'main', err: error },
-          'new configuration could not be taken over, the old one stays',
+          'new configuration could not be applied, the old one stays',
         );
       });
     return { needsRestart: left.flatMap((change) => change.paths) };
   }
 
-  async #takeOver(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
+  async #applyNow(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#phase === 'stopped') return;
     await this.#management.take(settings);
     if (isManagementAlone(settings)) return;
@@ -285,12 +286,12 @@ class AssembledDaemon implements Daemon {
     this.#sync?.setRules(this.#rulesOf(settings));
   }
 
-  /** Windows that may not be opened would keep the new configuration waiting for ever. */
+  /** Checks the permissions first: without them the new windows would keep the new configuration waiting for ever. */
   async #checkContent(references: ReferenceSettings): Promise<void> {
     const { connections } = this.#clusters;
     if (connections === undefined) return;
     const { isDryRun } = this.#options;
-    const content = contentPermissions(references, { isDryRun, places: this.#places() });
+    const content = contentPermissions(references, { isDryRun, copyNamespaces: this.#copyNamespaces() });
     const missing = await Promise.all([
       checkPermissions(connections.virtual, content.virtual),
       checkPermissions(connections.host, content.host),
@@ -325,7 +326,7 @@ class AssembledDaemon implements Daemon {
       patches: this.#patches,
       outages: this.#outages,
       management: this.#management,
-      notTakenOver: this.#notTakenOver,
+      notApplied: this.#notApplied,
     };
   }
 
@@ -333,7 +334,7 @@ class AssembledDaemon implements Daemon {
     return this.#sync?.isReady ? listObjects(this.#sync, filter) : [];
   }
 
-  /** A promise where patches have to run for it. */
+  /** Returns a promise when the answer needs the object's patches to run. */
   objectStatus(key: string): unknown {
     const sync = this.#sync;
     if (!sync?.isReady) return undefined;
@@ -341,7 +342,7 @@ class AssembledDaemon implements Daemon {
   }
 }
 
-/** endpoints.kubernetes.io/managed-by is set by host clusters from 1.33 on. */
+/** Host clusters set endpoints.kubernetes.io/managed-by from Kubernetes 1.33 on. */
 function isRecent(version: string): boolean {
   const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   return Number(major) > 1 || Number(minor) >= 33;

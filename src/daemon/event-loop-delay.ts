@@ -1,19 +1,19 @@
-// How long the process has kept its event loop from turning, as a series: whatever stalls it delays probes, lease renewals
-// and every other object. In: a registry to hang it on. Out: a way to end the measuring.
+// Measures how long the event loop of the process stalls, because a stall delays probes, lease renewals and every object.
+// In: a metrics registry. Out: a series, and a function that ends the measurement.
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
 
-/** Two hundred looks a second cost a thousandth of a core; a stall is told at most this much too short. */
+/** Two hundred samples a second cost a thousandth of a core. A stall reads at most this much too short. */
 export const delayResolutionMs = 5;
 const quantiles = [0.5, 0.99, 1];
 
-/** Each reading tells of the time since the one before. */
+/** Each scrape shows the delays since the scrape before. */
 export function measureEventLoopDelay(metrics: Metrics): { stop(): void } {
   const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
   new Gauge({
     name: 'hostward_event_loop_delay_seconds',
-    help: 'How much later than due the event loop turned, by quantile, since the last reading',
+    help: 'Delay of the event loop since the last scrape, by quantile',
     labelNames: ['quantile'],
     registers: [metrics],
     collect() {
@@ -28,7 +28,7 @@ export function measureEventLoopDelay(metrics: Metrics): { stop(): void } {
   return { stop: () => void delay.disable() };
 }
 
-/** The share of the time since the last call in which the loop had something to do. */
+/** Returns a function that tells how busy the event loop was since its last call, as a share from 0 to 1. */
 export function measureUtilization(): () => number {
   let before = performance.eventLoopUtilization();
   return () => {

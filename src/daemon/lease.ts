@@ -1,5 +1,5 @@
-// Opens the lease that one of several daemons holds: which object it is, and the name this process goes by.
-
+// Opens the lease that lets only one of several replicas write. In: settings and a connection. Out: the lease, with its object
+// name and the identity of this process.
 import type { Connection } from '../cluster/wire/connection.ts';
 import { type Lease, openLease } from '../cluster/write/lease.ts';
 import type { DaemonOptions } from './daemon-options.ts';

@@ -1,5 +1,5 @@
-// The patches of a configuration, compiled where the rooms meet: config knows where an expression stands, expression knows
-// what is wrong inside it, and the user gets both in one report with everything else.
+// Compiles the patches of a configuration. In: a loaded configuration. Out: compiled patches, and one report of all faults and
+// warnings. The config room knows the position of an expression, the expression room knows its faults; here both meet.
 import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
 import type { Loaded } from '../config/load/load.ts';
 import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
@@ -23,7 +23,7 @@ export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches 
   return runAtOnce(patchSteps(loaded));
 }
 
-/** The same in parts, for a daemon that has other work meanwhile. */
+/** Compiles in short steps, so that a running daemon can do other work in between. */
 export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPatches }> {
   const result = yield* compileSteps(loaded.patches, endpointsKind.payloadFields);
   const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
@@ -35,7 +35,7 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
   const { patches, mistaken, positions, texts } = loaded;
   const more = broken.reduce((sum, one) => sum + one.more, 0);
   const found = broken.flatMap((one) => one.faults);
-  const all = [...others, ...(yield* eachPlaced(found, (one) => placed(one, loaded)))];
+  const all = [...others, ...(yield* positionEach(found, (one) => positionedFault(one, loaded)))];
   const faults = listFaults(all, [...texts.keys()], more);
   return { kind: 'faults', faults, warnings, patches, mistaken, positions, texts, compiled };
 }
@@ -43,21 +43,21 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
 function* allWarnings(loaded: Loaded, set: PatchSet): Steps<readonly Fault[]> {
   const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
   const found = yield* lintPatches(set.patches, { kind: endpointsKind, rules });
-  const all = yield* eachPlaced(found, (one) => placedWarning(one, loaded));
+  const all = yield* positionEach(found, (one) => positionedWarning(one, loaded));
   return listFaults([...loaded.warnings, ...all], [...loaded.texts.keys()]);
 }
 
-/** To find a place in a long text takes reading it again. */
-function* eachPlaced<T extends { index: number }>(found: readonly T[], place: (one: T) => Fault): Steps<Fault[]> {
+/** Yields after each entry, because finding a position in a long text means reading the text again. */
+function* positionEach<T extends { index: number }>(found: readonly T[], position: (one: T) => Fault): Steps<Fault[]> {
   const faults: Fault[] = [];
   for (const [at, one] of found.entries()) {
-    faults.push(place(one));
+    faults.push(position(one));
     if (one.index !== found[at + 1]?.index || at % itemsAPart === 0) yield;
   }
   return faults;
 }
 
-export function placedWarning(one: PatchWarning, { positions }: Loaded): Fault {
+export function positionedWarning(one: PatchWarning, { positions }: Loaded): Fault {
   const path = [...patchListPath, one.index, one.field];
   return warning({
     code: `PATCH_${one.rule.toUpperCase().replaceAll('-', '_')}`,
@@ -72,7 +72,7 @@ export function pathOf(index: number, member: string): string {
   return `${patchListPath.join('.')}[${index}].${member}`;
 }
 
-function placed(one: PatchFault, { positions }: Loaded): Fault {
+function positionedFault(one: PatchFault, { positions }: Loaded): Fault {
   const member = referenceFields.includes(one.field) ? ['reference', one.field] : [one.field];
   const at = positions.positionInScalar([...patchListPath, one.index, ...member], one.line, one.column);
   return fault({

@@ -3,7 +3,7 @@
 import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { ManagementApi } from '../management/server/management-api.ts';
+import type { ManagementApi } from '../management/server/management-api.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { ReadinessPart } from './operations-server.ts';
 
@@ -20,7 +20,9 @@ export class RunningManagement {
   async start({ management, managementServer }: Settings): Promise<readonly ClusterFault[]> {
     if (management === undefined || managementServer === undefined || this.#options.isDryRun) return [];
     const { clock, log, version, metrics } = this.#options;
-    const api = new ManagementApi({ settings: management, server: managementServer, clock, log, version, metrics });
+    // A daemon that only syncs does without the memory of a server and a database.
+    const { ManagementApi: Api } = await import('../management/server/management-api.ts');
+    const api = new Api({ settings: management, server: managementServer, clock, log, version, metrics });
     try {
       await api.open();
       await api.serve();
@@ -53,7 +55,7 @@ export class RunningManagement {
   }
 
   status(): object | undefined {
-    return this.#api?.status();
+    return this.#api?.isServing === true ? this.#api.status() : undefined;
   }
 
   async stop(): Promise<void> {

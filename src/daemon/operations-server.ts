@@ -1,19 +1,19 @@
 // The daemon's local HTTP port: /healthz, /readyz and /metrics for the cluster, /status for `hostward status`. In: functions
-// that answer. Out: text and JSON. The port only reads and takes no bodies; this file must never know what is being synced.
-// /status names objects and their faults, so only programs on this machine get an answer.
+// that answer. Out: text and JSON. Requests change nothing and have no body. This file must never know what is being synced.
+// Only programs on this machine may read /status, because it names objects and their faults.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { safeText } from '../safe-text.ts';
-import { ConnectionPlaces } from './connection-places.ts';
+import { ConnectionSlots } from './connection-slots.ts';
 
 export interface ReadinessPart {
-  /** As in /readyz/NAME. */
+  /** The NAME in /readyz/NAME. */
   name: string;
   isReady: boolean;
   lines: readonly string[];
 }
 
-/** The whole is ready when all its parts are. */
+/** The daemon is ready when all its parts are ready. */
 export interface Readiness {
   isReady: boolean;
   lines: readonly string[];
@@ -23,15 +23,15 @@ export interface Readiness {
 export interface OperationsAnswers {
   /** False once the daemon cannot recover by itself and should be restarted. */
   health(): { isHealthy: boolean; lines: readonly string[] };
-  /** Whether the daemon does its work, part by part; each line says one condition. */
+  /** Whether the daemon does its work, part by part; each line states one condition. */
   readiness(): Readiness;
   /** Prometheus text. */
   metrics(): Promise<{ contentType: string; text: string }>;
   /** The daemon as a whole, as JSON. */
   status(): unknown;
-  /** All objects of a namespace or a state, one after the other. */
+  /** All objects of a namespace or in a state, one after the other. */
   objects(filter: { namespace?: string | undefined; state?: string | undefined }): Iterable<unknown>;
-  /** One object, by key; undefined when nothing is known of it on either side. */
+  /** One object, by key; undefined when the daemon does not know the object. */
   objectStatus(key: string): unknown;
 }
 
@@ -43,7 +43,7 @@ export interface OperationsLimits {
 }
 
 const defaultLimits: OperationsLimits = {
-  /** Enough for probes, one scraper and a few people. A further client costs the oldest idle client its place. */
+  /** Enough for probes, one scraper and a few people. A further client takes the slot of the oldest idle client. */
   connections: 64,
   /** A probe sends its few hundred bytes at once. */
   requestTimeoutMs: 2_000,
@@ -52,7 +52,7 @@ const defaultLimits: OperationsLimits = {
   /** An answer about one object may run its patches; `hostward status` waits for ten seconds. */
   answerTimeoutMs: 15_000,
 };
-/** Node looks for slow requests at intervals; its default of 30 s would stretch every shorter limit to 30 s. */
+/** Node checks for slow requests at intervals; its default interval of 30 s would stretch every shorter limit to 30 s. */
 const shortestCheckMs = 20;
 const headerLimitBytes = 8 * 1024;
 /** Enough for a namespace and a name, with every character percent-encoded. */
@@ -68,7 +68,7 @@ interface Reply {
   contentType: string;
   text: string;
   allow?: string;
-  /** Follows the text piece by piece, for answers of any length. */
+  /** Further pieces after the text, for answers of any length. */
   more?: Iterable<string>;
 }
 
@@ -91,7 +91,7 @@ export class OperationsServer {
   /** Rejects with the system's error when the port is taken or not allowed. */
   async start(): Promise<void> {
     const { connections, requestTimeoutMs, keepAliveTimeoutMs, answerTimeoutMs } = this.#limits;
-    const places = new ConnectionPlaces(connections);
+    const slots = new ConnectionSlots(connections);
     const server = createServer(
       {
         maxHeaderSize: headerLimitBytes,
@@ -101,15 +101,15 @@ export class OperationsServer {
         connectionsCheckingInterval: Math.max(shortestCheckMs, requestTimeoutMs / 4),
       },
       (request, response) => {
-        places.answering(request.socket);
-        // A client that leaves before the end gives up its place when its socket closes.
-        response.once('finish', () => places.waiting(request.socket));
+        slots.answering(request.socket);
+        // A client that leaves before the end gives up its slot when its socket closes.
+        response.once('finish', () => slots.waiting(request.socket));
         void this.#respond(request, response);
       },
     );
-    // Counted from the last byte in either direction: it ends clients that do not read and answers that never come.
+    // Node counts from the last byte in either direction, so this limit ends clients that do not read their answer.
     server.timeout = answerTimeoutMs;
-    server.on('connection', (socket) => places.take(socket));
+    server.on('connection', (socket) => slots.take(socket));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -120,7 +120,7 @@ export class OperationsServer {
     });
   }
 
-  /** Cuts off the answers in flight: most are for probes, and the next probe finds a closed port anyway. */
+  /** Cuts off running answers: most of them are for probes, and the next probe finds a closed port anyway. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -131,7 +131,7 @@ export class OperationsServer {
     });
   }
 
-  /** The real address, also when port 0 was asked for. */
+  /** The real address, even if port 0 was requested. */
   get address(): { host: string; port: number } {
     const bound = this.#server?.address() as AddressInfo | null | undefined;
     return bound == null ? this.#listen : { host: bound.address, port: bound.port };
@@ -150,7 +150,7 @@ export class OperationsServer {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       ...(reply.allow !== undefined && { allow: reply.allow }),
-      // Node would read the body as the next request on this connection.
+      // Closes the connection, because Node would read the body as the next request.
       ...(hasBody(request) ? { connection: 'close' } : {}),
     });
     if (request.method === 'HEAD') response.end();
@@ -194,15 +194,15 @@ export class OperationsServer {
   }
 
   async #status(request: IncomingMessage, path: string, query: URLSearchParams): Promise<Reply> {
-    if (!isFromThisMachine(request)) return plain(403, 'status is told to this machine only');
+    if (!isFromThisMachine(request)) return plain(403, 'only programs on this machine may read the status');
     if (path === '/status/objects') return this.#objects(query);
     const key = query.get('object');
     if (key === null) return json(200, this.#answers.status());
     const known = await this.#answers.objectStatus(key);
-    return known === undefined ? json(404, { message: `nothing is known of "${key}"` }) : json(200, known);
+    return known === undefined ? json(404, { message: `"${key}" is not known` }) : json(200, known);
   }
 
-  /** The verdict stands before the objects, so that one answer holds both. */
+  /** Puts the verdict before the objects, so that one answer holds both. */
   #objects(query: URLSearchParams): Reply {
     const filter = { namespace: query.get('namespace') ?? undefined, state: query.get('state') ?? undefined };
     const { verdict } = this.#answers.status() as { verdict?: unknown };
@@ -211,7 +211,7 @@ export class OperationsServer {
   }
 }
 
-/** Objects between two turns of the process: a hundred thousand of them at once would keep every probe waiting. */
+/** Objects in one turn of the event loop: writing a hundred thousand objects at once would delay every probe. */
 const objectsPerTurn = 500;
 
 function* pieces(rows: Iterable<unknown>): Generator<string> {
@@ -237,7 +237,7 @@ async function stream(response: ServerResponse, first: Buffer, more: Iterable<st
   response.end();
 }
 
-/** Also resolves when the connection closes, or a client that has left would keep the stream waiting for ever. */
+/** Also resolves when the connection closes; otherwise the stream would wait for a client that has left. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {
@@ -250,7 +250,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Checks the peer and the requested host name: a web page that rebinds its name to loopback still sends that name. */
+/** Checks the host name too: a web page that rebinds its own name to 127.0.0.1 still sends that name. */
 function isFromThisMachine(request: IncomingMessage): boolean {
   const peer = request.socket.remoteAddress ?? '';
   const family = isIP(peer);

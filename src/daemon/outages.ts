@@ -1,5 +1,5 @@
-// Part of the front door: whether both API servers can be reached and written to. In: windows and answers to writes. Out: the
-// outages of now for status and readiness, one line in the log at their beginning and end, and a series.
+// Watches whether both API servers can be reached and written to. In: windows and the answers to writes. Out: the current
+// outages for status and readiness, one log line at the start and one at the end, and a series.
 
 import { isFailure, isUnreachable, WriteOutage } from '../cluster/write/write-outage.ts';
 import { readSeries } from '../metrics.ts';
@@ -10,7 +10,7 @@ import type { OpenedWindow } from './windows.ts';
 const sides = ['virtual', 'host'] as const;
 type Side = (typeof sides)[number];
 
-/** A watch that is cut and comes back at once is no outage. */
+/** A watch that breaks and comes back at once is not an outage. */
 const noticedAfterMs = 2_000;
 /** Long enough for the restart of an API server. */
 export const unreadyAfterMs = 30_000;
@@ -19,7 +19,7 @@ export class Outages {
   readonly writes: Readonly<Record<Side, WriteOutage>>;
   readonly #options: Pick<DaemonOptions, 'clock' | 'log'>;
   readonly #windows: () => readonly OpenedWindow[];
-  readonly #told = new Map<string, Outage>();
+  readonly #logged = new Map<string, Outage>();
 
   constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, windows: () => readonly OpenedWindow[]) {
     const { clock, metrics } = options;
@@ -29,7 +29,7 @@ export class Outages {
     for (const cluster of sides) {
       readSeries(metrics, {
         name: 'hostward_cluster_outage_seconds',
-        help: 'For how long the API server could not be reached or written to, 0 when it can',
+        help: 'How long the API server has been unreachable or has taken no write, 0 while it is fine',
         labels: { cluster },
         read: () => Math.max(0, ...this.current().map((one) => (one.cluster === cluster ? one.seconds : 0))),
       });
@@ -39,14 +39,14 @@ export class Outages {
   current(): Outage[] {
     return sides.flatMap((cluster) => {
       const unreachable = this.#unreachable(cluster);
-      // Nothing can be written to a server that cannot be reached; one sentence says both.
+      // An unreachable server takes no writes either, so one sentence is enough.
       if (unreachable !== undefined) return [unreachable];
       const { current } = this.writes[cluster];
       return current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
     });
   }
 
-  /** Sides that could not be written to for so long that the daemon does not do its work. */
+  /** Write outages that last so long that the daemon is not ready. */
   unwritable(): Outage[] {
     return sides.flatMap((cluster) => {
       const { current } = this.writes[cluster];
@@ -56,19 +56,19 @@ export class Outages {
   }
 
   /** Called every second. */
-  look({ areWritesWanted }: { areWritesWanted: boolean }): void {
+  update({ areWritesWanted }: { areWritesWanted: boolean }): void {
     if (!areWritesWanted) for (const side of sides) this.writes[side].clear();
     const { log } = this.#options;
     const now = new Map(this.current().map((outage) => [`${outage.cluster} ${outage.kind}`, outage]));
     for (const [name, outage] of now) {
-      if (this.#told.has(name)) continue;
-      this.#told.set(name, outage);
+      if (this.#logged.has(name)) continue;
+      this.#logged.set(name, outage);
       const { cluster, kind, since, message } = outage;
       log.error({ component: 'main', cluster, kind, since, trouble: message }, 'an api server has an outage');
     }
-    for (const [name, { cluster, kind, since }] of this.#told) {
+    for (const [name, { cluster, kind, since }] of this.#logged) {
       if (now.has(name)) continue;
-      this.#told.delete(name);
+      this.#logged.delete(name);
       log.info({ component: 'main', cluster, kind, since }, 'the outage of an api server is over');
     }
   }

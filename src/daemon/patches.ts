@@ -1,6 +1,6 @@
-// Part of the front door: the patches of the running configuration, with the sandbox process behind them. No expression, no
-// process. A new configuration gets a new sandbox; the old one goes when nobody asks it any more.
-
+// Holds the patches of the running configuration and their sandbox process. In: settings and compiled patches. Out: a patcher,
+// or undefined when there are no patches; then no process runs. A new configuration gets a new sandbox process, and the old
+// process ends a little later.
 import type { Timer } from '../clock.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -10,7 +10,7 @@ import { type OpenedPatcher, openPatcher } from '../sync/patch/run/open-patcher.
 import type { ReferenceResolver } from '../sync/references/names.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 
-/** An object in work may still hold the old rules for so long. */
+/** An object that is being synced may still use the old rules for this long. */
 const lingerMs = 10_000;
 
 export class RunningPatches {
@@ -19,25 +19,25 @@ export class RunningPatches {
   readonly #references: ReferenceResolver;
   #expressionMetrics: ExpressionMetrics | undefined;
   #opened: OpenedPatcher | undefined;
-  /** All whose sandbox may run: the one in use, one that is coming up, those that linger. */
+  /** Every patcher whose sandbox may run: the current one, a starting one, and old ones that linger. */
   readonly #living = new Set<OpenedPatcher>();
   readonly #lingering = new Set<Timer>();
   #isStopped = false;
 
   constructor(
     options: DaemonOptions,
-    beside: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
+    dependencies: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
   ) {
     this.#options = options;
-    this.#mappings = beside.mappings;
-    this.#references = beside.references;
+    this.#mappings = dependencies.mappings;
+    this.#references = dependencies.references;
   }
 
   get current(): OpenedPatcher | undefined {
     return this.#opened;
   }
 
-  /** A line for each trouble with expressions; none of them makes the daemon less ready, since only their own objects wait. */
+  /** One line for each trouble with expressions. The daemon stays ready, because only objects with such expressions wait. */
   get troubles(): readonly string[] {
     const { expressions, values } = this.#opened?.quarantined() ?? { expressions: 0, values: 0 };
     const restarts = this.#expressionMetrics?.restarts ?? 0;
@@ -49,7 +49,7 @@ export class RunningPatches {
     ];
   }
 
-  /** Resolves with the sandbox up, or rejects: nothing may be written unpatched. */
+  /** Resolves once the sandbox runs, and rejects otherwise, because no object may be written unpatched. */
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#isStopped) return;
     const before = this.#opened;
@@ -65,7 +65,7 @@ export class RunningPatches {
     try {
       await opened.start();
     } catch (fault) {
-      // Nobody will ask it, and its sandbox would be started again and again.
+      // Ends the unused patcher, which would otherwise start its sandbox again and again.
       await this.#end(opened);
       throw fault;
     }

@@ -1,5 +1,5 @@
-// Part of the front door: the rights that the daemon needs, as a list that is checked before any work begins. Kinds that no
-// patch refers to are not in it.
+// Lists the permissions that the daemon needs. In: settings. Out: permissions, which the daemon checks before it begins to
+// work. Kinds that no patch refers to need no permission.
 import type { Permission } from '../cluster/wire/probe.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { contentKinds } from '../sync/references/content-kind.ts';
@@ -8,8 +8,8 @@ import type { ReferenceSettings } from '../sync/references/references.ts';
 export interface Needs {
   settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces'>;
   references: ReferenceSettings;
-  /** Host namespaces that copies may stand in; undefined = all of them. */
-  places: readonly (string | undefined)[];
+  /** Host namespaces that may hold copies; undefined = all of them. */
+  copyNamespaces: readonly (string | undefined)[];
   isDryRun: boolean;
   needsLease: boolean;
 }
@@ -26,9 +26,9 @@ export function virtualPermissions({ references, isDryRun }: Needs): Permission[
   ];
 }
 
-export function hostPermissions({ settings, references, places, isDryRun, needsLease }: Needs): Permission[] {
+export function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: Needs): Permission[] {
   const { hostNamespace, setOwner, namespaces } = settings;
-  const permissions: Permission[] = places.flatMap((namespace) => [
+  const permissions: Permission[] = copyNamespaces.flatMap((namespace) => [
     ...grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace),
     ...grant('services', namespaces.enabled && namespace !== hostNamespace ? reads : ['get'], namespace),
   ]);
@@ -37,20 +37,20 @@ export function hostPermissions({ settings, references, places, isDryRun, needsL
     const verbs = ['get', 'create', 'update'] as const;
     permissions.push(...grant('leases', verbs, hostNamespace).map((one) => ({ ...one, group: 'coordination.k8s.io' })));
   }
-  return [...permissions, ...contentPermissions(references, { isDryRun, places }).host];
+  return [...permissions, ...contentPermissions(references, { isDryRun, copyNamespaces }).host];
 }
 
-/** Copies may have to be removed also where none are made any more. */
+/** Asks for delete on the host in any case, because copies of an earlier configuration may have to go. */
 export function contentPermissions(
   { kinds, exported, naming }: ReferenceSettings,
-  { isDryRun, places = [] }: { isDryRun: boolean; places?: readonly (string | undefined)[] },
+  { isDryRun, copyNamespaces = [] }: { isDryRun: boolean; copyNamespaces?: readonly (string | undefined)[] },
 ): { virtual: Permission[]; host: Permission[] } {
   const virtual: Permission[] = [];
   const host: Permission[] = [];
   for (const { kind, resource } of contentKinds.filter((one) => kinds.has(one.kind))) {
     const onHost = exported.has(kind) && naming === 'generated' ? writes : (['delete'] as const);
     virtual.push(...grant(resource.resource, isDryRun ? reads : [...reads, ...writes], undefined));
-    for (const namespace of places)
+    for (const namespace of copyNamespaces)
       host.push(...grant(resource.resource, isDryRun ? reads : [...reads, ...onHost], namespace));
   }
   return { virtual, host };

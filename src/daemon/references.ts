@@ -1,5 +1,5 @@
-// Part of the front door: which kinds the reference patches of a configuration name, and the windows onto them. Kinds that no
-// patch names are not watched, only searched once for what earlier patches have left.
+// Finds the kinds that the reference patches of a configuration name, and opens windows onto these kinds. Other kinds are not
+// watched; the daemon searches them once for copies that earlier patches left behind.
 
 import { listPages } from '../cluster/window/list-pages.ts';
 import type { Item, Window } from '../cluster/window/window.ts';
@@ -32,7 +32,7 @@ type Project<T> = (object: KubeObject) => T | undefined;
 
 export interface ContentOpeners {
   virtual: <T extends Item>(ref: ResourceRef, project: Project<T>) => Window<T>;
-  /** Everywhere that copies may stand, whatever the marker label of the scope is. */
+  /** A window onto every host namespace that may hold copies. */
   host: <T extends Item>(ref: ResourceRef, labelSelector: string, project: Project<T>) => Window<T>;
 }
 
@@ -69,15 +69,15 @@ export function openContentWindows(
 export interface CopySearch {
   host: Connection;
   virtualClusterName: string;
-  /** Host namespaces that copies may stand in; undefined = all of them. */
-  places: readonly (string | undefined)[];
+  /** Host namespaces that may hold copies; undefined = all of them. */
+  copyNamespaces: readonly (string | undefined)[];
   signal: AbortSignal;
 }
 
-/** Asks first whether it may: a request that is refused looks like an attack to whoever reads the audit log of the host. */
+/** Checks the permission first, because a refused request looks like an attack in the audit log of the host. */
 export async function findCopies({ resource }: ContentKind, search: CopySearch): Promise<FoundCopies> {
-  const { host, virtualClusterName, places, signal } = search;
-  const rights = places.flatMap((namespace) =>
+  const { host, virtualClusterName, copyNamespaces, signal } = search;
+  const rights = copyNamespaces.flatMap((namespace) =>
     (['list', 'delete'] as const).map(
       (verb): Permission => ({ verb, group: '', resource: resource.resource, namespace }),
     ),
@@ -91,7 +91,7 @@ export async function findCopies({ resource }: ContentKind, search: CopySearch):
     const { content: _, ...found } = copy;
     copies.push(found);
   };
-  for (const namespace of places) {
+  for (const namespace of copyNamespaces) {
     const labelSelector = `${markerLabel}=${virtualClusterName}`;
     const scope = { ref: resource, namespace, labelSelector, fieldSelector: undefined };
     const result = await listPages({ connection: host, scope, signal, page: () => {}, accept });

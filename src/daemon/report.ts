@@ -1,4 +1,4 @@
-// Part of the front door: the answers for /readyz and /status. Reads the state of the daemon and changes nothing.
+// Builds the answers for /readyz and /status. In: the state of the daemon. Out: plain data. Changes nothing.
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Sync } from '../sync/loop/sync.ts';
@@ -28,10 +28,10 @@ export interface DaemonView {
   outages: Outages;
   management: RunningManagement;
   /** Why a valid new configuration is not in force. */
-  notTakenOver?: string | undefined;
+  notApplied?: string | undefined;
 }
 
-/** Nothing in the configuration asks for a sync. */
+/** Whether the configuration asks for the management API only. */
 export function isManagementAlone({ virtualClusterName, management }: Settings): boolean {
   return virtualClusterName === '' && management !== undefined;
 }
@@ -40,7 +40,7 @@ export function syncs(settings: Settings): boolean {
   return settings.endpointsEnabled && !isManagementAlone(settings);
 }
 
-/** The whole is ready when every part is. */
+/** The daemon is ready when every part is ready. */
 export function readinessOf(view: DaemonView): Readiness {
   const management = view.management.readiness(view.settings);
   const parts = [
@@ -73,7 +73,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
   };
 }
 
-/** A standby beside a leader leaves its own failed writes to that leader; one that lost touch with the host does not. */
+/** A standby leaves its failed writes to the leader, unless the standby cannot reach the lease on the host. */
 export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>): boolean {
   const isRelieved = lease?.state.kind === 'standby' && lease.state.trouble === undefined;
   return sync !== undefined && !isRelieved && areWritesWanted(sync);
@@ -83,7 +83,7 @@ function waitsFor({ clusters }: DaemonView): string {
   return clusters.connections === undefined ? 'clusters' : 'first lists';
 }
 
-/** No copy is created while the owner is missing or the whole host namespace is being deleted. */
+/** Explains why no copies are created: the owner is missing, or the host namespace is being deleted. */
 function ownerLines(sync: Sync): string[] {
   const owner = sync.world.ownerState();
   if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
@@ -101,7 +101,7 @@ export function statusOf(view: DaemonView): unknown {
   if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
     verdict: verdict(view),
-    ...(view.notTakenOver !== undefined && { newConfigurationNotTakenOver: view.notTakenOver }),
+    ...(view.notApplied !== undefined && { newConfigurationNotTakenOver: view.notApplied }),
     version,
     virtualCluster: virtualClusterName,
     hostNamespace,
@@ -132,8 +132,8 @@ function aloneStatus(view: DaemonView, management: object | undefined): object {
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
   const sentence = isReady ? 'the management API is serving' : lines.join('; ');
-  const late = view.notTakenOver;
-  const told = late === undefined ? sentence : `${sentence}; the new configuration could not be taken over: ${late}`;
+  const late = view.notApplied;
+  const told = late === undefined ? sentence : `${sentence}; the new configuration could not be applied: ${late}`;
   return {
     verdict: { isWell: isReady && late === undefined, sentence: told },
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
@@ -153,7 +153,7 @@ function verdict(view: DaemonView): Verdict {
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
   const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
-  const told = verdictOf({
+  const result = verdictOf({
     ...facts,
     isSwitchedOff: !settings.endpointsEnabled,
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
@@ -161,9 +161,9 @@ function verdict(view: DaemonView): Verdict {
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
     isDryRun: options.isDryRun,
   });
-  if (view.notTakenOver === undefined) return told;
-  const sentence = `${told.sentence}; the new configuration could not be taken over: ${view.notTakenOver}`;
-  return { ...told, isWell: false, sentence };
+  if (view.notApplied === undefined) return result;
+  const sentence = `${result.sentence}; the new configuration could not be applied: ${view.notApplied}`;
+  return { ...result, isWell: false, sentence };
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {

@@ -1,4 +1,4 @@
-// The rules of a configuration for commands that have no daemon: the same values that the daemon gets.
+// Builds the rules of a configuration for commands that run without a daemon. The rules are the same as the daemon's.
 import { mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';

@@ -1,5 +1,5 @@
-// Part of the front door: the windows that are opened onto both clusters. In: settings and mappings. Out: windows for sync
-// and for references, each known by a name for people.
+// Opens the windows onto both clusters. In: settings and mappings. Out: windows for sync and for references, each with a name
+// that people can read.
 
 import { combineWindows, narrowWindow } from '../cluster/window/combined-window.ts';
 import { openWindow } from '../cluster/window/open-window.ts';
@@ -27,8 +27,8 @@ import type { DaemonOptions } from './daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';
 
 /**
- * Services of mapped host namespaces, whose names are shared with the host's own people; in its own namespace a virtual
- * cluster has names to itself.
+ * Watches the Services of mapped host namespaces, because there a Service of the host may already use a name. In its own
+ * namespace a virtual cluster shares no names.
  */
 export function openHostServices(
   mappings: CompiledMappings | undefined,
@@ -44,7 +44,7 @@ export function openHostServices(
   if (mappings === undefined) return undefined;
   const namespaces = mappings.windows.namespaces.filter((namespace) => namespace !== hostNamespace);
   const isMapped = matcherOf(mappings, namespaces);
-  // Not hidden afterwards but never kept: most Services of a large host are no business of ours.
+  // The projection drops foreign Services, so that the thousands of Services of a large host take no memory.
   if (isWide(mappings))
     return open({}, (object) => (isMapped(object.metadata.namespace ?? '') ? projectHostService(object) : undefined));
   if (namespaces.length === 0) return undefined;
@@ -64,7 +64,7 @@ export function openHostWindow<T extends Item>(
     namespaces: readonly string[];
     virtualClusterName: string;
     openHost: (scope: { namespace?: string; labelSelector?: string }, isKept?: Keeps) => Window<T>;
-    /** With patterns: also outside the namespaces that are mapped. */
+    /** With patterns, finds our copies outside the mapped namespaces too. */
     isOurs?: Keeps;
   },
 ): Window<T> {
@@ -108,7 +108,7 @@ export class DaemonWindows {
       this.#open('host', kind.resource, { ...scope, payloadFields }, (object) =>
         isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
       );
-    // Where an earlier mapping has left copies of ours, they are to go, whatever is mapped now.
+    // Copies that an earlier mapping left behind must go, so the window shows them even where nothing is mapped now.
     const instance = `${hostNamespace}/${virtualClusterName}`;
     const isOurs = ({ metadata }: KubeObject): boolean => metadata.annotations?.[instanceKey] === instance;
     const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
@@ -129,7 +129,7 @@ export class DaemonWindows {
     };
   }
 
-  /** The same, for what patches refer to. */
+  /** Opens the windows for one kind that reference patches name. Both clusters must have been reached. */
   openContent(kind: ContentKind, { hostNamespace, virtualClusterName }: WindowSettings): ContentWindows {
     const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     return openContentWindows(kind, {

@@ -1,5 +1,5 @@
-// Bundles the program into dist/: one small main with the commands in chunks that load when called, and an entry of its own
-// for every file that is started as a process or a worker. Run by npm before it packs.
+// Bundles the program into dist/: one small main file, a chunk for each command, and an entry for every file that is started
+// as a process or a worker. npm runs this file before it packs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,14 +11,14 @@ const out = join(root, 'dist');
 // Native code cannot be bundled; it is a dependency of the package.
 const external = ['isolated-vm'];
 
-// Bundled CommonJS asks for Node's own modules by require.
+// Bundled CommonJS code calls require for Node's own modules.
 const banner =
   "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);";
 
-// What is started by its file name says so in this form, and is thereby an entry.
+// The sources start a file in this form; each such file becomes an entry.
 const startedFile = /new URL\('(\.[^']*\/)([a-z0-9-]+)\.ts', import\.meta\.url\)/g;
 
-// A CommonJS package in a chunk of its own has a default export and nothing else; Node gives it names, and so do we.
+// Node gives a CommonJS package named exports; esbuild gives its chunk only a default export, so the names are added here.
 const foreignImport = /\bawait import\('([^.'][^']*)'\)/g;
 const withNames = "await import('$1').then((m) => ({ ...m.default, ...m }))";
 
@@ -38,7 +38,7 @@ const { metafile } = await build({
   target: 'node26',
   external,
   banner: { js: banner },
-  // Names stay, for stacks that can be read.
+  // Names stay, because stacks must be readable.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -63,7 +63,7 @@ function startedFiles() {
   return [...found];
 }
 
-// All files of the bundle lie in one folder.
+// Points the started files at the one folder of the bundle.
 function rewriteOwnSources(bundle) {
   bundle.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     if (!path.startsWith(join(root, 'src') + sep)) return undefined;
@@ -74,7 +74,7 @@ function rewriteOwnSources(bundle) {
   });
 }
 
-// A bundle carries other people's code, so it carries their licences.
+// The bundle contains other people's code, so it must contain their licences.
 function writeLicences() {
   const packages = new Set();
   for (const input of Object.keys(metafile.inputs)) {

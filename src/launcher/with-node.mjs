@@ -1,5 +1,5 @@
-// Runs a program of a checkout under the Node that Hostward needs: `node src/launcher/with-node.mjs SCRIPT WORDS…`. For npm scripts
-// and .ci/run: npm before 11 deletes `node_modules/.bin/node` when packages for several platforms offer it.
+// Runs a script of a checkout under the Node that Hostward needs: `node src/launcher/with-node.mjs SCRIPT WORDS…`. npm scripts
+// and .ci/run use it, because npm before 11 deletes `node_modules/.bin/node` when packages for several platforms offer it.
 import { fileURLToPath } from 'node:url';
 import { chooseHere, fail, handOver, isInstalled } from './launch.mjs';
 

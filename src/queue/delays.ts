@@ -1,10 +1,10 @@
-// Keys that are due later: a binary heap and one timer for all of them. A key stands in it once, with its earliest time.
+// Keys that are due later: a binary heap and one timer for all keys. The heap holds each key once, with its earliest time.
 import type { Clock, Timer } from '../clock.ts';
 
 interface Delayed {
   key: string;
   dueMs: number;
-  place: number;
+  heapIndex: number;
 }
 
 export class Delays {
@@ -28,26 +28,26 @@ export class Delays {
     return this.#byKey.has(key);
   }
 
-  /** Keeps the earlier time when the key waits already. */
+  /** Keeps the earlier of two times for a key that already waits. */
   add(key: string, delayMs: number): void {
     const dueMs = this.#clock.now() + delayMs;
     const known = this.#byKey.get(key);
     if (known !== undefined) {
       if (known.dueMs <= dueMs) return;
       known.dueMs = dueMs;
-      this.#up(known.place);
+      this.#up(known.heapIndex);
     } else {
-      const delayed = { key, dueMs, place: this.#heap.length };
+      const delayed = { key, dueMs, heapIndex: this.#heap.length };
       this.#heap.push(delayed);
       this.#byKey.set(key, delayed);
-      this.#up(delayed.place);
+      this.#up(delayed.heapIndex);
     }
     this.#arm();
   }
 
   remove(key: string): void {
     const known = this.#byKey.get(key);
-    if (known !== undefined) this.#take(known.place);
+    if (known !== undefined) this.#take(known.heapIndex);
   }
 
   clear(): void {
@@ -57,7 +57,7 @@ export class Delays {
     this.#timerMs = Number.POSITIVE_INFINITY;
   }
 
-  /** A timer that is too early only looks and sets itself again: cheaper than moving it at every change. */
+  /** An early timer only checks the heap and is set again, which is cheaper than moving the timer at every change. */
   #arm(): void {
     const first = this.#heap[0];
     if (first === undefined || first.dueMs >= this.#timerMs) return;
@@ -76,41 +76,41 @@ export class Delays {
     this.#arm();
   }
 
-  #take(place: number): void {
-    const taken = this.#heap[place] as Delayed;
+  #take(index: number): void {
+    const taken = this.#heap[index] as Delayed;
     const last = this.#heap.pop() as Delayed;
     this.#byKey.delete(taken.key);
     if (last === taken) return;
-    this.#put(last, place);
-    this.#up(place);
-    this.#down(last.place);
+    this.#put(last, index);
+    this.#up(index);
+    this.#down(last.heapIndex);
   }
 
-  #put(delayed: Delayed, place: number): void {
-    this.#heap[place] = delayed;
-    delayed.place = place;
+  #put(delayed: Delayed, index: number): void {
+    this.#heap[index] = delayed;
+    delayed.heapIndex = index;
   }
 
   #up(from: number): void {
-    let place = from;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      if (!this.#isEarlier(place, above)) return;
-      this.#exchange(place, above);
-      place = above;
+    let index = from;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      if (!this.#isEarlier(index, above)) return;
+      this.#exchange(index, above);
+      index = above;
     }
   }
 
   #down(from: number): void {
-    let place = from;
+    let index = from;
     for (;;) {
-      const left = 2 * place + 1;
-      let least = place;
+      const left = 2 * index + 1;
+      let least = index;
       if (left < this.#heap.length && this.#isEarlier(left, least)) least = left;
       if (left + 1 < this.#heap.length && this.#isEarlier(left + 1, least)) least = left + 1;
-      if (least === place) return;
-      this.#exchange(place, least);
-      place = least;
+      if (least === index) return;
+      this.#exchange(index, least);
+      index = least;
     }
   }
 

@@ -1,14 +1,14 @@
-// The order in which waiting keys are taken: one line per lane, lanes in turn, so that a lane with ten thousand keys does
-// not keep a lane with one waiting. Within a lane first come, first served. Every operation is O(1).
+// The order in which waiting keys are taken: the lanes take turns, so that a lane with ten thousand keys does not delay a
+// lane with one key. Within a lane the first key comes first. Every operation is O(1).
 
-interface Waiting {
+interface WaitingKey {
   key: string;
   sinceMs: number;
 }
 
 interface Lane {
   name: string;
-  line: Line<Waiting>;
+  line: Fifo<WaitingKey>;
 }
 
 export class Lanes {
@@ -16,7 +16,7 @@ export class Lanes {
   #keys = new Set<string>();
   #byName = new Map<string, Lane>();
   /** Lanes that have keys, in the order of their next turn. */
-  #turns = new Line<Lane>();
+  #turns = new Fifo<Lane>();
 
   constructor(laneOf: (key: string) => string) {
     this.#laneOf = laneOf;
@@ -36,14 +36,14 @@ export class Lanes {
     const name = this.#laneOf(key);
     let lane = this.#byName.get(name);
     if (lane === undefined) {
-      lane = { name, line: new Line() };
+      lane = { name, line: new Fifo() };
       this.#byName.set(name, lane);
       this.#turns.push(lane);
     }
     lane.line.push({ key, sinceMs });
   }
 
-  take(): Waiting | undefined {
+  take(): WaitingKey | undefined {
     const lane = this.#turns.shift();
     const taken = lane?.line.shift();
     if (lane === undefined || taken === undefined) return undefined;
@@ -53,7 +53,7 @@ export class Lanes {
     return taken;
   }
 
-  /** When the longest waiting key came. Looks at the head of each lane: for metrics and status, not for each key. */
+  /** When the oldest waiting key was added. For metrics and status only, because it reads the head of every lane. */
   oldestSinceMs(): number | undefined {
     let oldest: number | undefined;
     for (const lane of this.#byName.values()) {
@@ -66,18 +66,18 @@ export class Lanes {
   clear(): void {
     this.#keys.clear();
     this.#byName.clear();
-    this.#turns = new Line();
+    this.#turns = new Fifo();
   }
 }
 
-/** What was shifted is dropped in one go at this many, so that neither end costs more than O(1). */
+/** Removed entries are dropped together, this many at a time, so that both ends cost O(1). */
 const compactAt = 1_024;
 
 /**
- * First in, first out. An array with a moving head: the first entry of a Map is found only past the holes of all that
- * were deleted before it, which makes a long line quadratic.
+ * First in, first out: an array with a moving head. A Map would be quadratic for a long line, because the search for its
+ * first entry passes the holes of all deleted entries.
  */
-class Line<T> {
+class Fifo<T> {
   #entries: T[] = [];
   #head = 0;
 

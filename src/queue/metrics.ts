@@ -1,4 +1,4 @@
-// The series of this room.
+// The metrics of this room.
 import { Counter, Histogram } from 'prom-client';
 import { type Metrics, readSeries } from '../metrics.ts';
 
@@ -19,7 +19,7 @@ export interface QueueReadings {
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** `read` is asked when the metrics are scraped. */
+/** `read` is called at each scrape. */
 export function queueMetrics(metrics: Metrics, queue: string, read: () => QueueReadings): QueueMetrics {
   const labels = { queue };
   const registers = [metrics];

@@ -1,6 +1,6 @@
-// The queue of keys that need a look. Keys come in, in any number and order; each goes out to one worker at a time, once
-// for all additions that came meanwhile, and again if one came while it was out. Failures wait longer each time. Knows
-// nothing of what a key means: not even that it names an object.
+// The queue of keys that need work. In: keys, in any number and order. Out: each key to one worker at a time, once for all
+// additions while it waits, and again after an addition while a worker has it. The delay grows with each failure of a key.
+// Must never know what a key means, not even that it names an object.
 import { type Clock, pause, type Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -14,33 +14,33 @@ export interface WorkQueueOptions {
   random: () => number;
   log: Log;
   metrics: Metrics;
-  /** Keys of one lane share its turn; default: all keys are one lane. */
+  /** The lane of a key; lanes take turns. Default: all keys are in one lane. */
   laneOf?(key: string): string;
 }
 
-/** Keys that are looked at as the lanes run dry; undefined only takes its time. */
+/** Keys for idle workers. An undefined entry yields no key and only lets a slow source divide its work. */
 export type Source = Iterable<string | undefined>;
 
 interface Feeding {
   entries: Iterator<string | undefined>;
-  /** Keys that are still to come, as far as is known. */
+  /** The expected number of remaining keys. */
   left: number;
   sinceMs: number;
 }
 
-/** What a worker does with a key. What it throws is a bug: counted, logged, and tried again like a failure. */
+/** Processes one key. A thrown error is a bug: it is counted and logged, and the key is retried. */
 export type Handle = (key: string) => Promise<void> | void;
 
-/** The numbers of client-go, but for the ceiling: it waits a thousand seconds, which is an outage of its own. */
+/** The numbers of client-go, except for the maximum: its thousand seconds would be an outage of their own. */
 const firstRetryMs = 5;
 export const lastRetryMs = 60_000;
-/** Half as long again at most, so that what failed together is not tried together. */
+/** Up to half of the delay is added at random, so that keys that failed together are not retried together. */
 const retryJitter = 0.5;
 
-/** Work that needs no I/O would never let go of the process: after so long, or so many, others have their turn. */
+/** Keys whose work needs no I/O would block the event loop, so a slice ends after this time or this many keys. */
 const sliceMs = 8;
 const sliceKeys = 500;
-/** A source is asked for more when fewer keys wait: enough for every worker, and nothing piles up. */
+/** The source is read while fewer keys wait: enough for every worker, without a long line in memory. */
 const fedKeys = 64;
 
 /** A wait elsewhere holds a worker for so long; most are over by then. */
@@ -56,7 +56,7 @@ export class WorkQueue {
   #lanes: Lanes;
   #delays: Delays;
   #running = new Set<string>();
-  /** Added again while a worker has them. */
+  /** Keys that were added again while a worker has them, and when. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
   /** Running keys that wait for something that needs no worker, by the time since when. */
@@ -69,7 +69,7 @@ export class WorkQueue {
   #concurrency = 0;
   #state: 'open' | 'draining' | 'stopped' = 'open';
   #watchers = new Set<() => void>();
-  /** The running slice, until the process has had its turn. */
+  /** The running slice, until the event loop has had its turn. */
   #slice: { startMs: number; keys: number } | undefined;
   #isPumpDue = false;
 
@@ -87,7 +87,7 @@ export class WorkQueue {
     }));
   }
 
-  /** Keys that wait for a worker now. */
+  /** The number of keys that wait for a worker now. */
   get waiting(): number {
     let fed = 0;
     for (const { left } of this.#feedings.values()) fed += Math.max(1, left);
@@ -108,7 +108,7 @@ export class WorkQueue {
     return sinceMs === undefined ? 0 : this.#clock.now() - sinceMs;
   }
 
-  /** Nothing waits, nothing runs; what is delayed does not count. */
+  /** True when no key waits and no worker runs; delayed keys do not count. */
   get isIdle(): boolean {
     return this.waiting === 0 && this.#running.size === 0;
   }
@@ -125,7 +125,7 @@ export class WorkQueue {
     else if (!this.#dirty.has(key)) this.#dirty.set(key, sinceMs);
   }
 
-  /** Later, unless it is due earlier already. */
+  /** Adds the key after a delay, or keeps an earlier time of that key. */
   addAfter(key: string, delayMs: number): void {
     if (this.#state !== 'open') return;
     if (delayMs <= 0) this.add(key);
@@ -133,8 +133,8 @@ export class WorkQueue {
   }
 
   /**
-   * Everything is to be looked at: the source is asked as workers come free, since a hundred thousand keys added in one go
-   * would stall the process and stand in line before what changes meanwhile. The same name again begins anew.
+   * Adds the keys of a source as workers become free. A hundred thousand keys added at once would block the event loop and
+   * delay all later changes. A second call with the same name replaces the source.
    */
   feed(name: string, source: Source, size: number): void {
     if (this.#state !== 'open') return;
@@ -143,12 +143,12 @@ export class WorkQueue {
     this.#pump();
   }
 
-  /** Said by the worker of the key before it looks at the world: what was added until now is seen by that look. */
+  /** The worker calls this just before it reads the current state: that reading covers all additions so far. */
   looking(key: string): void {
     this.#dirty.delete(key);
   }
 
-  /** For the worker of the key: whether it was added again since it looked. */
+  /** Whether the key was added again since `looking`. */
   hasNews(key: string): boolean {
     return this.#dirty.has(key);
   }
@@ -180,7 +180,7 @@ export class WorkQueue {
     this.#pump();
   }
 
-  /** After a failure: each time the delay doubles, until `forget`. */
+  /** Adds the key again after a failure. The delay doubles with each failure until `forget`. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
@@ -189,7 +189,7 @@ export class WorkQueue {
     this.addAfter(key, delayMs * (1 + retryJitter * this.#random()));
   }
 
-  /** Success: the next failure is the first again. What is delayed stays so. */
+  /** After a success: the next failure counts as the first. A delayed key stays delayed. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
@@ -198,19 +198,19 @@ export class WorkQueue {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** Begins to work; once. */
+  /** Starts the workers; call it once. */
   work(concurrency: number, handle: Handle): void {
     this.#concurrency = concurrency;
     this.#handle = handle;
     this.#pump();
   }
 
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when the queue is idle. */
   async whenIdle(): Promise<void> {
     while (!this.isIdle) await this.#nextChange();
   }
 
-  /** Takes no more keys, hands out none; what runs may finish within the time. True if it did. */
+  /** Stops the queue and drops its keys. Running work may finish within the time; returns whether it did. */
   async stop(withinMs: number): Promise<boolean> {
     if (this.#state === 'open') this.#state = 'draining';
     this.#lanes.clear();
@@ -232,7 +232,6 @@ export class WorkQueue {
     return new Promise((resolve) => this.#watchers.add(resolve));
   }
 
-  /** Nothing is to be had for a worker. */
   get #isEmpty(): boolean {
     return this.#lanes.size === 0 && this.#feedings.size === 0;
   }
@@ -253,7 +252,7 @@ export class WorkQueue {
     }
   }
 
-  /** One entry of the source that came first. */
+  /** Reads one entry of the oldest source. */
   #pull(): void {
     for (const [name, feeding] of this.#feedings) {
       const { done, value } = feeding.entries.next();
@@ -280,7 +279,7 @@ export class WorkQueue {
   async #run(key: string, handle: Handle): Promise<void> {
     const startMs = this.#clock.now();
     try {
-      // In a turn of its own: a handler that finishes at once must not nest the next one into this call.
+      // Without this turn, handlers that finish at once would nest into each other's calls.
       await Promise.resolve();
       await handle(key);
     } catch (error) {
@@ -299,7 +298,7 @@ export class WorkQueue {
     this.#tellWatchers();
   }
 
-  /** Those that come free in one turn of the loop begin together: the code that they run through is at hand for all but the first. */
+  /** Workers that become free in one event loop turn begin together, because the processor then has their code in its cache. */
   #pumpLater(): void {
     if (this.#isPumpDue || this.#isEmpty) return;
     this.#isPumpDue = true;

@@ -13,7 +13,7 @@ describe.each([
   ['sync', gateLimits],
   ['expressions', expressionGateLimits],
 ])('the gate of %s', (_, limits) => {
-  it('lets through what is just good enough', () => {
+  it('passes figures exactly at their limits', () => {
     expect(judge(good(limits), limits)).toEqual([]);
   });
 
@@ -25,7 +25,7 @@ describe.each([
     expect(judge(figures, limits).map((figure) => figure.name)).toEqual([name]);
   });
 
-  it('trips on a figure that is missing', () => {
+  it('trips on a missing figure', () => {
     const [, ...rest] = good(limits);
     expect(judge(rest, limits)).toHaveLength(1);
   });

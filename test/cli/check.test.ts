@@ -8,18 +8,18 @@ async function check(options: SceneOptions, ...argv: string[]) {
   return { code, out: out(), err: err() };
 }
 
-/** Behind the list of patches: without it every file warns that vCluster writes too. */
+/** Stands after the list of patches; without it every file gets the warning that vCluster writes too. */
 const oneWriter =
   '      enabled: false\n    endpointSlices: {enabled: false}\nhostward: {endpoints: {enabled: true}}\n';
 
-/** Each look at the clock is an hour later. */
+/** Each reading of the clock is an hour later. */
 let hour = 0;
 const hours = () => hour++ * 3_600_000;
 
 const named = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
 describe('hostward check', () => {
-  it('is content with a file that says nothing wrong, wherever it is read', async () => {
+  it('accepts a valid file from every source', async () => {
     const files = { '/home/v.yaml': 'hostward: {endpoints: {enabled: true}}\n' };
     expect(await check({ files }, '-c', 'v.yaml', ...named)).toEqual({
       code: 0,
@@ -31,7 +31,7 @@ describe('hostward check', () => {
     expect(unnamed.out).toContain('warning: the name of the virtual cluster is not given');
   });
 
-  it('says every fault at once, with its place, a caret and a way out, and ends with 1', async () => {
+  it('reports every fault at once, with its position, a caret and a fix, and ends with 1', async () => {
     const files = {
       '/home/v.yaml': 'sync:\n  toHost:\n    endpoints:\n      enabled: maybe\nhostward:\n  backsync: all\n',
     };
@@ -43,7 +43,7 @@ describe('hostward check', () => {
     expect(out).toContain('2 faults, no warnings');
   });
 
-  it('tells faults in the order of the file, those of patches among the others', async () => {
+  it('reports faults in the order of the file, and faults of patches among the others', async () => {
     const files = {
       '/home/v.yaml':
         'sync: {toHost: {endpoints: {patches: [\n  {path: "metadata.labels[a", expression: value},\n  {pathh: x}]}}}\nhostward:\n  listen: 99\n',
@@ -53,14 +53,14 @@ describe('hostward check', () => {
     expect(lines).toEqual([2, 3, 5]);
   });
 
-  it('says so when it was given nothing to check', async () => {
+  it('says that it checked the defaults when no file is given', async () => {
     expect(await check({}, ...named)).toMatchObject({
       code: 0,
-      out: 'no faults, no warnings in the defaults, for no --config was given\n',
+      out: 'no faults, no warnings in the defaults, because no --config was given\n',
     });
   });
 
-  it('judges the rest of a file although names are missing', async () => {
+  it('judges the rest of a file when names are missing', async () => {
     const { code, out } = await check({ files: { '/home/v.yaml': 'hostward: {listen: nowhere}\n' } }, '-c', 'v.yaml');
     expect(code).toBe(1);
     expect(out).toContain('hostward.listen');
@@ -116,13 +116,13 @@ describe('hostward check', () => {
   });
 });
 
-describe('hostward check, of patches', () => {
+describe('hostward check on patches', () => {
   const patches = (...entries: string[]) =>
     `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n${oneWriter}`;
   const checkText = (text: string, ...more: string[]) =>
     check({ files: { '/home/v.yaml': text } }, '-c', 'v.yaml', ...named, ...more);
 
-  it('puts the caret under the place inside a block of text', async () => {
+  it('puts the caret under the fault inside a block of text', async () => {
     const text = patches('- path: metadata.labels.a\n  expression: |\n    value +\n      nope', '- path: a[');
     const { code, out } = await checkText(text);
     expect(code).toBe(1);
@@ -130,7 +130,7 @@ describe('hostward check, of patches', () => {
     expect(out).toContain('                nope\n                ^\n');
   });
 
-  it('tells in one run what is wrong with the form of an entry and what inside its texts', async () => {
+  it('reports faults in the form of an entry and inside its texts in one run', async () => {
     const text = patches(
       '- path: metadata.labels[a\n  expression: value +\n  onEror: skip',
       '- path: metadata.labels.b\n  expression: nope()\n  labels: {}',
@@ -150,10 +150,10 @@ describe('hostward check, of patches', () => {
     ]);
   });
 
-  it('tells once that a path stands there twice', async () => {
+  it('reports a duplicate path once', async () => {
     const twice = '- path: metadata.labels.a\n  expression: value';
     const { out } = await checkText(patches(twice, twice));
-    expect(out).toContain('sync.toHost.endpoints.patches[0] patches "metadata.labels.a" already');
+    expect(out).toContain('sync.toHost.endpoints.patches[0] already patches "metadata.labels.a"');
     expect(out).toContain('1 fault, no warnings');
   });
 
@@ -181,17 +181,17 @@ describe('hostward check, of patches', () => {
     const { code, out } = await checkText(text);
     expect(code).toBe(1);
     expect(out).toContain(
-      'v.yaml:3:5: sync.toHost.patches: patches stands right under toHost, where nothing reads it; move it below sync, toHost and endpoints',
+      'v.yaml:3:5: sync.toHost.patches: "patches" is directly under toHost, where Hostward does not read it; move it below sync, toHost and endpoints',
     );
   });
 
-  it('takes its files without an option too', async () => {
+  it('takes files without an option too', async () => {
     const { code, out } = await check({ files: { '/home/v.yaml': patches('- path: a[') } }, 'v.yaml', ...named);
     expect(code).toBe(1);
     expect(out).toContain('v.yaml:5:18: ');
   });
 
-  it('stops trying after a while, and says so', async () => {
+  it('stops trying expressions after 20 seconds, and says so', async () => {
     const { context, clock, out } = scene({
       files: { '/home/v.yaml': patches('- path: metadata.labels.a\n  expression: value') },
     });
@@ -200,10 +200,10 @@ describe('hostward check, of patches', () => {
       clock: { ...clock, now: hours, wallTime: () => clock.wallTime(), after: clock.after.bind(clock) },
     };
     await runCommandLine(slow, ['check', 'v.yaml', ...named]);
-    expect(out()).toContain('trying the expressions took more than 20 seconds, so that some of them were not tried');
+    expect(out()).toContain('some expressions were not tried, because trying them took more than 20 seconds');
   });
 
-  it('tries pairs in the sandbox and tells the first value that comes back as another', async () => {
+  it('tries pairs in the sandbox and reports the first value that comes back changed', async () => {
     const pair = '- path: metadata.annotations.k\n  expression: \'"my-prefix-" + value\'';
     const { code, out } = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix".length)`));
     expect(code).toBe(0);
@@ -215,7 +215,7 @@ describe('hostward check, of patches', () => {
     expect(good.out).toBe('no faults, no warnings\n');
   });
 
-  it('tries expressions that stand alone too, and tells those that come to no result on any sample', async () => {
+  it('tries single expressions too, and reports an expression without a result on any sample', async () => {
     const at = (path: string, ...members: string[]) =>
       `- path: ${path}\n${members.map((one) => `  ${one}\n`).join('')}`;
     const { code, out } = await checkText(
@@ -233,7 +233,7 @@ describe('hostward check, of patches', () => {
     const warnings = [...out.matchAll(/warning: (\S+): the expression (.*), "web" am/g)];
     expect(warnings.map(([, path, found]) => [path, found])).toEqual([
       ['sync.toHost.endpoints.patches[0].expression', 'runs out of its time on every sample'],
-      ['sync.toHost.endpoints.patches[1].reverseExpression', 'makes more than a result may hold on every sample'],
+      ['sync.toHost.endpoints.patches[1].reverseExpression', 'returns a result that is too large on every sample'],
     ]);
     expect(out).toContain('no faults, 2 warnings');
   }, 20_000);
@@ -250,7 +250,7 @@ describe('hostward check, of patches', () => {
     ]);
   });
 
-  it('--compat tells what vCluster does otherwise', async () => {
+  it('--compat lists what vCluster does differently', async () => {
     const text = patches(
       '- path: metadata.annotations["example.com/k"]\n  expression: "null"',
       "- path: metadata.annotations['x']\n  expression: context.path\n  reverseExpression: value",
@@ -288,7 +288,7 @@ describe('hostward check, of patches', () => {
   });
 });
 
-describe('hostward check --compat, of references', () => {
+describe('hostward check --compat on references', () => {
   const noteOf = async (reference: string, more = '') => {
     const text = `hostward: {endpoints: {enabled: true}${more}}\nsync: {toHost: {endpoints: {enabled: false, patches: [{path: metadata.annotations.a, reference: ${reference}}]}}}\n`;
     const { out } = await check({ files: { '/home/v.yaml': text } }, 'v.yaml', ...named, '--compat', '-o', 'json');
@@ -297,7 +297,7 @@ describe('hostward check --compat, of references', () => {
   };
   const long = 'my-name-x-default-x-vc';
 
-  it('tells the name that will be written, and why', async () => {
+  it('names the reference that the daemon will write, and the reason', async () => {
     expect(await noteOf('{apiVersion: v1, kind: Pod}')).toMatchObject({
       hostward: expect.stringMatching(
         /^writes "v[0-9a-z]{13}" for the Pod default\/my-name, a name that no host object has, because hostward\.references\.naming is generated$/,

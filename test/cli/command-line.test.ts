@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runCommandLine, sayFault } from '../../src/cli/command-line.ts';
+import { reportFault, runCommandLine } from '../../src/cli/command-line.ts';
 import { commands } from '../../src/cli/line/command-table.ts';
 import { scene } from './scene.ts';
 
@@ -12,7 +12,7 @@ describe('runCommandLine()', () => {
     }
   });
 
-  it('ends a fault of usage with 2 and a sentence on standard error', async () => {
+  it('ends a usage fault with 2 and a sentence on standard error', async () => {
     const { context, out, err } = scene();
     expect(await runCommandLine(context, ['chekc'])).toBe(2);
     expect(out()).toBe('');
@@ -39,18 +39,18 @@ describe('runCommandLine()', () => {
   ])('says %s of the system as a sentence', (code, syscall, more, exitCode, text) => {
     const { context, err } = scene();
     const thrown = Object.assign(new Error('raw'), { code, syscall, ...more });
-    expect([sayFault(context, thrown, false), err()]).toEqual([exitCode, text]);
+    expect([reportFault(context, thrown, false), err()]).toEqual([exitCode, text]);
   });
 
-  it('says a bug in one line, and its stack only when asked', () => {
+  it('reports a bug in one line, and prints its stack only with --verbose', () => {
     const bug = new TypeError('x is undefined\nmore', { cause: new Error('below') });
     const quiet = scene();
-    expect(sayFault(quiet.context, bug, false)).toBe(70);
+    expect(reportFault(quiet.context, bug, false)).toBe(70);
     expect(quiet.err()).toBe(
-      'hostward 1.2.3: a bug of ours: TypeError: x is undefined; please report it with what --verbose prints\n',
+      'hostward 1.2.3: a bug of ours: TypeError: x is undefined; please report it with the output of --verbose\n',
     );
     const loud = scene();
-    sayFault(loud.context, bug, true);
+    reportFault(loud.context, bug, true);
     expect(loud.err()).toContain('command-line.test.ts');
     expect(loud.err()).toContain('below');
   });

@@ -7,7 +7,7 @@ import { runCommandLine } from '../../src/cli/command-line.ts';
 import { story } from '../../src/cli/demo/demo-story.ts';
 import type { Context } from '../../src/cli/line/context.ts';
 import { systemClock } from '../../src/clock.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import { startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle } from '../virtual-clock.ts';
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Real files, real time, the real daemon; only the process is missing. */
+/** Uses real files, real time and the real daemon; only the process is simulated. */
 function real(on: Scene): Context {
   const files: Context['files'] = {
     ...on.context.files,
@@ -28,7 +28,14 @@ function real(on: Scene): Context {
     makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
     remove: (path) => rm(path, { force: true }),
   };
-  return { ...on.context, cwd: folder, files, clock: systemClock, random: Math.random, loadRooms: async () => rooms };
+  return {
+    ...on.context,
+    cwd: folder,
+    files,
+    clock: systemClock,
+    random: Math.random,
+    loadDaemon: async () => daemonModule,
+  };
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -38,7 +45,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe('hostward demo', () => {
-  it('plays its story between two embedded clusters, and every step comes true', async () => {
+  it('plays its story between two embedded clusters, and every step passes', async () => {
     const on = scene();
     const code = await runCommandLine(real(on), ['demo', '--once', '-o', 'json']);
     const steps = on
@@ -52,7 +59,7 @@ describe('hostward demo', () => {
     expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
   }, 60_000);
 
-  it('shows changes as lines until it is told to stop, and ends with 0', async () => {
+  it('prints changes as lines until a stop signal, and ends with 0', async () => {
     const on = scene();
     const end = runCommandLine(real(on), ['demo']);
     await until(() => on.out().includes('in sync after'));
@@ -63,7 +70,7 @@ describe('hostward demo', () => {
     expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
   }, 60_000);
 
-  it('leaves the kubeconfigs of a demo that still runs alone, and prints those of its own', async () => {
+  it('keeps the kubeconfigs of a running demo, and prints its own', async () => {
     const [first, second] = [scene(), scene()];
     const ends = [runCommandLine(real(first), ['demo'])];
     await until(() => first.out().includes('in sync after'));
@@ -85,19 +92,19 @@ describe('hostward demo', () => {
     expect(await Promise.all(ends)).toEqual([0, 0]);
   }, 60_000);
 
-  it('takes the folder again that a killed demo has left behind, and removes its kubeconfigs at the end', async () => {
+  it('reuses the folder of a killed demo, and removes the kubeconfigs at the end', async () => {
     const server = await startDevcluster({ name: 'virtual', clock: systemClock, log: silentLog });
     await server.stop();
     await writeFile(join(folder, '.hostward', 'virtual.kubeconfig'), server.kubeconfig);
     const on = scene();
     expect(await runCommandLine(real(on), ['demo', '--once'])).toBe(0);
     expect(on.out()).not.toContain('kube');
-    expect(on.out()).toContain(`all ${story.length} steps came true\n`);
+    expect(on.out()).toContain(`all ${story.length} steps passed\n`);
     expect(readdirSync(join(folder, '.hostward'))).toEqual(['2']);
   }, 60_000);
 
   it.each([80, 0])(
-    'draws a table on a terminal of %i columns and gives the terminal back',
+    'draws a table on a terminal of %i columns and restores the terminal',
     async (columns) => {
       const on = scene({ columns });
       const end = runCommandLine(real(on), ['demo']);

@@ -38,7 +38,7 @@ describe('hostward eval', () => {
   it.each<[string, string[], unknown]>([
     ['a number below zero', ['value', '--value', '-5'], { value: -5 }],
     [
-      'the cluster of a configuration, and the place of the value',
+      'the cluster of a configuration, and the path of the value',
       [
         'value + context.path + context.vcluster.name + context.vcluster.config.policies.a',
         ...['-c', 'c.yaml', '--path', 'metadata.labels.app', '-f', 'o.yaml'],
@@ -46,7 +46,7 @@ describe('hostward eval', () => {
       { value: 'dbmetadata.labels.appvcsecret' },
     ],
     [
-      'a path of several places',
+      'a path with several matches',
       ['value.slice(-1)', '--path', 'subsets[*].addresses[*].ip', '-f', 'o.yaml'],
       {
         matches: [
@@ -85,7 +85,7 @@ describe('hostward eval', () => {
     expect(JSON.parse(out)).toMatchObject({ error });
   });
 
-  it('shows people the value, or the place of the error with a caret', async () => {
+  it('prints the value, or the position of the error with a caret', async () => {
     expect(await evaluate('({a: value})', '--value', '1')).toEqual({ code: 0, out: '{\n  "a": 1\n}\n', err: '' });
     const { code, out, err } = await evaluate('value +\n  nope', '--value', '1');
     expect([code, out]).toEqual([1, '']);
@@ -106,7 +106,7 @@ describe('hostward eval', () => {
 });
 
 describe('hostward eval --stdin', () => {
-  it('answers a line for each line, in order, and goes on after hostile ones', async () => {
+  it('answers each line with a line, in order, and goes on after hostile lines', async () => {
     const good = (value: unknown) => ({ expression: 'JSON.stringify([value])', value });
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const result = await answers([
@@ -148,7 +148,7 @@ describe('hostward eval --stdin', () => {
     ]);
   });
 
-  it('--stdin reads past a byte order mark, and says what is of the wrong kind', async () => {
+  it('--stdin skips a byte order mark, and names a member of the wrong type', async () => {
     const wrong = [{ object: [] }, { hostObject: 'x' }, { valueExists: 'yes' }];
     const first = '\uFEFF{"expression": "value", "value": 1}';
     const { answers: found } = await answers([first, ...wrong.map((one) => ({ expression: 'value', ...one }))]);
@@ -160,7 +160,7 @@ describe('hostward eval --stdin', () => {
     ]);
   });
 
-  it('tells null, undefined and nothing apart as the daemon does', async () => {
+  it('distinguishes null, undefined and a missing value as the daemon does', async () => {
     const { answers: found } = await answers([
       { expression: 'undefined' },
       { expression: '[value, valueExists]' },
@@ -185,13 +185,13 @@ describe('hostward eval --stdin', () => {
     ]);
   });
 
-  it('takes what a request leaves out from the command line', async () => {
+  it('takes missing members of a request from the command line', async () => {
     const asked = [{}, { value: 'x' }, { path: 'metadata.name' }, { expression: 'context.vcluster.namespace' }];
     const result = await answers(asked, 'value', '-f', 'o.yaml', '--path', 'metadata.labels.app', '-c', 'c.yaml');
     expect(result.answers).toEqual([{ value: 'db' }, { value: 'x' }, { value: 'web' }, { value: 'vcluster-vc' }]);
   });
 
-  it('answers before the next line comes', async () => {
+  it('answers before the next line arrives', async () => {
     const { context, out } = scene();
     const counts: number[] = [];
     const linesOut = () => out().split('\n').length - 1;
@@ -208,7 +208,7 @@ describe('hostward eval --stdin', () => {
 });
 
 describe('inputLines()', () => {
-  it('keeps nothing of a line that is too long', async () => {
+  it('drops a line that is too long', async () => {
     async function* chunks() {
       yield 'ok\nlong';
       for (let at = 0; at < 100; at++) yield 'er and longer';

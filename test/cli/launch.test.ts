@@ -17,7 +17,7 @@ interface Launch {
   }): Choice;
 }
 
-// The launcher is plain JavaScript without types; a literal path would want them.
+// Not a literal path, because the launcher is plain JavaScript without types.
 const { chooseNode }: Launch = await import(new URL('../../src/launcher/launch.mjs', import.meta.url).href);
 
 const isThere = ({ name, program }: NodePackage) => `/${name}/${program}`;
@@ -36,7 +36,7 @@ const platforms = [
 ] as const;
 
 describe('chooseNode()', () => {
-  it.each(platforms)('takes the Node of the package for %s under every other Node', (machine, program) => {
+  it.each(platforms)('takes the Node of the package on %s under every Node but 26', (machine, program) => {
     for (const version of ['18.20.0', '20.20.2', '22.23.3', '24.21.0', '27.0.0'])
       expect(choose(machine, version)).toEqual({ kind: 'package', program });
   });
@@ -63,7 +63,7 @@ describe('chooseNode()', () => {
   });
 
   it.each(['darwin-x64', 'win32-arm64', 'linux-s390x', 'freebsd-x64'])(
-    'says of %s that the sandbox is not built for it, under any Node',
+    'says that the sandbox is not built for %s, under any Node',
     (machine) => {
       for (const version of ['20.0.0', '26.0.0'])
         expect(choose(machine, version)).toEqual({
@@ -76,14 +76,17 @@ describe('chooseNode()', () => {
   );
 });
 
-describe('the packages that carry Node', () => {
+describe('the packages that contain Node', () => {
   const locked: Record<string, unknown> = lock.packages;
 
-  it.each(platforms)('holds the one for %s at an exact version, and npm chooses it by platform', (machine, program) => {
-    const [, name = '', ...rest] = program.split('/');
-    const version = (packageJson.optionalDependencies as Record<string, string>)[name];
-    expect(version).toMatch(/^26\.\d+\.\d+$/);
-    const [os, cpu] = machine.split('-');
-    expect(locked[`node_modules/${name}`]).toMatchObject({ os, cpu, version, bin: { node: rest.join('/') } });
-  });
+  it.each(platforms)(
+    'include the one for %s at an exact version, and npm chooses it by platform',
+    (machine, program) => {
+      const [, name = '', ...rest] = program.split('/');
+      const version = (packageJson.optionalDependencies as Record<string, string>)[name];
+      expect(version).toMatch(/^26\.\d+\.\d+$/);
+      const [os, cpu] = machine.split('-');
+      expect(locked[`node_modules/${name}`]).toMatchObject({ os, cpu, version, bin: { node: rest.join('/') } });
+    },
+  );
 });

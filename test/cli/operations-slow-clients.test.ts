@@ -25,7 +25,7 @@ async function start(limits: Partial<OperationsLimits>): Promise<number> {
   return server.address.port;
 }
 
-/** A client that sends this and then reads nothing and sends nothing. */
+/** A client that sends one text and then neither reads nor sends. */
 async function open(port: number, text: string): Promise<{ socket: Socket; closed: Promise<void>; isOpen(): boolean }> {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
@@ -61,7 +61,7 @@ describe('OperationsServer with slow clients', () => {
     for (let n = 0; n < 12; n++) expect(await probe(port)).toBe(200);
   });
 
-  it('answers 75 probes beside 64 trickling connections that keep coming back', async () => {
+  it('answers 75 probes beside 64 trickling connections that reconnect again and again', async () => {
     const port = await start(patient);
     const trickle = async () => open(port, 'GET /readyz HTTP/1.1\r\nhost: localhost\r\nx-a: ');
     for (let n = 0; n < 64; n++) await trickle();
@@ -73,19 +73,19 @@ describe('OperationsServer with slow clients', () => {
     expect(results.filter((status) => status === 200)).toHaveLength(75);
   });
 
-  it('gives up the place of the oldest client that is not being answered', async () => {
+  it('frees the slot of the oldest client that is not being answered', async () => {
     const port = await start({ ...patient, connections: 3 });
     const asking = await open(port, 'GET /status?object=a/b HTTP/1.1\r\nhost: localhost\r\n\r\n');
     const first = await open(port, 'GET /a');
     const second = await open(port, 'GET /b');
-    // Until the server has read the question.
+    // Waits until the server has read the request.
     await new Promise((resolve) => setTimeout(resolve, 50));
     const third = await open(port, 'GET /c');
     await first.closed;
     expect([asking.isOpen(), second.isOpen(), third.isOpen()]).toEqual([true, true, true]);
   });
 
-  it('ends clients whose headers, whose next request or whose reading takes too long', async () => {
+  it('disconnects clients that are slow to send headers, to send the next request, or to read', async () => {
     const port = await start({ requestTimeoutMs: 60, keepAliveTimeoutMs: 60, answerTimeoutMs: 60 });
     const clients = await Promise.all([
       open(port, 'GET /healthz HTTP/1.1\r\nhost: '),

@@ -101,7 +101,7 @@ const contents = [
   { kind: 'ConfigMap', resource: { path: 'api/v1', resource: 'configmaps' } },
 ] as const;
 
-/** As reference patches leave it behind, but for what is given. */
+/** A copy as reference patches leave it behind, with the given changes. */
 function contentCopy(kind: string, name: string, hostName: string, extra: Record<string, string> = {}): KubeObject {
   const labels = { 'vcluster.loft.sh/managed-by': 'vc', 'vcluster.loft.sh/namespace': 'shop' };
   const annotations = {
@@ -117,7 +117,7 @@ function contentCopy(kind: string, name: string, hostName: string, extra: Record
   return { apiVersion: 'v1', kind, metadata, data: {} };
 }
 
-describe('hostward release --delete of what references exported', () => {
+describe('hostward release --delete on exported Secrets and ConfigMaps', () => {
   const generated = (name: string) => generatedName({ name, namespace: 'shop' }, 'vc');
   const left = async () =>
     (await Promise.all(contents.map(({ resource }) => host.list(resource, 'vcluster-vc'))))
@@ -142,25 +142,25 @@ describe('hostward release --delete of what references exported', () => {
     }
   });
 
-  it('takes the copies, and nothing that vCluster or the host’s people have made', async () => {
+  it('deletes our copies, and no object of vCluster or of the host', async () => {
     const { code, out } = await release('--delete');
     expect(code).toBe(0);
     for (const { kind } of contents) {
       expect(out).toContain(`deleted ${kind} vcluster-vc/${generated('db')}\n`);
       expect(out).toContain(`left alone ${kind} vcluster-vc/${generated('held')}: it is marked hostward.dev/pause\n`);
-      expect(out).toContain(`left alone ${kind} vcluster-vc/own: it is no copy that a reference made\n`);
+      expect(out).toContain(`left alone ${kind} vcluster-vc/own: no reference patch made it\n`);
     }
     expect(await left()).toEqual(contents.flatMap(() => ['db-x-shop-x-vc', 'own', generated('held')].sort()));
     expect((await release('--delete')).out).toContain('0 deleted');
   });
 
-  it('leaves them where they are when the objects are only handed back, for those name them', async () => {
+  it('keeps the copies without --delete, because the handed-back objects name them', async () => {
     const { out } = await release();
     expect(out).not.toContain('Secret');
     expect(await left()).toHaveLength(8);
   });
 
-  it('says in one line what it had no right to look for, and fails only where a patch names the kind', async () => {
+  it('reports a kind that it may not list, and fails only when a patch names the kind', async () => {
     cluster.access.setRules('operator', [
       { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'list', 'patch', 'delete'] },
       { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
@@ -168,7 +168,7 @@ describe('hostward release --delete of what references exported', () => {
     const own = join(folder, 'operator.kubeconfig');
     await writeFile(own, cluster.kubeconfigFor('operator', 'operator-token'));
     const { code, out } = await releaseWith({ kubeconfig: own }, '--delete');
-    expect([code, out]).toEqual([0, expect.stringContaining('left alone secrets in vcluster-vc: not looked for, ')]);
+    expect([code, out]).toEqual([0, expect.stringContaining('left alone secrets in vcluster-vc: not searched, ')]);
     expect(out).toContain('1 deleted');
     const patches = [{ path: 'metadata.annotations.k', reference: { apiVersion: 'v1', kind: 'Secret' } }];
     const named = await releaseWith({ kubeconfig: own, patches }, '--delete');
@@ -181,12 +181,12 @@ describe('hostward release --delete of what references exported', () => {
 });
 
 describe('hostward release', () => {
-  it('takes our annotations off what is ours, and leaves the rest', async () => {
+  it('removes our annotations from our objects, and leaves other objects alone', async () => {
     const { code, out } = await release();
     expect(code).toBe(0);
     expect(out).toContain('released vcluster-vc/one-x-shop-x-vc\n');
     expect(out).toContain('left alone vcluster-vc/held-x-shop-x-vc: it is marked vcluster.loft.sh/controlled-by="x"\n');
-    expect(out).toContain('left alone vcluster-vc/others-x-shop-x-vc: it is not provably ours\n');
+    expect(out).toContain("left alone vcluster-vc/others-x-shop-x-vc: it does not bear Hostward's marks\n");
     expect(out).toContain('2 released, 2 left alone, 0 failed\n');
     expect(await annotations()).toEqual({
       held: ['hostward.dev/base'],
@@ -201,18 +201,18 @@ describe('hostward release', () => {
     expect(JSON.parse((await release('-o', 'json')).out).done).toEqual([]);
   });
 
-  it('deletes our copies, paused ones not', async () => {
+  it('deletes our copies, but no paused copy', async () => {
     expect((await release('--delete')).out).toContain('1 deleted, 3 left alone, 0 failed\n');
     expect(Object.keys(await annotations())).toEqual(['held', 'others', 'two']);
   });
 
-  it('says what it would do without doing it', async () => {
+  it('--dry-run lists the objects and changes none', async () => {
     const before = await annotations();
     expect((await release('--delete', '--dry-run')).out).toContain('would be deleted vcluster-vc/one-x-shop-x-vc\n');
     expect(await annotations()).toEqual(before);
   });
 
-  it('refuses while a daemon holds the lease, and not when the lease has run out', async () => {
+  it('refuses to run while a daemon holds the lease, and runs when the lease has expired', async () => {
     const lease = (renewTime: Date) => ({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -232,7 +232,7 @@ describe('hostward release', () => {
     expect((await release()).code).toBe(0);
   });
 
-  it('says what is wrong with the way to the host', async () => {
+  it('reports why it cannot reach the host', async () => {
     const { context, err } = scene();
     const argv = [
       'release',

@@ -54,7 +54,7 @@ const json = async (...args: Parameters<typeof render>) => {
 };
 
 describe('hostward render, with patches', () => {
-  it('prints what the daemon would write', async () => {
+  it('prints the object that the daemon would write', async () => {
     const { code, object, err } = await json(endpoints({ 'two-way': 'v', lenient: 'no JSON' }, '10.0.0.1'));
     expect([code, err]).toEqual([0, '']);
     expect(object).toMatchObject({
@@ -64,7 +64,7 @@ describe('hostward render, with patches', () => {
     expect(JSON.stringify(object)).not.toContain('hostward.dev');
   });
 
-  it('says of a failed patch which it is and where it stands, prints nothing and ends with 1', async () => {
+  it('names a failed patch and its position, prints no object and ends with 1', async () => {
     const { code, out, err } = await render(endpoints({ parsed: 'no JSON, but a secret' }, '10.0.0.1'));
     expect([code, out]).toEqual([1, '']);
     expect(err).toMatch(
@@ -79,7 +79,7 @@ describe('hostward render, with patches', () => {
     expect(err).toContain('has no copy on the host: the address policy refuses "10.9.7.1"');
   });
 
-  it('makes of a patched object what the API server will store: no subset without an address, no empty name', async () => {
+  it('normalizes a patched object as the API server does: no subset without an address, no empty name', async () => {
     const config = `sync:
   toHost:
     endpoints:
@@ -112,7 +112,7 @@ describe('hostward render, with patches', () => {
     });
   });
 
-  it('shows an expression the host copy as it is before the write: null where there is none', async () => {
+  it('shows an expression the host copy before the write, or null without a host copy', async () => {
     const config = `sync: {toHost: {endpoints: {patches: [
       {path: metadata.annotations.note, expression: 'context.hostObject === null ? "none" : "one"'}]}}}`;
     const object = endpoints({ note: 'x' }, '10.0.0.1');
@@ -141,7 +141,7 @@ describe('hostward render, with patches', () => {
     expect((await json(virtual, { more: ['--back'] })).code).toBe(2);
   });
 
-  it('--explain tells of every patch where it matched and what it did, as comments or as JSON', async () => {
+  it('--explain lists the matches and the changes of every patch, as comments or as JSON', async () => {
     const { out } = await render(endpoints({ 'two-way': 'v', lenient: 'x' }, '10.0.0.1'), { more: ['--explain'] });
     const plain = out.replace(/[\d.]+ ms/g, '? ms');
     expect(plain.split('apiVersion')[0]?.split('\n')).toMatchInlineSnapshot(`
@@ -167,7 +167,7 @@ describe('hostward render, with patches', () => {
     ]);
   });
 
-  it('--explain shows of a whole object what its expression saw: no uid where nobody has applied it yet', async () => {
+  it('--explain shows a whole object as its expression saw it: without a uid before the first apply', async () => {
     const expression = '(value.metadata.labels.had = Object.keys(context.virtualObject.metadata).join("."), value)';
     const entry = { path: '', expression };
     const config = JSON.stringify({ sync: { toHost: { endpoints: { enabled: true, patches: [entry] } } } });
@@ -178,14 +178,14 @@ describe('hostward render, with patches', () => {
     expect({ ...after, metadata: before.metadata }).toEqual(before);
   });
 
-  it('wants host objects that are copies of the virtual ones', async () => {
+  it('refuses host objects that are not copies of the virtual objects', async () => {
     const host = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'other', namespace: 'vcluster-vc' } };
     const { code, err } = await render(endpoints({}, '10.0.0.1'), { host });
     expect(code).toBe(1);
     expect(err).toContain('found "vcluster-vc/other"\nexpected: vcluster-vc/web-x-shop-x-vc');
   });
 
-  it('needs no sandbox for a host copy where there are no patches', async () => {
+  it('needs no sandbox for a host copy when there are no patches', async () => {
     const { object: host } = await json(endpoints({ a: '1' }, '10.0.0.1'), { config: 'hostward: {}' });
     const { object } = await json(endpoints({ a: '2' }, '10.0.0.9'), { config: 'hostward: {}', host });
     expect(object).toMatchObject({
@@ -200,7 +200,7 @@ describe('a rehearsal of the daemon', () => {
     readFileSync(new URL('../../fixtures/sync/golden.json', import.meta.url), 'utf8'),
   );
 
-  it('gives what plain rendering gives, and says the same where there is nothing', async () => {
+  it('gives the same objects and the same messages as plain rendering', async () => {
     for (const { name, virtual } of golden.cases) {
       const items = [virtual.endpoints, ...(virtual.service ? [virtual.service] : [])];
       const both = [[], ['--explain']].map(async (more) => {

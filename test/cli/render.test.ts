@@ -63,7 +63,7 @@ describe('hostward render', () => {
     expect(full.out).toContain('uid: u-1');
   });
 
-  it('shows what changes on the way', async () => {
+  it('-o diff shows the changes from virtual to host', async () => {
     const { out } = await render(endpoints('a'), '-o', 'diff');
     expect(out).toContain('--- virtual shop/a\n+++ host vcluster-vc/a-x-shop-x-vc\n');
     expect(out).toContain('-  name: a\n');
@@ -96,7 +96,7 @@ describe('hostward render', () => {
     expect([code, err]).toEqual([0, expect.stringMatching(sentence)]);
   });
 
-  it('gives a contested host name to the older object and says so to the other', async () => {
+  it('gives a contested host name to the older object and explains it for the other', async () => {
     const named = (namespace: string, name: string, created: string) =>
       endpoints(name, { metadata: { namespace, name, creationTimestamp: created } });
     const items = [named('d', 'api-x-d', '2026-01-02T00:00:00Z'), named('d-x-d', 'api', '2026-01-01T00:00:00Z')];
@@ -119,7 +119,7 @@ describe('hostward render', () => {
     expect(other).toMatchObject({ out: '', err: expect.stringContaining('not mapped') });
   });
 
-  it('takes null and texts that say nothing as the API server does', async () => {
+  it('drops null and empty texts as the API server does', async () => {
     const nothing = { apiVersion: null, kind: 'Endpoints', metadata: { name: 'a', namespace: 'shop' } };
     const written = {
       ...nothing,
@@ -145,7 +145,7 @@ describe('hostward render', () => {
     ]);
   });
 
-  it('takes the default namespace where none is given', async () => {
+  it('uses the default namespace for an object without a namespace', async () => {
     const { out } = await render({ kind: 'Endpoints', apiVersion: 'v1', metadata: { name: 'a' } }, '-o', 'json');
     expect(JSON.parse(out).metadata).toMatchObject({
       name: 'a-x-default-x-vc',
@@ -186,7 +186,7 @@ describe('hostward render', () => {
     expect(result.err).toContain(message);
   });
 
-  it('wants a file, and a name for the virtual cluster', async () => {
+  it('needs a file, and a name for the virtual cluster', async () => {
     const noFile = scene();
     expect(await runCommandLine(noFile.context, ['render', ...names])).toBe(2);
     const noName = scene({ stdin: JSON.stringify(endpoints('a')) });
@@ -195,7 +195,7 @@ describe('hostward render', () => {
   });
 });
 
-/** Where the recorded object is not what a create by our rules gives, and by which rule. */
+/** The differences between a recorded object and the object that our rules create, each with the rule behind it. */
 const decided: Record<
   string,
   { rule: string; host(recorded: KubeObject | null): KubeObject | 'nothing' | 'anything' }
@@ -239,7 +239,7 @@ function managed(object: KubeObject, keys: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-describe('hostward render, on what a running vCluster was seen to write', () => {
+describe('hostward render, compared with recorded objects of a running vCluster', () => {
   it.each(golden.cases.map((one) => [one.name, one] as const))(
     '%s',
     async (name, { virtual, host, ownerServiceUid }) => {

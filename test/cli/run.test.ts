@@ -13,7 +13,7 @@ interface Stage extends Scene {
   end(why: string): void;
 }
 
-/** A daemon that notes what is asked of it. */
+/** A fake daemon that records its calls. */
 function stage(
   started: Started | Promise<Started> = { kind: 'started' },
   yaml = 'hostward: {listen: "127.0.0.1:0"}\n',
@@ -42,7 +42,7 @@ function stage(
   };
   const made = scene({
     files: { '/home/v.yaml': yaml },
-    rooms: {
+    daemonModule: {
       assembleDaemon: (options) => {
         given = options;
         return daemon;
@@ -85,7 +85,7 @@ async function freePort(): Promise<number> {
 }
 
 describe('hostward run', () => {
-  it('starts, works until it is told to stop, drains, and ends with 0', async () => {
+  it('starts, runs until a stop signal, drains, and ends with 0', async () => {
     const on = stage();
     const end = runCommandLine(on.context, argv);
     await until(() => on.calls.includes('start'));
@@ -96,7 +96,7 @@ describe('hostward run', () => {
     expect(on.options()).toMatchObject({ isDryRun: false, version: '1.2.3', settings: { virtualClusterName: 'vc' } });
   });
 
-  it('can be told to stop while it starts', async () => {
+  it('obeys a stop signal during the start', async () => {
     const on = stage(new Promise<Started>(() => {}));
     const end = runCommandLine(on.context, argv);
     await until(() => on.calls.includes('start'));
@@ -106,7 +106,7 @@ describe('hostward run', () => {
     expect(on.calls).toEqual(['start', 'stop']);
   });
 
-  it('hands --dry-run on', async () => {
+  it('passes --dry-run to the daemon', async () => {
     const on = stage();
     const end = runCommandLine(on.context, [...argv, '--dry-run']);
     await until(() => on.calls.includes('start'));
@@ -115,7 +115,7 @@ describe('hostward run', () => {
     expect(on.options().isDryRun).toBe(true);
   });
 
-  it('takes a new configuration over on SIGHUP and by itself, and keeps the old one when the new one is wrong', async () => {
+  it('applies a new configuration on SIGHUP and by itself, and keeps the old one when the new one is invalid', async () => {
     const on = stage();
     const end = runCommandLine(on.context, argv);
     await until(() => on.out().includes('starting'));
@@ -133,10 +133,10 @@ describe('hostward run', () => {
     expect(await end).toBe(0);
   });
 
-  it('judges a new configuration in turns, so that everything else goes on', async () => {
+  it('judges a new configuration in turns, so that other work goes on', async () => {
     const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
     const { clock } = on.context;
-    // Each look at the clock finds that a turn is over.
+    // Each reading of the clock ends a turn.
     let now = 0;
     const after = clock.after.bind(clock);
     const hurried = { now: () => (now += turnMs), wallTime: () => clock.wallTime(), after };
@@ -149,16 +149,16 @@ describe('hostward run', () => {
     const text = `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [${entries}]}}}\n`;
     on.files.set('/home/v.yaml', { text, mode: 0 });
     on.send('reload');
-    await until(() => messages(on).includes('configuration taken over'));
+    await until(() => messages(on).includes('configuration applied'));
     expect(turns - before).toBeGreaterThan(500);
     on.send('stop');
     await end;
   });
 
-  /** The end of a file in which vCluster writes nothing that the daemon writes. */
+  /** The end of a file that switches vCluster's own sync off. */
   const oneWriter = 'enabled: false}, endpointSlices: {enabled: false}}}';
 
-  it('tells each warning of its configuration once, also after a new configuration', async () => {
+  it('logs each warning of the configuration once, even after a new configuration', async () => {
     const patched = (path: string) =>
       `hostward: {listen: "127.0.0.1:0", endpoints: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}], ${oneWriter}\n`;
     const on = stage(undefined, patched('metadata.labels.release'));
@@ -177,7 +177,7 @@ describe('hostward run', () => {
     await until(() => messages(on).includes('configuration unchanged'));
     on.files.set('/home/v.yaml', { text: patched('metadata.labels.a.b'), mode: 0 });
     on.send('reload');
-    await until(() => messages(on).includes('configuration taken over'));
+    await until(() => messages(on).includes('configuration applied'));
     expect(warned()).toEqual([
       expect.stringContaining('"release"'),
       expect.stringContaining('"b" below metadata.labels.a'),
@@ -186,7 +186,7 @@ describe('hostward run', () => {
     await end;
   });
 
-  it('shows the warnings of the configuration in force in its status, and no others', async () => {
+  it('shows only the warnings of the configuration in force in its status', async () => {
     const port = await freePort();
     const yaml = (paths: string[], backSync = 'all') => {
       const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
@@ -212,14 +212,14 @@ describe('hostward run', () => {
     };
     await take(yaml(['metadata.labels.a.b']));
     expect(await warnings()).toEqual([both[1]]);
-    // Told in the log before: here it stands for as long as it is true.
+    // The log has the warning already; the status shows it while it is true.
     await take(yaml(['metadata.labels.release']));
     expect(await warnings()).toEqual([both[0]]);
     on.files.set('/home/v.yaml', { text: yaml([], 'some'), mode: 0 });
     on.send('reload');
     await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
     expect(await warnings()).toEqual([both[0]]);
-    // Whoever asks later must see that what runs is not what the file says.
+    // A later reader of the status must see that the running configuration differs from the file.
     expect((await status()).newConfigurationIsInvalid).toEqual([
       expect.stringMatching(/^v\.yaml:1:\d+: hostward\.backSync: .*"some"$/),
     ]);
@@ -229,7 +229,7 @@ describe('hostward run', () => {
     await end;
   });
 
-  it('says in verdict, log and series that a configuration was rejected and that a setting waits for a restart', async () => {
+  it('reports a rejected configuration and a setting that waits for a restart in verdict, log and series', async () => {
     const port = await freePort();
     const yaml = (more = '') => `hostward: {listen: "127.0.0.1:${port}"${more}}\n`;
     const on = stage(undefined, yaml());
@@ -271,7 +271,7 @@ describe('hostward run', () => {
       isWell: false,
       sentence: 'in step: 1 object; waiting for a restart: hostward.backSync',
     });
-    await take(yaml(', backSync: none, maxWritesPerSecond: 7'), 'configuration taken over');
+    await take(yaml(', backSync: none, maxWritesPerSecond: 7'), 'configuration applied');
     expect(messages(on).filter((message) => message === 'settings wait for a restart')).toHaveLength(1);
     expect(await series('hostward_config_settings')).toBe('hostward_config_settings_waiting_for_restart 1');
     expect(await series('hostward_config_re')).toBe(
@@ -287,7 +287,7 @@ describe('hostward run', () => {
     await end;
   });
 
-  it('says the faults of its clusters and ends with 3', async () => {
+  it('reports the faults of both clusters and ends with 3', async () => {
     const faults = [
       { code: 'CLUSTER_UNREACHABLE' as const, message: 'connecting to "https://v": refused', fix: 'start it' },
       { code: 'CLUSTER_PERMISSION_MISSING' as const, message: 'may not list endpoints', fix: '' },
@@ -311,7 +311,7 @@ describe('hostward run', () => {
     expect(on.calls).toEqual(['start', 'stop']);
   });
 
-  it('says faults of the configuration on standard error and assembles nothing', async () => {
+  it('reports faults of the configuration on standard error and starts no daemon', async () => {
     const on = stage(undefined, 'hostward: {listen: nowhere, backSync: some}\n');
     expect(await runCommandLine(on.context, argv)).toBe(1);
     expect(on.err()).toContain('hostward: the configuration has 2 faults\n');

@@ -1,4 +1,4 @@
-// The front door's part that starts and stops the sandbox process of the running configuration.
+// Tests daemon/patches.ts, which starts and stops the sandbox process of the running configuration.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ it('counts every start of a sandbox process', async () => {
   expect(await startsOf('first')).toBe(1);
 });
 
-it('ends the sandbox before the present one too when it is stopped, and leaves no timer', async () => {
+it('ends the current and the previous sandbox when it is stopped, and leaves no timer', async () => {
   const clock = new VirtualClock();
   const { patches, take } = running({ clock });
   await take();
@@ -55,7 +55,7 @@ it('ends the sandbox before the present one too when it is stopped, and leaves n
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('opens nothing once it is stopped, and gives up what is coming up', async () => {
+it('starts no sandbox after the stop, and ends a sandbox that is starting', async () => {
   const clock = new VirtualClock();
   const { patches, take, startsOf } = running({ clock });
   const taken = take().catch((fault: Error) => fault.message);
@@ -66,9 +66,9 @@ it('opens nothing once it is stopped, and gives up what is coming up', async () 
   expect([await startsOf('first'), clock.pendingTimers]).toEqual([0, 0]);
 });
 
-it('does not go on starting a sandbox that does not come up', { timeout: 30_000 }, async () => {
+it('ends a sandbox that cannot start, instead of starting it again', { timeout: 30_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hostward-'));
-  // Puts the program together as Node does, and then fails to run it.
+  // A program that starts as Node does, and then fails.
   const nodePath = join(folder, 'node');
   const script = `#!/bin/sh\ncase "$*" in *stripTypeScriptTypes*) exec "${process.execPath}" "$@";; esac\nexit 1\n`;
   await writeFile(nodePath, script, { mode: 0o755 });

@@ -1,8 +1,8 @@
 import type { Context, SignalKind } from '../../src/cli/line/context.ts';
-import type { Rooms } from '../../src/daemon/daemon-options.ts';
+import type { DaemonModule } from '../../src/daemon/daemon-options.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
-/** A process that is not there: files in a map, output in strings, signals sent by the test. */
+/** A simulated process: files in a map, output in strings, signals sent by the test. */
 export interface Scene {
   context: Context;
   clock: VirtualClock;
@@ -18,7 +18,7 @@ export interface SceneOptions {
   stdin?: string;
   environment?: Record<string, string>;
   columns?: number;
-  rooms?: Partial<Rooms>;
+  daemonModule?: Partial<DaemonModule>;
 }
 
 export function scene(options: SceneOptions = {}): Scene {
@@ -88,7 +88,7 @@ export function scene(options: SceneOptions = {}): Scene {
     version: '1.2.3',
     runtime: 'v26.0.0',
     nodePath: process.execPath,
-    loadRooms: async () => (options.rooms ?? {}) as Rooms,
+    loadDaemon: async () => (options.daemonModule ?? {}) as DaemonModule,
   };
   return {
     context,

@@ -49,7 +49,7 @@ async function status(...argv: string[]) {
 }
 
 describe('hostward status', () => {
-  it('prints what the daemon says, for people and for programs', async () => {
+  it('prints the status for people and for programs', async () => {
     const address = await serve();
     expect((await status('--address', address)).out).toBe(
       'virtual cluster: vc\n\nQueue\n  depth: 0\n\nRefused\n  KEY  REASON\n  a/b  HostNameTaken\n',
@@ -58,7 +58,7 @@ describe('hostward status', () => {
     expect((await status('a/b', '--address', address)).out).toBe('key:   a/b\nstate: refused\n');
   });
 
-  it('finds the address in the configuration, and this machine behind "everywhere"', async () => {
+  it('finds the address in the configuration, and asks 127.0.0.1 when the daemon listens on every address', async () => {
     await serve();
     expect((await status('a/b', '-c', 'v.yaml')).out).toContain('state: refused');
   });
@@ -79,7 +79,7 @@ describe('hostward status', () => {
     expect((await status('a/b', '--address', await serve())).code).toBe(1);
   });
 
-  it('lists the objects of a namespace, in a state, or all of them, those in trouble first', async () => {
+  it('lists the objects of a namespace, in a state, or all, with troubled objects first', async () => {
     const address = await serve({ isWell: false, sentence: 'blocked: 2 of 3 objects' });
     const objects = async (...argv: string[]) => {
       const { out, code } = await status('--address', address, ...argv);
@@ -102,7 +102,7 @@ describe('hostward status', () => {
     expect((await status('-n', 'a', 'b', '--address', address)).out).toContain('state: refused');
   });
 
-  it('watches: tells what changes, asks a daemon that has gone again, and ends with its last state', async () => {
+  it('--watch prints changes, asks a stopped daemon again, and ends with the code of the last answer', async () => {
     const address = await serve({ isWell: true, sentence: 'in step: 3 objects' });
     const on = scene();
     const ended = runCommandLine(on.context, ['status', '--address', address, '--all', '--watch', '-o', 'json']);
@@ -126,11 +126,11 @@ describe('hostward status', () => {
   it('says that an object is not known', async () => {
     expect(await status('c/d', '--address', await serve())).toMatchObject({
       code: 1,
-      err: 'hostward: nothing is known of "c/d"\n',
+      err: 'hostward: "c/d" is not known\n',
     });
   });
 
-  it('says that nobody listens, and what to do', async () => {
+  it('says that no program listens, and what to do', async () => {
     const address = await serve();
     await server?.stop();
     const { code, err } = await status('--address', address);
@@ -165,7 +165,7 @@ describe('statusText()', () => {
     }
   });
 
-  it('cuts and wraps nothing where there is no width: what reads it may look for a name', () => {
+  it('neither cuts nor wraps without a width, because a program may search for a name', () => {
     const object = `${'n'.repeat(63)}/${'o'.repeat(63)}`;
     const text = statusText({ fact: 'word '.repeat(40).trim(), trouble: [{ object, message: 'm'.repeat(200) }] });
     expect(text).toContain(object);
@@ -173,7 +173,7 @@ describe('statusText()', () => {
     expect(text.split('\n')[0]).toHaveLength('fact: '.length + 199);
   });
 
-  it('says emptiness in a word', () => {
+  it('prints an empty value as a word', () => {
     expect(statusText({ faults: [], lease: null, dryRun: false })).toBe('faults:  none\nlease:   none\ndry run: no\n');
   });
 });

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { changeAt, firstEndpoints, samples } from '../../src/cli/demo/demo-samples.ts';
-import { type Expectation, type Step, story } from '../../src/cli/demo/demo-story.ts';
+import { type Expectation, type StoryStep, story } from '../../src/cli/demo/demo-story.ts';
 import { playStep, type Stage } from '../../src/cli/demo/story-runner.ts';
 import { ClusterClient } from '../../src/cli/line/cluster-client.ts';
 import { differences } from '../../src/cli/offline/difference.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { Connection, Request } from '../../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../src/cluster/wire/connection.ts';
 import { endpointsResource } from '../../src/cluster/wire/scope.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
-/** A cluster of answers by path; the test changes them between questions. */
-function cluster(answers: Map<string, () => Answer>, asked: Request[] = []): ClusterClient {
+/** A fake cluster with an answer for each path; the test changes the answers between requests. */
+function cluster(answers: Map<string, () => Answer>, asked: ApiRequest[] = []): ClusterClient {
   const connection: Connection = {
     name: 'host',
     server: 'https://there',
@@ -47,14 +47,14 @@ async function play(expects: Expectation[], answers: Record<string, () => Answer
     startDaemon: async () => {},
     stopDaemon: async () => {},
   };
-  const step: Step = { says: 'a step', acts: [], expects };
+  const step: StoryStep = { says: 'a step', acts: [], expects };
   const played = playStep(stage, step);
   await clock.advance(30_000);
   return (await played).differences;
 }
 
 describe('playStep()', () => {
-  it('asks again until what is expected is true', async () => {
+  it('asks again until the expectation is met', async () => {
     let times = 0;
     const answers = {
       'GET /api/v1/namespaces/n/endpoints/a': () =>
@@ -64,14 +64,14 @@ describe('playStep()', () => {
     expect(times).toBe(5);
   });
 
-  it('says what differed when time is up', async () => {
+  it('reports the differences when time is up', async () => {
     const answers = { 'GET /api/v1/namespaces/n/endpoints/a': () => ok({ name: 'a', labels: { x: '2' } }) };
     expect(await play([{ see: 'object', at, like: { metadata: { labels: { x: '1', y: null } } } }], answers)).toEqual([
       'host endpoints n/a metadata.labels.x: wanted "1", found "2"',
     ]);
   });
 
-  it('sees that an object is gone, still there, replaced, or written', async () => {
+  it('detects that an object is absent, present, replaced, or written', async () => {
     let calls = 0;
     const path = 'GET /api/v1/namespaces/n/endpoints/a';
     expect(await play([{ see: 'absent', at }], {})).toEqual([]);
@@ -87,7 +87,7 @@ describe('playStep()', () => {
     ).toMatchObject([expect.stringMatching(/^host endpoints n\/a was written, resourceVersion \d+ became \d+$/)]);
   });
 
-  it('finds the event it waits for among those of the object', async () => {
+  it('finds the expected event among the events of the object', async () => {
     const list = ok({}, { items: [{ metadata: {}, reason: 'HostNameTaken', involvedObject: { name: 'a' } }] });
     const answers = { 'GET /api/v1/namespaces/n/events': () => list };
     const event = (reason: string): Expectation => ({ see: 'event', about: at, reason });
@@ -97,7 +97,7 @@ describe('playStep()', () => {
     ]);
   });
 
-  it('calls a refused act a fault of the environment', async () => {
+  it('calls a refused action a fault of the environment', async () => {
     const client = cluster(new Map());
     const stage: Stage = {
       clients: { virtual: client, host: client },
@@ -105,14 +105,14 @@ describe('playStep()', () => {
       startDaemon: async () => {},
       stopDaemon: async () => {},
     };
-    const step: Step = { says: '', acts: [{ do: 'delete', at }], expects: [] };
+    const step: StoryStep = { says: '', acts: [{ do: 'delete', at }], expects: [] };
     await expect(playStep(stage, step)).rejects.toThrow('cannot delete host endpoints n/a: no such thing');
   });
 });
 
 describe('ClusterClient', () => {
   it('lists page by page', async () => {
-    const asked: Request[] = [];
+    const asked: ApiRequest[] = [];
     const pages = [
       ok({ continue: 'more' }, { items: [{ metadata: { name: 'a' } }] }),
       ok({}, { items: [{ metadata: { name: 'b' } }] }),
@@ -128,7 +128,7 @@ describe('ClusterClient', () => {
 });
 
 describe('the story', () => {
-  it('expects something of both sides, and every step something', () => {
+  it('checks both sides, and every step checks something', () => {
     for (const step of story) expect(step.expects.length, step.says).toBeGreaterThan(0);
     const sides = story.flatMap((step) =>
       step.expects.map((expected) => ('at' in expected ? expected.at.side : 'virtual')),

@@ -25,7 +25,7 @@ describe('the samples in fixtures/patches', () => {
     expect(code).toBe(0);
   });
 
-  it('are told of in their README, with a reason each', () => {
+  it('stand in their README, each with a reason', () => {
     const folders = readdirSync(samples).filter((name) => existsSync(`${samples}/${name}/config.yaml`));
     const readme = readFileSync(`${samples}/README.md`, 'utf8');
     expect([...readme.matchAll(/\]\(([^)]+)\/config\.yaml\)/g)].map(([, name]) => name).sort()).toEqual(folders.sort());
@@ -46,7 +46,7 @@ async function test(files: Record<string, string>, ...argv: string[]) {
 }
 
 describe('hostward test', () => {
-  it('--update writes what is found, keeps the words at its head, and then all is well', async () => {
+  it('--update writes the results, keeps the comments at the head, and the case then passes', async () => {
     const files = {
       '/home/c/one/config.yaml': config,
       '/home/c/one/virtual.yaml': virtual('x'),
@@ -68,7 +68,7 @@ describe('hostward test', () => {
     expect(await test(written, 'c/')).toMatchObject({ code: 0, out: 'ok   c/one (0 ms)\n1 case, none failed\n' });
   });
 
-  it('wants a failing patch to be expected by its words', async () => {
+  it('needs the message of a failing patch in says.txt', async () => {
     const files = {
       '/home/c/config.yaml': config,
       '/home/c/virtual.yaml': virtual('!'),
@@ -80,10 +80,10 @@ describe('hostward test', () => {
     const says = { '/home/c/says.txt': 'patch 0 failed at "metadata.labels.app"\n\n' };
     expect((await test({ ...files, ...says }, 'c')).code).toBe(0);
     const other = await test({ ...files, '/home/c/says.txt': 'patch 1 failed' }, 'c');
-    expect(other.out).toContain('says.txt: expected to be said: patch 1 failed\n');
+    expect(other.out).toContain('says.txt: expected the message: patch 1 failed\n');
   });
 
-  it('does not want spelled out what an API server adds: the protocol of a port, and no empty lists', async () => {
+  it('adds the defaults of an API server to expected objects: the protocol of a port, no empty lists', async () => {
     const subsets = (port: string) => `subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 80${port}}]}]`;
     const files = {
       '/home/c/config.yaml': 'hostward: {}\n',
@@ -98,7 +98,7 @@ describe('hostward test', () => {
     expect((await test({ ...after, '/home/c/host.yaml': host.replace('TCP', 'UDP') }, 'c')).code).toBe(1);
   });
 
-  it('wants a reverse expression that fails to be expected too, in back/', async () => {
+  it('needs the message of a failing reverse expression in back/says.txt', async () => {
     const files = {
       '/home/c/config.yaml': config.replace('value.slice(2)', 'value.no.way'),
       '/home/c/virtual.yaml': virtual('x'),
@@ -112,22 +112,19 @@ describe('hostward test', () => {
     expect((await test(after, 'c')).code).toBe(0);
   });
 
-  it.each(['', ', labels: {}, annotations: {}'])(
-    'takes a map without keys for none, as an API server does: "%s"',
-    async (nothing) => {
-      const host = '{kind: Endpoints, metadata: {name: a-x-n-x-my-vcluster, namespace: vcluster-my-vcluster, labels: {';
-      const files = {
-        '/home/c/config.yaml': config,
-        '/home/c/virtual.yaml': virtual('x'),
-        '/home/c/back/host.yaml': `${host}}}}`,
-        '/home/c/back/virtual.yaml': `{kind: Endpoints, apiVersion: v1, metadata: {name: a, namespace: n${nothing}}, subsets: []}`,
-      };
-      const { out } = await test(files, 'c');
-      expect(out).not.toContain('back/virtual.yaml differs');
-    },
-  );
+  it.each(['', ', labels: {}, annotations: {}'])('drops an empty map, as an API server does: "%s"', async (nothing) => {
+    const host = '{kind: Endpoints, metadata: {name: a-x-n-x-my-vcluster, namespace: vcluster-my-vcluster, labels: {';
+    const files = {
+      '/home/c/config.yaml': config,
+      '/home/c/virtual.yaml': virtual('x'),
+      '/home/c/back/host.yaml': `${host}}}}`,
+      '/home/c/back/virtual.yaml': `{kind: Endpoints, apiVersion: v1, metadata: {name: a, namespace: n${nothing}}, subsets: []}`,
+    };
+    const { out } = await test(files, 'c');
+    expect(out).not.toContain('back/virtual.yaml differs');
+  });
 
-  it('reports what cannot be run as a failed case, and goes on', async () => {
+  it('reports a case that cannot run as failed, and goes on', async () => {
     const files = {
       '/home/c/broken/config.yaml': 'sync: {toHost: {endpoints: {patches: [{path: "a[", expression: value}]}}}\n',
       '/home/c/empty/config.yaml': '{}\n',

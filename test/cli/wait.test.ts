@@ -1,4 +1,4 @@
-// `hostward run --wait`: a cluster that is not up yet, seen from the command line to the socket.
+// Tests `hostward run --wait` from the command line to the socket, with a cluster that is not up yet.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { durationMs } from '../../src/cli/line/duration.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import type { Daemon } from '../../src/daemon/daemon-options.ts';
 import { closeServer } from '../cluster/scripted-server.ts';
 import { passing, until } from '../cluster/subject.ts';
 import { type Scene, scene } from './scene.ts';
 
-/** Says who it is and allows everything; there is nothing in it. */
+/** A fake API server without objects that answers its version and allows everything. */
 class Cluster {
   readonly #server: Server;
   port = 0;
-  /** Takes a question for the version; false = answer as ever. */
+  /** May answer a request for the version itself; false means the usual answer. */
   onVersion: (response: ServerResponse) => boolean = () => false;
   asked = 0;
 
@@ -93,9 +93,9 @@ async function start(...more: string[]): Promise<Run> {
   let daemon: Daemon | undefined;
   const made = scene({
     files: { '/home/v.yaml': `hostward: {listen: "127.0.0.1:${port}", endpoints: {enabled: true}}\n` },
-    rooms: {
+    daemonModule: {
       assembleDaemon: (options) => {
-        daemon = rooms.assembleDaemon(options);
+        daemon = daemonModule.assembleDaemon(options);
         return daemon;
       },
     },
@@ -133,7 +133,7 @@ async function exitOf(run: Run): Promise<{ code: number; afterMs: number }> {
 }
 
 describe('hostward run --wait', () => {
-  it('is not the default: a cluster that cannot be reached ends it with 3 at once', async () => {
+  it('is not the default: without --wait a cluster that cannot be reached ends the daemon with 3 at once', async () => {
     await virtual.close();
     const run = await start();
     expect(await run.ended).toBe(3);
@@ -143,7 +143,7 @@ describe('hostward run --wait', () => {
     expect(run.logged(waiting)).toEqual([]);
   });
 
-  it('says once what it waits for, is alive and not ready meanwhile, and begins when the cluster is up', async () => {
+  it('logs the reason once, is alive but not ready meanwhile, and begins when the cluster is up', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');
     await passing(run.clock, () => run.logged(waiting).length > 0);
@@ -160,14 +160,14 @@ describe('hostward run --wait', () => {
     expect(run.daemon().status()).toMatchObject({ waitingFor: [refusal(virtual.port)] });
 
     await virtual.listen();
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     await until(() => run.daemon().readiness().lines.includes('sync: waiting for the first lists'));
     expect(run.daemon().status()).not.toHaveProperty('waitingFor');
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
 
-  it('ends with 3 and the same sentence when the time is over', async () => {
+  it('ends with 3 and the same sentence when the time has passed', async () => {
     await virtual.close();
     const run = await start('--wait', '1m30s');
     const { code, afterMs } = await exitOf(run);
@@ -179,7 +179,7 @@ describe('hostward run --wait', () => {
     );
   });
 
-  it('stops at once when it is told to, though it waits', async () => {
+  it('stops at once on a signal while it waits', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');
     await until(() => run.logged(waiting).length > 0);
@@ -188,7 +188,7 @@ describe('hostward run --wait', () => {
     expect(run.clock.pendingTimers).toBe(0);
   });
 
-  it('stops at once though a server has not answered yet', async () => {
+  it('stops at once on a signal while a server has not answered yet', async () => {
     virtual.onVersion = () => true;
     const run = await start('--wait', '5m');
     await until(() => virtual.asked > 0);
@@ -197,7 +197,7 @@ describe('hostward run --wait', () => {
     expect(run.clock.pendingTimers).toBe(0);
   });
 
-  it('tells each reason once: nothing listens, then a server that is not ready', async () => {
+  it('logs each reason once: first nothing listens, then a server is not ready', async () => {
     await virtual.close();
     virtual.onVersion = (response) => {
       send(response, 503, { kind: 'Status', message: 'etcd is not there yet', code: 503 });
@@ -215,7 +215,7 @@ describe('hostward run --wait', () => {
     expect((await exitOf(run)).code).toBe(0);
   });
 
-  it('waits for a server that takes the question and does not answer', async () => {
+  it('waits for a server that accepts the request and does not answer', async () => {
     virtual.onVersion = () => true;
     const run = await start('--wait', '5m');
     await until(() => virtual.asked > 0);
@@ -224,18 +224,18 @@ describe('hostward run --wait', () => {
       trouble: expect.stringContaining('no complete answer within 10 s'),
     });
     virtual.onVersion = () => false;
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
 
-  it('waits for a kubeconfig that is not written yet, as a virtual cluster writes its own', async () => {
+  it('waits for a kubeconfig that the virtual cluster has not written yet', async () => {
     rmSync(join(folder, 'virtual'));
     const run = await start('--wait', '5m');
     await passing(run.clock, () => run.logged(waiting).length > 0);
     expect(run.logged(waiting)[0]).toMatchObject({ trouble: expect.stringContaining('there is no such file') });
     writeKubeconfig('virtual', virtual.port);
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
@@ -243,7 +243,7 @@ describe('hostward run --wait', () => {
   it.each([
     { status: 401, says: 'the credentials are wrong or have expired' },
     { status: 403, says: 'let the user read /version' },
-    { status: 200, says: 'wanted an answer of a Kubernetes API server' },
+    { status: 200, says: 'the answer is not from a Kubernetes API server' },
   ])('does not wait for a server that answers with $status', async ({ status, says }) => {
     await host.close();
     virtual.onVersion = (response) => {
@@ -256,23 +256,23 @@ describe('hostward run --wait', () => {
     expect(run.err()).toContain(refusal(host.port, 'host'));
   });
 
-  it('a configuration that comes meanwhile counts when the cluster is up', async () => {
+  it('uses the configuration that arrived during the wait', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');
     await until(() => run.logged(waiting).length > 0);
     const text = `${run.files.get('/home/v.yaml')?.text}# off\nsync: {toHost: {endpoints: {enabled: false}}}\n`;
     run.files.set('/home/v.yaml', { text: text.replace('enabled: true', 'enabled: false'), mode: 0 });
     run.send('reload');
-    await until(() => run.logged('configuration taken over').length > 0);
+    await until(() => run.logged('configuration applied').length > 0);
     await virtual.listen();
-    await passing(run.clock, () => run.logged('both clusters are reached').length > 0, { stepMs: 250 });
+    await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     await until(() => run.daemon().readiness().isReady);
     expect(run.daemon().readiness().lines).toEqual(['sync: switched off']);
     run.send('stop');
     expect((await exitOf(run)).code).toBe(0);
   });
 
-  it('wants a time: another word is a fault of usage', async () => {
+  it('refuses a value that is not a time as a usage fault', async () => {
     const run = await start('--wait', 'soon');
     expect(await run.ended).toBe(2);
     expect(run.err()).toBe('hostward: --wait wants a time such as 30s, 5m or 1h30m, found "soon"\n');

@@ -1,5 +1,5 @@
-// A small API server for one resource, with resource versions, history and bookmarks, that misbehaves on demand: a test
-// puts scripts in front of it, and each script takes the next request of its sort.
+// A small API server for one resource, with resource versions, history and bookmarks, that misbehaves on demand: each
+// script of a test answers the next request of its sort.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +27,7 @@ interface Event {
   rv: number;
 }
 
-/** With all its connections, and not before they are gone. */
+/** Closes the server and waits until all its connections are closed. */
 export async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
@@ -43,7 +43,7 @@ export class ScriptedServer {
   rv = 1000;
   compactedTo = 0;
   history: Event[] = [];
-  /** Open watches and the version each has been sent. */
+  /** Open watches, each with the last version that was sent to it. */
   readonly watches = new Set<{ response: ServerResponse; sent: number }>();
   kind = 'Endpoints';
   #server: Server;
@@ -71,7 +71,7 @@ export class ScriptedServer {
     await closeServer(this.#server);
   }
 
-  /** The next request of this sort is answered by `behave` instead. */
+  /** `behave` answers the next request of this sort. */
   script(sort: Sort, behave: Behaviour): void {
     this.scripts.push({ sort, behave });
   }
@@ -116,7 +116,7 @@ export class ScriptedServer {
     for (const watch of this.watches) watch.response.write(bytes);
   }
 
-  /** Forgets the past: a watch from before is answered 410. */
+  /** Drops the history: a watch from an older version gets 410. */
   compact(): void {
     this.compactedTo = this.rv;
     this.history = [];

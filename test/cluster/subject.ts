@@ -1,4 +1,4 @@
-// What the tests of this room share: a connection without credentials, and waiting that moves the virtual clock.
+// Shared by the tests of this room: a connection without credentials, and waits that move the virtual clock.
 import type { Clock } from '../../src/clock.ts';
 import type { Credentials } from '../../src/cluster/credentials/access.ts';
 import { openWindow, type WindowOptions } from '../../src/cluster/window/open-window.ts';
@@ -35,7 +35,7 @@ export function connectTo(server: string, clock: Clock): Connection {
   return openConnection({ name: 'virtual', credentials: plainCredentials(server), clock, log: silentLog });
 }
 
-/** On all Endpoints, with nothing left to chance, unless the test says otherwise. */
+/** A window on all Endpoints without randomness; a test can override every option. */
 export function openTestWindow(
   options: Pick<WindowOptions<TestItem>, 'connection' | 'clock'> & Partial<WindowOptions<TestItem>>,
 ): Window<TestItem> {
@@ -49,7 +49,7 @@ export function openTestWindow(
   });
 }
 
-/** Waits for I/O without moving time. */
+/** Waits for I/O while the virtual time stands still. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const startMs = performance.now();
   while (!condition()) {
@@ -58,7 +58,7 @@ export async function until(condition: () => boolean, what = 'the condition'): P
   }
 }
 
-/** Waits for I/O and timers, moving time on in small steps; gives back how far. */
+/** Waits for I/O and timers and moves the virtual time in small steps; returns the passed time. */
 export async function passing(
   clock: VirtualClock,
   condition: () => boolean,

@@ -12,13 +12,13 @@ function* judged(text: string) {
   return yield* patchSteps(yield* loadSteps({ files: [{ name: 'f.yaml', text }], environment: named }));
 }
 
-/** Far beyond what each needs, and far below what a quadratic one would. */
+/** Far more than a linear loader needs, and far less than a quadratic one would need. */
 const generousMs = 5_000;
 const aThirdOfTheLimit = maxFileBytes / 3;
-/** A path, an expression or a rewritten program may stand in a sentence, a file may not. */
+/** A sentence may quote a path, an expression or a rewritten program, but not a file. */
 const longestSentence = 10_000;
 
-describe('a configuration never deafens the daemon', () => {
+describe('no configuration blocks the daemon', () => {
   it.each(nastyFiles)('$name', ({ text }) => {
     const began = systemClock.now();
     const loaded = runAtOnce(judged(text(aThirdOfTheLimit)));
@@ -38,7 +38,7 @@ describe('a configuration never deafens the daemon', () => {
   ])('gives the loop back again and again: %s', async (name, turns) => {
     const file = nastyFiles.find((one) => one.name === name);
     if (file === undefined) throw new Error(`no file is called ${name}`);
-    // Each look at the clock finds that a turn is over, so that every part is a turn.
+    // The clock reports the end of a turn at each reading, so that every part is a turn.
     let now = 0;
     const clock = { now: () => (now += turnMs) };
     let taken = 0;
@@ -47,7 +47,7 @@ describe('a configuration never deafens the daemon', () => {
     expect(taken).toBeGreaterThan(turns);
   });
 
-  it('counts the faults that it does not list', () => {
+  it('counts the unlisted faults', () => {
     const many = '          nope +\n'.repeat(50);
     const entry = (at: number) => `      - path: metadata.labels.k${at}\n        expression: |\n${many}          1\n`;
     const entries = Array.from({ length: 90 }, (_, at) => entry(at)).join('');

@@ -20,7 +20,7 @@ export function settings(text: string, options: Omit<Partial<LoadOptions>, 'file
   return loaded.settings;
 }
 
-/** A case's folder as it is loaded: every YAML file in the order of its name. */
+/** Loads the folder of a case: all YAML files in the order of their names. */
 export function loadFolder(folder: string): Loaded {
   const names = readdirSync(folder).sort();
   const files = names

@@ -1,14 +1,14 @@
-// Configurations that cost as much as a file can: each is one way to be expensive, as large as it is asked for.
+// Expensive configurations: each entry is one way to make the loader work hard, in any requested size.
 
 export interface NastyFile {
   name: string;
-  /** A text of at most `bytes` bytes; ASCII, so that characters are bytes. */
+  /** Makes a text of at most `bytes` bytes; ASCII, so that characters are bytes. */
   text(bytes: number): string;
 }
 
 const listHead = 'sync:\n  toHost:\n    endpoints:\n      patches:\n';
 
-/** As many parts as fit between head and tail. */
+/** Fills the space between head and tail with parts. */
 function filled(bytes: number, head: string, part: (index: number) => string, tail = ''): string {
   const parts: string[] = [];
   let length = head.length + tail.length;
@@ -24,7 +24,7 @@ function patches(bytes: number, entry: (index: number) => string): string {
   return filled(bytes, listHead, (index) => `      - ${entry(index)}\n`);
 }
 
-/** The longest expression that is looked into. */
+/** Nearly the longest allowed expression; a longer one is refused without parsing. */
 const expressionChars = 4_000;
 
 function expressions(bytes: number, expression: string): string {
@@ -35,10 +35,10 @@ function repeated(part: string, chars = expressionChars): string {
   return part.repeat(Math.max(0, Math.floor(chars / part.length)));
 }
 
-/** One more than this many patches is a fault of its own; the others are judged in full. */
+/** The largest allowed number of patches, which are all checked. */
 const mostPatches = 1_000;
 
-/** The same number of entries at any size, so that it is their texts that grow. */
+/** A fixed number of entries, so that a larger size makes their texts longer. */
 function fewPatches(bytes: number, entry: (index: number, room: number) => string): string {
   const room = Math.floor(bytes / mostPatches) - 60;
   return listHead + Array.from({ length: mostPatches }, (_, index) => `      - ${entry(index, room)}\n`).join('');
@@ -88,7 +88,7 @@ export const nastyFiles: readonly NastyFile[] = [
     text: (bytes) => patches(bytes, (at) => `{path: ${'a'.repeat(1_000)}${at}, expression: value}`),
   },
   {
-    name: 'paths of an index that is none',
+    name: 'paths with an invalid index',
     text: (bytes) => patches(bytes, (at) => `{path: 'subsets["${'0'.repeat(900)}x"].k${at}', expression: value}`),
   },
   {

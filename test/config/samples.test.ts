@@ -66,7 +66,7 @@ describe('the samples in config/', () => {
     expect(report(loaded)).toBe('ok\n');
   });
 
-  it('leave exactly one writer of Endpoints', () => {
+  it('have exactly one writer of Endpoints', () => {
     const loaded = loadConfiguration({ ...inPod, files: [read('vcluster.yaml')] });
     if (loaded.kind !== 'ok') throw new Error(report(loaded));
     const { vcluster, endpointsEnabled, patches, replicas } = loaded.settings;
@@ -74,14 +74,14 @@ describe('the samples in config/', () => {
     expect([endpointsEnabled, patches.length, replicas]).toEqual([true, 1, 3]);
   });
 
-  it.each(['vcluster.yaml', 'sidecar-values.yaml'])('%s leaves vCluster no sync of the same addresses', (name) => {
+  it.each(['vcluster.yaml', 'sidecar-values.yaml'])("%s turns off vCluster's sync of the same addresses", (name) => {
     const values = manifests(name)[0] as unknown as Values;
     const { endpoints, endpointSlices } = values.sync.toHost;
     expect([endpoints.enabled, endpointSlices.enabled]).toEqual([false, false]);
   });
 
-  // A container that is not ready makes its pod so: the virtual API server in the same pod would lose its Service, with it
-  // the kubeconfigs of all tenants, whenever Hostward waits for something.
+  // A container that is not ready makes its whole pod not ready. The virtual API server in the same pod would then lose its
+  // Service, and the kubeconfigs of all tenants would fail whenever Hostward waits.
   it.each(['vcluster.yaml', 'sidecar-values.yaml'])('%s gives the sidecar no readiness probe', (name) => {
     const values = manifests(name)[0] as unknown as Values;
     const containers = values.controlPlane.statefulSet.sidecarContainers;
@@ -102,7 +102,7 @@ describe('the samples in config/', () => {
     },
   );
 
-  it('give the rights that the daemon uses, and none besides', () => {
+  it('grant exactly the rights that the daemon uses', () => {
     const rights = (name: string) =>
       manifests(name)
         .flatMap((manifest) => manifest.rules ?? [])
@@ -116,7 +116,7 @@ describe('the samples in config/', () => {
     expect(rights('cluster-role.yaml')).toEqual(wanted);
   });
 
-  it('are manifests whose parts find each other, and whose configuration loads', () => {
+  it('are manifests with matching references and a valid configuration', () => {
     const all = ['role.yaml', 'cluster-role.yaml', 'deployment.yaml'].flatMap(manifests);
     for (const { kind, apiVersion, metadata } of all) {
       expect([kind, apiVersion, metadata.name].every((text) => typeof text === 'string')).toBe(true);
@@ -159,7 +159,7 @@ describe('the samples in config/', () => {
     expect(spec.template.spec.containers[0]?.args).toContain(parsed.options.text('config'));
   });
 
-  it('are all looked at here', () => {
+  it('are all tested here', () => {
     expect(readdirSync(folder).sort()).toEqual([
       'REFERENCE.md',
       'cluster-role.yaml',

@@ -14,7 +14,7 @@ function parse(text: string): unknown {
   return parsed.kind === 'tree' ? toPlain(parsed.root) : parsed.faults.map((of) => formatFault(of));
 }
 
-describe('plainScalar() reads as the parser of vCluster', () => {
+describe('plainScalar() reads scalars as the parser of vCluster does', () => {
   it.each([
     ['y', true],
     ['Yes', true],
@@ -51,7 +51,7 @@ describe('plainScalar() reads as the parser of vCluster', () => {
 });
 
 describe('parseYaml()', () => {
-  it('keeps quoted and tagged scalars as texts', () => {
+  it('reads quoted and tagged scalars as texts', () => {
     expect(parse('a: "yes"\nb: !!str 5\nc: \'1\'\nd: |\n  on\ne: 5')).toEqual({
       a: 'yes',
       b: '5',
@@ -67,16 +67,16 @@ describe('parseYaml()', () => {
     expect(parse('? [a, b]\n: c')).toHaveLength(1);
   });
 
-  it('shares aliases, also of anchors that are set anew', () => {
+  it('resolves aliases, also to an anchor that is set a second time', () => {
     expect(parse('a: &x 1\nb: *x\nc: &x 2\nd: *x')).toEqual({ a: 1, b: 1, c: 2, d: 2 });
   });
 
-  it('merges merge keys: own keys first, then the earlier map', () => {
+  it('applies merge keys: own keys win, then the earlier map', () => {
     const text = 'x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}\nq: {"<<": 1}';
     expect(parse(text)).toMatchObject({ z: { a: 0, b: 1, c: 2 }, q: { '<<': 1 } });
   });
 
-  it('is bounded in size, nesting, aliases, merged maps and tokens', () => {
+  it('limits size, nesting, aliases, merged maps and tokens', () => {
     const tooLong = `a: "${'x'.repeat(maxFileBytes)}"`;
     const load = (text: string) => loadConfiguration({ environment: named, files: [{ name: 'f', text }] });
     const codes = (text: string) => {
@@ -94,31 +94,31 @@ describe('parseYaml()', () => {
     expect(codes('['.repeat(30_000))).toEqual(['CONFIG_YAML_TOO_LARGE']);
   });
 
-  it('reports one fault a line and five lines at most', () => {
+  it('reports one fault per line, and at most five lines', () => {
     expect(parse('a: b: c: d\n'.repeat(20))).toHaveLength(5);
   });
 });
 
-describe('files that are no text', () => {
+describe('files that are not texts', () => {
   const codes = (text: string | Uint8Array) => {
     const loaded = loadConfiguration({ environment: named, files: [{ name: 'f', text }] });
     return loaded.kind === 'ok' ? [] : loaded.faults.map((of) => formatFault(of));
   };
 
-  it('are refused: NUL, UTF-16, broken UTF-8', () => {
+  it('are refused: NUL, UTF-16 and broken UTF-8', () => {
     expect(codes('a: b\0c')).toEqual(['f:1:5: wanted a text in UTF-8, found a NUL character; save it as UTF-8']);
     expect(codes(Buffer.from('\ufeffa: b', 'utf16le'))).toEqual([
-      'f:1:1: wanted a text in UTF-8, found bytes that are no UTF-8; save it as UTF-8',
+      'f:1:1: wanted a text in UTF-8, found bytes that are not UTF-8; save it as UTF-8',
     ]);
     expect(codes(Buffer.from([0x61, 0x3a, 0x20, 0xff]))).toEqual([
-      'f:1:4: wanted a text in UTF-8, found bytes that are no UTF-8; save it as UTF-8',
+      'f:1:4: wanted a text in UTF-8, found bytes that are not UTF-8; save it as UTF-8',
     ]);
     expect(codes('a:\nb: \ufffd')).toEqual([
-      'f:2:4: wanted a text in UTF-8, found bytes that are no UTF-8; save it as UTF-8',
+      'f:2:4: wanted a text in UTF-8, found bytes that are not UTF-8; save it as UTF-8',
     ]);
   });
 
-  it('may begin with a byte order mark, which is no column', () => {
+  it('may begin with a byte order mark, which does not count as a column', () => {
     expect(codes('\ufeffhostward: {}')).toEqual([]);
     expect(codes(Buffer.from('\ufeffhostward: 5'))).toEqual(['f:1:11: hostward: wanted a map, found 5']);
   });
@@ -190,7 +190,7 @@ describe('loadConfiguration() never throws', () => {
     fc.json({ maxDepth: 4 }),
   );
 
-  it('whatever the text, and names a place in it', () => {
+  it('for any text, and names a position in the text', () => {
     fc.assert(
       fc.property(anything, (text) => {
         const loaded = loadConfiguration({ environment: named, files: [{ name: 'f', text }] });
@@ -205,7 +205,7 @@ describe('loadConfiguration() never throws', () => {
     );
   });
 
-  it('and whatever the shape of our own settings', () => {
+  it('for any shape of our own settings', () => {
     const leaf = fc.oneof(
       fc.string(),
       fc.integer(),

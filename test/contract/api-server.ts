@@ -1,5 +1,5 @@
-// The contract of an API server: what any client of this house may rely on. The cases and what a real kube-apiserver
-// answered to them are data under fixtures/contract/; a server passes when it answers the same.
+// The contract of an API server, on which all our clients rely. The cases and the answers of a real kube-apiserver are data
+// under fixtures/contract/; a server passes when it gives the same answers.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,22 +13,22 @@ import { raceContract } from './race.ts';
 
 export interface ApiServerSubject {
   url: string;
-  /** What the server's certificate is checked against. */
+  /** The CA that signed the server's certificate. */
   caPem: string;
   adminToken: string;
-  /** A user who may do nothing. Without one, cases about rights are skipped. */
+  /** A user without rights. Without such a user, cases about rights are skipped. */
   strangerToken?: string;
-  /** Makes the server forget its history up to now. Without it, cases about compaction are skipped. */
+  /** Compacts the history of the server. Without it, cases about compaction are skipped. */
   compact?: () => Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ContractOptions {
-  /** A reason not to run at all. */
+  /** The reason to skip the whole contract. */
   skip?: string | undefined;
-  /** This server is the real one: with UPDATE_GOLDEN=1 its answers are written down. */
+  /** Whether this is the real server, whose answers UPDATE_GOLDEN=1 records. */
   isTruth?: boolean;
-  /** Run only topics of these names. */
+  /** Runs only these topics. */
   topics?: string[];
 }
 
@@ -63,7 +63,7 @@ export function apiServerContract(
       describe(topic, () => {
         const { cases, golden } = read(topic);
         const written: Record<string, Shown[]> = {};
-        // Cases that wait do it together.
+        // Cases about time mostly wait, so they run concurrently.
         const run = topic === 'time' ? it.concurrent : it;
         for (const played of cases) {
           run(played.name, async ({ skip }) => {
@@ -137,7 +137,7 @@ function read(topic: string): { cases: Case[]; golden: Record<string, Shown[]> }
   return { cases, golden: existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, Shown[]>) : {} };
 }
 
-/** A misspelt verb would play nothing and pass. */
+/** A case with a misspelt verb would do nothing and pass. */
 function checkStep(topic: string, name: string, step: Step): void {
   const verbs = [...methods, 'WATCH', 'events', 'ends', 'compact', 'many'] as const;
   const others = 'body base64 as accept contentType headers token is count save only managedFields'.split(' ');

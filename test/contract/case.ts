@@ -1,6 +1,6 @@
-// What a contract case looks like in fixtures/contract/*.yaml: a claim and the steps that show it.
+// The form of a contract case in fixtures/contract/*.yaml: a claim and the steps that prove it.
 
-/** Exactly one of the verbs, and what belongs to it. */
+/** A step: exactly one of the verbs, with its parameters. */
 export interface Step {
   GET?: string;
   HEAD?: string;
@@ -11,33 +11,33 @@ export interface Step {
   OPTIONS?: string;
   /** Opens a watch under a name (`as`). */
   WATCH?: string;
-  /** Takes `count` events of the watch of that name, or all up to and with the first BOOKMARK. */
+  /** Takes `count` events from the watch of that name, or all events until the first BOOKMARK, including it. */
   events?: string;
-  /** The watch of that name ends by itself; events that come before are part of the answer. */
+  /** Waits until the watch of that name ends by itself; the events before are part of the answer. */
   ends?: string;
-  /** Forgets the history up to now; cases with it are skipped where the server cannot be told to. */
+  /** Compacts the history; cases with it are skipped for servers that cannot be told to. */
   compact?: boolean;
-  /** Posts `body` to this path `count` times, `$i` counting from 0 in three digits; the answers are not compared. */
+  /** Posts `body` to this path `count` times, with `$i` as a counter of three digits from 0. Answers are not compared. */
   many?: string;
 
   body?: unknown;
-  /** A body of bytes. */
+  /** A body of bytes, in base64. */
   base64?: string;
   /** Form of the patch, or the name of a watch. */
   as?: string;
   accept?: string;
   contentType?: string;
   headers?: Record<string, string>;
-  /** `stranger` and `none` have their meaning, anything else is sent as it stands. */
+  /** `stranger`, `none`, or the text of a token. */
   token?: string;
-  /** The status; 201 for POST and 200 otherwise unless it says so. */
+  /** The expected status; by default 201 for POST and 200 otherwise. */
   is?: number;
   count?: number;
   /** Values of the answer to remember: `$name` in later steps. */
   save?: Record<string, string>;
-  /** Parts of the answer that count; all of it without. Paths as in `save`. */
+  /** The paths of the answer to compare, as in `save`; without it the whole answer. */
   only?: string[];
-  /** managedFields is left out of the comparison unless this says otherwise. */
+  /** Whether managedFields is part of the comparison. */
   managedFields?: boolean;
 }
 

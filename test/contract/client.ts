@@ -1,16 +1,16 @@
-// A plain HTTPS client for the contract: it sends what it is told and gives back what came, parsed but not interpreted.
+// A plain HTTPS client for the contract. It sends requests unchanged and parses the answers without interpreting them.
 import { Agent, type Dispatcher } from 'undici';
 
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
-  /** The body as JSON, or undefined when it is none. */
+  /** The body as JSON; undefined when it is not JSON. */
   json: unknown;
 }
 
 export interface RequestOptions {
-  /** A string or bytes are sent as they are, anything else as JSON. */
+  /** A string or bytes are sent unchanged, any other value as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
   /** null sends no Authorization header. */
@@ -22,9 +22,9 @@ export interface WatchLine {
   object: unknown;
 }
 
-/** No case waits longer than this for one answer or one event. */
+/** Longest wait for one answer or one event. */
 const patienceMs = 15_000;
-/** More than any case opens at once; watches hold one each. */
+/** More connections than any case needs; each watch holds one. */
 const connections = 32;
 
 export class ApiClient {
@@ -50,7 +50,7 @@ export class ApiClient {
     return { status: response.statusCode, headers: response.headers, text, json: parsed(text) };
   }
 
-  /** Opens a stream; an answer other than 200 is given back whole. */
+  /** Opens a stream; an answer with another status than 200 is returned whole. */
   async watch(path: string, options: RequestOptions = {}): Promise<WatchStream | Answer> {
     const response = await this.#send('GET', path, options);
     if (response.statusCode === 200) return new WatchStream(response);
@@ -81,7 +81,7 @@ export class ApiClient {
   }
 }
 
-/** A watch: events are taken one by one, in order. */
+/** An open watch, whose events are taken one by one, in order. */
 export class WatchStream {
   readonly status = 200;
   readonly headers: Record<string, string | string[] | undefined>;
@@ -96,7 +96,7 @@ export class WatchStream {
     void this.#read();
   }
 
-  /** The next event, or undefined when the stream ended. Throws when neither comes. */
+  /** The next event; undefined at the end of the stream. Throws when neither comes in time. */
   async next(): Promise<WatchLine | undefined> {
     const deadline = AbortSignal.timeout(patienceMs);
     while (this.#lines.length === 0 && !this.#ended) {
@@ -124,7 +124,7 @@ export class WatchStream {
         this.#wake?.();
       }
     } catch {
-      // A stream that was cut has ended; what it delivered before stays.
+      // A cut stream has ended; its earlier events stay available.
     }
     this.#ended = true;
     this.#wake?.();

@@ -1,11 +1,11 @@
-// How clients find out what a server has: the discovery documents in both forms, and OpenAPI v3 as far as kubectl reads
-// it. A server may have more or fewer kinds than a real one; those that it must have are described as there.
+// The documents from which clients learn the kinds of a server: discovery in both forms, and the parts of OpenAPI v3 that
+// kubectl reads. A server may have other kinds too, but it must describe the listed kinds as a real server does.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ApiClient } from './client.ts';
 
-/** Every kind of this house's servers, with the subresources that somebody writes to. */
+/** Every kind of our servers, with the subresources that clients write to. */
 const wanted: Record<string, string[]> = {
   v1: [
     'namespaces',
@@ -56,7 +56,7 @@ export function discoveryContract(at: { client: () => ApiClient; records: boolea
   };
   describe('discovery', () => {
     for (const [groupVersion, names] of Object.entries(wanted)) {
-      it(`${groupVersion} lists ${names.join(', ')}, each as everywhere`, async () => {
+      it(`${groupVersion} lists ${names.join(', ')} as a real server does`, async () => {
         const answer = await at.client().request('GET', rootOf(groupVersion));
         expect(answer.status).toBe(200);
         const body = answer.json as { kind: string; groupVersion: string; resources: Resource[] };
@@ -68,7 +68,7 @@ export function discoveryContract(at: { client: () => ApiClient; records: boolea
         });
       });
 
-      it(`${groupVersion} stands in the aggregated discovery with the same resources`, async () => {
+      it(`${groupVersion} has the same resources in aggregated discovery`, async () => {
         const answer = await at.client().request('GET', groupVersion === 'v1' ? '/api' : '/apis', {
           headers: { accept: aggregatedType },
         });
@@ -77,7 +77,7 @@ export function discoveryContract(at: { client: () => ApiClient; records: boolea
         check(`aggregated ${groupVersion}`, aggregatedResources(answer.json, { group, version, names }));
       });
 
-      it(`${groupVersion} has an OpenAPI v3 document that knows its kinds and the parameters kubectl looks for`, async () => {
+      it(`${groupVersion} has an OpenAPI v3 document with its kinds and the parameters that kubectl needs`, async () => {
         const index = (await at.client().request('GET', '/openapi/v3')).json as {
           paths: Record<string, { serverRelativeURL: string }>;
         };
@@ -92,7 +92,7 @@ export function discoveryContract(at: { client: () => ApiClient; records: boolea
       });
     }
 
-    it('the index of OpenAPI v3 gives a document under its hash as one that may be kept', async () => {
+    it('the index of OpenAPI v3 links each document with its hash, so that clients may cache it', async () => {
       const index = (await at.client().request('GET', '/openapi/v3')).json as {
         paths: Record<string, { serverRelativeURL: string }>;
       };
@@ -153,7 +153,7 @@ interface OpenApi {
   components: { schemas: Record<string, { 'x-kubernetes-group-version-kind'?: { kind: string }[] }> };
 }
 
-/** What `kubectl explain`, `create --validate` and `apply` read from the document about one resource. */
+/** The parts of the document about one resource that `kubectl explain`, `create --validate` and `apply` read. */
 function describePath(document: OpenApi, groupVersion: string, name: string): unknown {
   const collections = [`${rootOf(groupVersion)}/namespaces/{namespace}/${name}`, `${rootOf(groupVersion)}/${name}`];
   const collection = collections.find((path) => document.paths[path] !== undefined);

@@ -1,4 +1,4 @@
-// Unmodified kubectl as the judge: the same commands against a real kube-apiserver and against ours print the same.
+// Unmodified kubectl must print the same for the same commands against a real kube-apiserver and against our server.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ interface Step {
   is?: number;
   count?: number;
   stays?: boolean;
-  /** Only the first lines count; what follows is prose. */
+  /** Number of output lines to compare; the rest is prose. */
   first?: number;
 }
 
@@ -222,7 +222,7 @@ function shownOf(command: string, one: Running, { step, normaliser }: { step: St
   };
 }
 
-/** Columns are as wide as their contents, and ages move. */
+/** Removes column widths, which depend on contents, and ages, which change. */
 function linesOf(text: string, normaliser: Normaliser): string[] {
   const json = /^\s*\{[\s\S]*\}\s*$/.test(text) ? safely(text) : undefined;
   if (json !== undefined) return [JSON.stringify(normaliser.normalise(json, { managedFields: false }))];

@@ -1,14 +1,14 @@
-// Takes out of an answer what differs from run to run, and keeps what it means: the first uid of a case is <uid 1>
-// wherever it stands, so two answers that show the same uid or resourceVersion still show the same one.
+// Replaces the values of an answer that differ from run to run by stable names. The first uid of a case becomes <uid 1> in
+// every answer, so equal uids and resourceVersions stay recognisable as equal.
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 const timestamp = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g;
 const generated = /^[bcdfghjklmnpqrstvwxz2456789]{5}$/;
-/** The tests' own service range; a Service that asks for an address is not one of them. */
+/** The service range of the test servers; a case that requests an address uses one outside it. */
 const clusterIp = /^10\.0\.\d+\.\d+$/;
-/** A time this close to now was made by the server; cases use times of other years. */
+/** A time this close to now was set by the server; cases use times of other years. */
 const recentMs = 86_400_000;
 
 export class Normaliser {
@@ -48,7 +48,7 @@ export class Normaliser {
     return result;
   }
 
-  /** Several causes come in any order (a map's, on the other side), and the message repeats them. */
+  /** Several causes come in any order, because a real server iterates over a map; the message repeats them. */
   #status(status: { [key: string]: Json }): Json {
     const result = Object.fromEntries(Object.entries(status).map(([key, value]) => [key, this.#member(key, value)]));
     const details = result['details'] as { causes?: Json[] } | undefined;
@@ -88,9 +88,9 @@ export class Normaliser {
   #message(message: string): string {
     const text = this.#string(message)
       .replace(/(resource version: )\d+ \(\d+\)/g, '$1<old> (<oldest>)')
-      // Where a server keeps its objects is its own business.
+      // The storage path of an object may differ between servers.
       .replace(/StorageError: invalid object, Code: 4, Key: \S+, ResourceVersion: \d+, AdditionalErrorMsg: /, '')
-      // So is the language it is written in.
+      // The texts of a decoder depend on its programming language.
       .replace(/ in scheme "[^"]*"/g, '')
       .replace(/(json: cannot unmarshal|json parse error:|strconv\.|converting \()[\s\S]*$/, "<the decoder's words>")
       .replace(/(current: )\d+/g, '$1<rv>')
@@ -117,7 +117,7 @@ function named(names: Map<string, string>, value: string, word: string): string 
   return name;
 }
 
-/** Only numbers long enough not to be a count or a port of the case. */
+/** Longer numbers only, because short ones may be counts or ports of the case. */
 function replaceNumber(text: string, version: string, name: string): string {
   return version.length < 3 ? text : text.replace(new RegExp(`\\b${version}\\b`, 'g'), name);
 }
@@ -126,7 +126,7 @@ function isTable(value: { [key: string]: Json }): boolean {
   return value['kind'] === 'Table' && Array.isArray(value['columnDefinitions']);
 }
 
-/** Ages move with the clock, and the words that explain a column are nobody's contract. */
+/** Ages change with the clock, and column descriptions are not part of the contract. */
 function withoutTableNoise(table: { [key: string]: Json }): { [key: string]: Json } {
   const columns = (table['columnDefinitions'] as { [key: string]: Json }[]).map(({ description: _, ...rest }) => rest);
   const moving = new Set(['Age', 'Last Seen', 'First Seen']);
@@ -139,7 +139,7 @@ function withoutTableNoise(table: { [key: string]: Json }): { [key: string]: Jso
   return { ...table, columnDefinitions: columns, ...(rows === undefined ? {} : { rows }) };
 }
 
-/** A watch names its columns in the first event only, so the age in a later one is known by its look. */
+/** A watch names its columns in the first event only, so later ages are recognised by their form. */
 function withoutAges(value: { [key: string]: Json }): { [key: string]: Json } {
   if (value['kind'] !== 'Table' || !Array.isArray(value['rows'])) return value;
   const rows = (value['rows'] as { [key: string]: Json }[]).map((row) => ({

@@ -1,10 +1,10 @@
-// Plays one contract case against a server and gives back what it answered, normalised, step by step.
+// Runs one contract case against a server and returns its normalised answers, step by step.
 import { createHash } from 'node:crypto';
 import { acceptTypes, type Case, methods, patchTypes, type Step } from './case.ts';
 import { type Answer, type ApiClient, type RequestOptions, type WatchLine, WatchStream } from './client.ts';
 import { Normaliser } from './normalise.ts';
 
-/** What a step showed; this is what the recorded answers hold. */
+/** The result of a step, in the form of the recorded answers. */
 export interface Shown {
   step: string;
   status?: number;
@@ -15,7 +15,7 @@ export interface Shown {
   events?: unknown[];
 }
 
-/** Texts too long to stand in a case; 256 KiB is the limit of all annotations together, key included. */
+/** Texts too long for a case file; 256 KiB is the limit of all annotations together, including keys. */
 const bulk: [string, string][] = [
   ['kib256', 'x'.repeat(256 * 1024)],
   ['kib256less1', 'x'.repeat(256 * 1024 - 1)],
@@ -29,7 +29,7 @@ export interface Stage {
   compact: (() => Promise<void>) | undefined;
 }
 
-/** By name of the case. */
+/** Number of tries, by name of the case. */
 const triesOf = new Map<string, number>();
 
 export class Player {
@@ -40,7 +40,7 @@ export class Player {
 
   constructor(stage: Stage, played: Case) {
     this.#stage = stage;
-    // A second try must not meet what the first one left.
+    // A second try uses a new namespace, because the first one may have left objects.
     const tries = (triesOf.get(played.name) ?? 0) + 1;
     triesOf.set(played.name, tries);
     const id = createHash('sha256')
@@ -63,7 +63,7 @@ export class Player {
     for (const stream of this.#watches.values()) stream.close();
   }
 
-  /** undefined: the step shows nothing to compare. */
+  /** Runs a step; returns undefined when there is no answer to compare. */
   async play(written: Step): Promise<Shown | undefined> {
     const step = this.#filledIn(written) as Step;
     if (step.compact === true) {
@@ -115,7 +115,7 @@ export class Player {
   async #end(step: Step, name: string): Promise<Shown> {
     const events: unknown[] = [];
     for (let event = await this.#watch(name).next(); event !== undefined; event = await this.#watch(name).next()) {
-      // How many bookmarks come before the end is a matter of a second more or less.
+      // The number of bookmarks before the end depends on timing.
       if (event.type !== 'BOOKMARK') events.push(this.#event(step, event));
     }
     return { step: 'end', events };
@@ -123,7 +123,7 @@ export class Player {
 
   #event(step: Step, event: WatchLine): unknown {
     if (event.type === 'BOOKMARK') {
-      // Where a bookmark points is the server's business; that it points somewhere is not.
+      // The version of a bookmark may differ between servers, but it must be a number.
       const object = structuredClone(event.object) as { metadata?: { resourceVersion?: string } };
       if (/^\d+$/.test(object.metadata?.resourceVersion ?? '') && object.metadata)
         object.metadata.resourceVersion = '0';
@@ -194,12 +194,12 @@ export class Player {
   }
 }
 
-/** A path that does not start at the root is one of the core group, in the namespace of the case. */
+/** A path without a leading slash belongs to the core group, in the namespace of the case. */
 function pathOf(written: string, namespace: string): string {
   return written.startsWith('/') ? written : `/api/v1/namespaces/${namespace}/${written}`;
 }
 
-/** Dots part the names; a name with a dot stands in brackets. */
+/** Names are separated by dots; a name with a dot is written in brackets. */
 function at(value: unknown, path: string): unknown {
   let current = value;
   for (const match of path.matchAll(/\[([^\]]+)\]|[^.[\]]+/g)) {
@@ -209,7 +209,7 @@ function at(value: unknown, path: string): unknown {
   return current;
 }
 
-/** True of every list there is: nothing in it is newer than the list itself. */
+/** Checks a rule for every list: no item is newer than the list itself. */
 function checkList(body: unknown): void {
   const list = body as {
     metadata?: { resourceVersion?: string };

@@ -1,4 +1,4 @@
-// What holds when many clients write at once. Nothing here is recorded: the claims are the expectation.
+// Guarantees for many concurrent clients. They need no recorded answers, because the claims are the expectation.
 import { describe, expect, it } from 'vitest';
 import { type ApiClient, WatchStream } from './client.ts';
 
@@ -18,7 +18,7 @@ export function raceContract(at: { client: () => ApiClient }): void {
     Promise.all(Array.from({ length: writers }, (_, index) => run(index)));
 
   describe('many clients at once', () => {
-    it('one create of a name wins and the others hear AlreadyExists', async () => {
+    it('one create of a name wins and the others get AlreadyExists', async () => {
       const root = await namespaceOf('race-create');
       const answers = await all(() =>
         at.client().request('POST', `${root}/endpoints`, { body: { metadata: { name: 'a' } } }),
@@ -26,7 +26,7 @@ export function raceContract(at: { client: () => ApiClient }): void {
       expect(counts(answers)).toEqual({ 201: 1, 409: writers - 1 });
     });
 
-    it('one merge patch with the same resourceVersion wins and the others hear Conflict', async () => {
+    it('one merge patch with the same resourceVersion wins and the others get Conflict', async () => {
       const root = await namespaceOf('race-patch-rv');
       const created = await at.client().request('POST', `${root}/endpoints`, { body: { metadata: { name: 'a' } } });
       const { resourceVersion } = (created.json as Item).metadata;
@@ -39,10 +39,10 @@ export function raceContract(at: { client: () => ApiClient }): void {
       expect(counts(answers)).toEqual({ 200: 1, 409: writers - 1 });
     });
 
-    it('merge patches without a resourceVersion are all kept', async () => {
+    it('merge patches without a resourceVersion all take effect', async () => {
       const root = await namespaceOf('race-patch');
       await at.client().request('POST', `${root}/endpoints`, { body: { metadata: { name: 'a' } } });
-      // The server tries a patch five times; fewer than that meet, or some would be told of a conflict.
+      // The server retries a patch five times; with more concurrent patches, some would get a conflict.
       const few = 4;
       const answers = await Promise.all(
         Array.from({ length: few }, (_, index) =>
@@ -57,14 +57,14 @@ export function raceContract(at: { client: () => ApiClient }): void {
       expect(Object.keys(after.metadata.annotations ?? {})).toHaveLength(few);
     });
 
-    it('one delete with a uid wins and the others find nothing', async () => {
+    it('one delete with a uid wins and the others get NotFound', async () => {
       const root = await namespaceOf('race-delete');
       await at.client().request('POST', `${root}/endpoints`, { body: { metadata: { name: 'a' } } });
       const answers = await all(() => at.client().request('DELETE', `${root}/endpoints/a`));
       expect(counts(answers)).toEqual({ 200: 1, 404: writers - 1 });
     });
 
-    it('a watch delivers every one of many writes once and in the order of their versions', async () => {
+    it('a watch delivers each of many writes once, in the order of versions', async () => {
       const root = await namespaceOf('race-watch');
       const stream = await at.client().watch(`${root}/endpoints?watch=true`);
       if (!(stream instanceof WatchStream)) throw new Error(`the watch answered ${stream.status}`);
@@ -88,7 +88,7 @@ export function raceContract(at: { client: () => ApiClient }): void {
       }
     });
 
-    it('pages of a list hold each object once while others are written', async () => {
+    it('the pages of a list contain each object once during other writes', async () => {
       const root = await namespaceOf('race-list');
       await all((index) =>
         at

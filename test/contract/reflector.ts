@@ -1,5 +1,5 @@
-// What windows, writers and leases must do against any API server, with the connections between cut and held by a proxy:
-// the embedded cluster and a real kube-apiserver run the same suite.
+// The contract of windows, writers and leases with any API server, while a proxy cuts and delays their connections. The
+// embedded cluster and a real kube-apiserver run the same suite.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -24,9 +24,9 @@ export interface ReflectorSubject {
   caPem: string;
   adminToken: string;
   strangerToken: string;
-  /** Makes the server forget its history up to now. */
+  /** Compacts the history of the server. */
   compact(): Promise<void>;
-  /** Set when a quiet watch gets a bookmark within so short a time that a test may wait for it. */
+  /** Whether a quiet watch gets bookmarks often enough for a test to wait for one. */
   bookmarkWithinMs?: number;
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ interface Kept extends Item {
 
 const namespaces: ResourceRef = { path: 'api/v1', resource: 'namespaces' };
 
-/** Waits for the outside world, which no clock of ours moves. */
+/** Waits in real time, because the server does not use the test's clock. */
 async function until(condition: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<void> {
   const startMs = performance.now();
   while (!(await condition())) {
@@ -47,7 +47,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string, 
   }
 }
 
-/** Carries bytes to the server, until it is told to cut or to hold them. */
+/** A proxy that forwards bytes until a test cuts or delays them. */
 class Wire {
   #target: URL;
   #server: Server;
@@ -102,7 +102,7 @@ class Wire {
   }
 }
 
-/** Counts what goes through. */
+/** Counts the requests. */
 class Counting implements Connection {
   lists = 0;
   #inner: Connection;
@@ -160,7 +160,7 @@ export function reflectorContract(
     let wire: Wire;
     let url: string;
     let connection: Counting;
-    /** Goes past the proxy: what somebody else does. */
+    /** Another client, which does not use the proxy. */
     let other: Writer;
     let namespace: string;
     let rounds = 0;
@@ -252,7 +252,7 @@ export function reflectorContract(
       for (const close of closers.splice(0).reverse()) await close();
     });
 
-    it('show what is there, and creates, updates and deletes in their order', async () => {
+    it('show the existing objects, and then creates, updates and deletes in order', async () => {
       await written(other.create(endpointsResource, endpoints(namespace, 'before', '10.1.0.1')));
       const { window, changes } = windowOn();
       await window.whenSynced();
@@ -268,7 +268,7 @@ export function reflectorContract(
       expect(kinds.slice(0, -1)).not.toContain('removed');
     });
 
-    it('read a list of several pages as one', async () => {
+    it('read a list of several pages', async () => {
       const names = Array.from({ length: 620 }, (_, index) => `n${index}`);
       await Promise.all(
         names.map((name) => written(other.create(endpointsResource, endpoints(namespace, name, '10.1.0.1')))),
@@ -279,7 +279,7 @@ export function reflectorContract(
       expect(connection.lists).toBe(1);
     });
 
-    it('go on after a cut connection without a list, and miss nothing', async () => {
+    it('continue after a cut connection without a new list, and miss no change', async () => {
       const created = await written(other.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1')));
       const doomed = await written(other.create(endpointsResource, endpoints(namespace, 'doomed', '10.1.0.1')));
       const { window } = windowOn();
@@ -299,7 +299,7 @@ export function reflectorContract(
       expect(connection.lists).toBe(1);
     });
 
-    it('list once when the history is gone, and tell what vanished', async () => {
+    it('list once when the history is gone, and report the objects that vanished', async () => {
       const doomed = await written(other.create(endpointsResource, endpoints(namespace, 'doomed', '10.1.0.1')));
       await written(other.create(endpointsResource, endpoints(namespace, 'stays', '10.1.0.1')));
       const { window, changes } = windowOn();
@@ -333,7 +333,7 @@ export function reflectorContract(
       await until(() => window.get(`${namespace}/a`)?.label === 'x', 'the object to come back');
     });
 
-    it('show own writes at once and do not tell them again', async () => {
+    it('show our own writes at once and do not report them again', async () => {
       const { window, changes } = windowOn();
       await window.whenSynced();
       const writer = writerOn(connection);
@@ -341,7 +341,7 @@ export function reflectorContract(
       window.remember(own);
       expect(window.get(`${namespace}/own`)?.ips).toEqual(['10.1.0.1']);
       await written(other.create(endpointsResource, endpoints(namespace, 'later', '10.1.0.1')));
-      await until(() => window.has(`${namespace}/later`), 'somebody else’s write');
+      await until(() => window.has(`${namespace}/later`), 'the write of another client');
       const keys = changes.map((change) => change.key);
       expect(keys.filter((key) => key === `${namespace}/own`).length).toBeLessThanOrEqual(1);
       await written(writer.remove(endpointsResource, { namespace, name: 'own' }, versionOf(own)));
@@ -351,7 +351,7 @@ export function reflectorContract(
       expect(window.has(`${namespace}/own`)).toBe(false);
     });
 
-    it('live through quiet times by bookmarks', async ({ skip }) => {
+    it('stay current in quiet times through bookmarks', async ({ skip }) => {
       if (subject.bookmarkWithinMs === undefined) return skip('this server sends a bookmark once a minute');
       const { window } = windowOn();
       await window.whenSynced();
@@ -360,7 +360,7 @@ export function reflectorContract(
       expect(window.state).toBe('watching');
     });
 
-    it('say in words that rights are missing, and know it beforehand', async () => {
+    it('report missing rights in a sentence, also before the start', async () => {
       const stranger = open(url, subject.strangerToken);
       const window = openWindow<Kept>({
         connection: stranger,
@@ -387,11 +387,11 @@ export function reflectorContract(
         'CLUSTER_PERMISSION_MISSING',
       ]);
       expect(await checkPermissions(connection, permissions)).toEqual([]);
-      expect((await probe(open(url, 'nobody'))).kind).toBe('faults');
+      expect((await probe(open(url, 'unknown-user'))).kind).toBe('faults');
       expect(await probe(connection)).toMatchObject({ kind: 'ok', version: expect.stringMatching(/^v1\./) });
     });
 
-    it('writers tell apart what an answer means', async () => {
+    it('writers distinguish the meanings of answers', async () => {
       const writer = writerOn(connection);
       const place = { namespace, name: 'a' };
       const created = await written(writer.create(endpointsResource, endpoints(namespace, 'a', '10.1.0.1')));
@@ -405,7 +405,7 @@ export function reflectorContract(
       const uid = 'another';
       const recreated = { metadata: { ...versionOf(created), uid, labels: { a: 'b' } } };
       expect((await writer.patch(endpointsResource, place, recreated)).kind).toBe('conflict');
-      // Without a version the uid is only a field that must not change.
+      // Without a resourceVersion, the uid is only an immutable field.
       const blind = await writer.patch(endpointsResource, place, { metadata: { uid, labels: { a: 'b' } } });
       expect(blind).toMatchObject({ kind: 'refused', status: 422 });
       const removed = await writer.remove(endpointsResource, place, { uid: 'another' });
@@ -419,7 +419,7 @@ export function reflectorContract(
       expect(nowhere.kind).toBe('notFound');
     });
 
-    it('a lease passes from one holder to the next, and a deleted one does not come back under an old uid', async () => {
+    it('a lease passes from one holder to the next, and a deleted lease is recreated with a new uid', async () => {
       const lease = (identity: string) => {
         const opened = openLease({
           connection,
@@ -439,7 +439,7 @@ export function reflectorContract(
       a.start();
       await until(() => a.isHeld(), 'the first holder');
       b.start();
-      await until(() => b.state.kind === 'standby' && b.state.holder === 'a', 'the standby to know who leads');
+      await until(() => b.state.kind === 'standby' && b.state.holder === 'a', 'the standby to know the leader');
       const startMs = performance.now();
       await a.stop();
       await until(() => b.isHeld(), 'the second holder');

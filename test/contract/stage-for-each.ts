@@ -1,18 +1,18 @@
-// A fresh stage before each test of a suite, cleared after it; with meddlers before both servers where a suite wants them.
+// Sets up a fresh stage before each test of a suite and clears it afterwards, with interferers for the suites that need them.
 import { afterAll, afterEach, beforeEach } from 'vitest';
-import { Meddlers } from './meddler.ts';
-import type { SyncGround } from './sync-ground.ts';
+import { Interferers } from './interferer.ts';
+import type { SyncBackend } from './sync-backend.ts';
 import { SyncStage } from './sync-stage.ts';
 
-/** `use` is handed each stage, and may furnish it. */
+/** `use` receives each stage, and may prepare it. */
 export function stageForEach(
-  ground: () => SyncGround,
+  backend: () => SyncBackend,
   use: (stage: SyncStage) => void | Promise<void>,
   options: { hasOwner?: boolean } = {},
 ): void {
   let stage: SyncStage;
   beforeEach(async () => {
-    stage = new SyncStage(ground());
+    stage = new SyncStage(backend());
     await stage.set(options);
     await use(stage);
   });
@@ -22,15 +22,15 @@ export function stageForEach(
   });
 }
 
-/** What a meddler still holds when a test ends is let go once its daemons have stopped. */
-export function meddledStageForEach(
-  ground: () => SyncGround,
-  use: (stage: SyncStage, meddlers: Meddlers) => void | Promise<void>,
-): Meddlers {
-  const meddlers = new Meddlers();
-  afterAll(() => meddlers.stop());
-  // Hooks run last in, first out: this one after the stage is clear.
-  afterEach(() => meddlers.release());
-  stageForEach(ground, (stage) => use(stage, meddlers));
-  return meddlers;
+/** Releases delayed requests after the daemons of the test have stopped. */
+export function interferedStageForEach(
+  backend: () => SyncBackend,
+  use: (stage: SyncStage, interferers: Interferers) => void | Promise<void>,
+): Interferers {
+  const interferers = new Interferers();
+  afterAll(() => interferers.stop());
+  // Hooks run in reverse order, so this one runs after the stage is clear.
+  afterEach(() => interferers.release());
+  stageForEach(backend, (stage) => use(stage, interferers));
+  return interferers;
 }

@@ -1,4 +1,4 @@
-// Random histories, played on a store and on a model that keeps a copy of the whole world for every revision.
+// Runs random histories on a store and on a model that keeps a complete copy for every revision.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Store, StoredRecord, StoreEvent } from '../../src/store/store.ts';
@@ -65,7 +65,7 @@ class Model {
 }
 
 export function storeModelContract(makeStore: () => Promise<Store>, numRuns: number): void {
-  it('any sequence of writes, lists and compactions gives what the model gives', async () => {
+  it('any sequence of writes, lists and compactions has the same results as the model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { maxLength: 60 }), async (commands) => {
         const store = await makeStore();

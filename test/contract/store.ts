@@ -13,7 +13,7 @@ export interface StoreSettings {
   watchBacklog?: number;
 }
 
-/** Gives a store that is not started yet. */
+/** Makes a store that is not started yet. */
 export type MakeStore = (settings: StoreSettings) => Promise<Store> | Store;
 
 export interface StoreContractOptions {
@@ -57,7 +57,7 @@ export function storeContract(name: string, makeStore: MakeStore, options: Store
 type Make = (settings?: Omit<StoreSettings, 'clock'>) => Promise<{ store: Store; clock: VirtualClock; made: Store }>;
 
 function writeContract(make: Make): void {
-  it('counts one revision a write, from 1, for all keys together', async () => {
+  it('counts one revision for each write of any key, from 1', async () => {
     const { store } = await make();
     expect(await store.currentRevision()).toBe(0);
     expect(await put(store, '/a', 'one')).toEqual({ ok: true, revision: 1, createRevision: 1 });
@@ -66,7 +66,7 @@ function writeContract(make: Make): void {
     expect(await store.currentRevision()).toBe(3);
   });
 
-  it('keeps the create revision over updates and starts anew after a delete', async () => {
+  it('keeps the create revision over updates, and sets a new one after a delete', async () => {
     const { store } = await make();
     await put(store, '/a', 'one');
     await put(store, '/other', 'x');
@@ -95,7 +95,7 @@ function writeContract(make: Make): void {
     },
     { claim: 'a delete of nothing is refused', before: [], expect: 0, value: undefined, current: undefined },
   ];
-  it.each(refusals)('$claim, shows what is there and changes nothing', async ({ before, current, ...change }) => {
+  it.each(refusals)('$claim, returns the current value and changes nothing', async ({ before, current, ...change }) => {
     const { store } = await make();
     for (const value of before) await put(store, '/a', value);
     const result = await store.write('/a', change);
@@ -105,7 +105,7 @@ function writeContract(make: Make): void {
     expect(await store.currentRevision()).toBe(before.length);
   });
 
-  it('without an expectation writes over anything, and deletes only what is there', async () => {
+  it('overwrites any value without an expectation, and deletes only an existing key', async () => {
     const { store } = await make();
     expect(await store.write('/a', { expect: undefined, value: undefined })).toMatchObject({ ok: false });
     expect(await store.write('/a', { expect: undefined, value: 'one' })).toMatchObject({ ok: true, revision: 1 });
@@ -113,7 +113,7 @@ function writeContract(make: Make): void {
     expect(await store.get('/a')).toEqual({ record: undefined, revision: 2 });
   });
 
-  it('lets exactly one of many concurrent creators win, and tells the others of the winner', async () => {
+  it('lets exactly one of many concurrent creates win, and returns the winner to the others', async () => {
     const { store } = await make();
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, writer) => store.write('/a', { expect: 0, value: `by ${writer}` })),
@@ -153,7 +153,7 @@ function writeContract(make: Make): void {
 }
 
 function listContract(make: Make): void {
-  it('gives the keys under a prefix in the order of their bytes', async () => {
+  it('returns the keys under a prefix in byte order', async () => {
     const { store } = await make();
     const inOrder = [
       '/r/',
@@ -172,7 +172,7 @@ function listContract(make: Make): void {
     expect(Buffer.from('/r/\uffee').compare(Buffer.from('/r/\u{1f600}'))).toBe(-1);
   });
 
-  it('pages with afterKey and limit, and says how many remain', async () => {
+  it('pages with afterKey and limit, and returns the number of remaining keys', async () => {
     const { store } = await make();
     for (let n = 0; n < 7; n++) await put(store, `/r/${n}`, 'x');
     await put(store, '/s/0', 'x');
@@ -185,7 +185,7 @@ function listContract(make: Make): void {
     expect(keysOf(await store.list('/r/', { afterKey: '/a', limit: 1 }))).toEqual(['/r/0']);
   });
 
-  it('shows the world of an old revision: later writes undone, deleted keys back', async () => {
+  it('shows the state of an old revision, with deleted keys and without later writes', async () => {
     const { store } = await make();
     await put(store, '/r/a', 'a1');
     await put(store, '/r/b', 'b1');
@@ -199,7 +199,7 @@ function listContract(make: Make): void {
     expect(valuesOf(await store.list('/r/'))).toEqual(['a2', 'c1']);
   });
 
-  it('keeps pages of one revision stable while others write', async () => {
+  it('keeps pages of one revision stable during other writes', async () => {
     const { store } = await make();
     for (let n = 100; n < 200; n++) await put(store, `/r/${n}`, 'old');
     const { revision } = pageOf(await store.list('/r/'));
@@ -219,7 +219,7 @@ function listContract(make: Make): void {
     expect(new Set(seen.map(({ value }) => value))).toEqual(new Set(['old']));
   });
 
-  it('tells of a revision that is not there yet', async () => {
+  it('reports a revision that does not exist yet', async () => {
     const { store } = await make();
     await put(store, '/a', 'x');
     expect(await store.list('/', { atRevision: 2 })).toEqual({ kind: 'futureRevision', currentRevision: 1 });
@@ -227,7 +227,7 @@ function listContract(make: Make): void {
 }
 
 function historyContract(make: Make): void {
-  it('after compact(n) reads n and nothing older', async () => {
+  it('after compact(n) reads n and no older revision', async () => {
     const { store } = await make();
     for (let n = 1; n <= 5; n++) await put(store, '/a', `v${n}`);
     await store.compact(3);
@@ -237,7 +237,7 @@ function historyContract(make: Make): void {
     expect(await revisionsFrom(store, 3)).toEqual([4, 5]);
   });
 
-  it('compacting twice, backwards or beyond the present harms nothing', async () => {
+  it('accepts a compaction that is repeated, older, or beyond the present', async () => {
     const { store } = await make();
     await put(store, '/a', 'v1');
     await put(store, '/b', 'v1');
@@ -249,7 +249,7 @@ function historyContract(make: Make): void {
     expect(await put(store, '/b', 'v2')).toEqual({ ok: true, revision: 4, createRevision: 4 });
   });
 
-  it('forgets by itself what is over the count, never the present', async () => {
+  it('drops history beyond the count limit by itself, never the current state', async () => {
     const { store } = await make({ history: { maxRevisions: 10 } });
     await put(store, '/first', 'stays');
     for (let n = 0; n < 50; n++) await put(store, '/a', `v${n}`);
@@ -258,14 +258,14 @@ function historyContract(make: Make): void {
     expect(pageOf(await store.list('/', { atRevision: 45 })).revision).toBe(45);
   });
 
-  it('forgets by itself what is over the size', async () => {
+  it('drops history beyond the size limit by itself', async () => {
     const { store } = await make({ history: { maxChars: 10_000 } });
     for (let n = 0; n < 50; n++) await put(store, '/a', 'x'.repeat(1000));
     expect(await store.list('/', { atRevision: 30 })).toMatchObject({ kind: 'compacted' });
     expect(pageOf(await store.list('/', { atRevision: 45 })).revision).toBe(45);
   });
 
-  it('forgets by itself what is too old', async () => {
+  it('drops history beyond the age limit by itself', async () => {
     const { store, clock } = await make({ history: { maxAgeMs: 60_000 } });
     await put(store, '/a', 'old');
     await put(store, '/a', 'newer');
@@ -279,7 +279,7 @@ function historyContract(make: Make): void {
 }
 
 function watchContract(make: Make): void {
-  it('gives history and then the present, every revision once and in order', async () => {
+  it('delivers history and then new revisions, each once and in order', async () => {
     const { store } = await make();
     for (let n = 0; n < 10; n++) await put(store, `/r/${n % 3}`, `v${n}`);
     const watch = await openWatch(store, '/', 4);
@@ -289,7 +289,7 @@ function watchContract(make: Make): void {
     expect(seen.map(({ revision }) => revision)).toEqual(Array.from({ length: 46 }, (_, n) => n + 5));
   });
 
-  it('tells puts from deletes, with the value before', async () => {
+  it('distinguishes puts from deletes, with the previous value', async () => {
     const { store } = await make();
     const watch = await openWatch(store, '/r/', 0);
     const seen = collect(watch);
@@ -308,7 +308,7 @@ function watchContract(make: Make): void {
     expect(await eventsFrom(store, '/r/', 0)).toEqual(seen);
   });
 
-  it('keeps the value before when its own revision is compacted', async () => {
+  it('keeps the previous value when its revision is compacted', async () => {
     const { store } = await make();
     await put(store, '/a', 'one');
     await put(store, '/a', 'two');
@@ -316,7 +316,7 @@ function watchContract(make: Make): void {
     expect(await eventsFrom(store, '/', 1)).toMatchObject([{ revision: 2, previous: 'one', createRevision: 1 }]);
   });
 
-  it('from a revision that is still to come starts there', async () => {
+  it('starts at a future revision when asked to', async () => {
     const { store } = await make();
     const seen = collect(await openWatch(store, '/', 2));
     for (let n = 1; n <= 4; n++) await put(store, '/a', `v${n}`);
@@ -324,7 +324,7 @@ function watchContract(make: Make): void {
     expect(seen.map(({ revision }) => revision)).toEqual([3, 4]);
   });
 
-  it('cuts off a reader that falls behind, and nobody else', async () => {
+  it('cuts off a reader that falls behind, and no other reader', async () => {
     const { store } = await make({ watchBacklog: 10 });
     const slow = await openWatch(store, '/', 0);
     const quick = await openWatch(store, '/', 0);
@@ -345,7 +345,7 @@ function watchContract(make: Make): void {
     await until(() => seen.length === 25);
   });
 
-  it('ends its events after close(), after a reader that breaks off, and after stop()', async () => {
+  it('ends its events after close(), after a reader leaves its loop, and after stop()', async () => {
     const { store } = await make();
     const closed = await openWatch(store, '/', 0);
     const closedEnd = endOf(closed);
@@ -365,7 +365,7 @@ function watchContract(make: Make): void {
     expect(left.ended).toBe('closed');
   });
 
-  it('shows a change to readers before the writer has its answer', async () => {
+  it('delivers a change to readers before the writer gets its answer', async () => {
     const { store } = await make();
     const watch = await openWatch(store, '/', 0);
     const seen = collect(watch);
@@ -509,7 +509,7 @@ async function endOf(watch: StoreWatch): Promise<void> {
   for await (const _ of watch.events());
 }
 
-/** What a new watch gives at once, as history. */
+/** The history that a new watch delivers at once. */
 async function eventsFrom(store: Store, prefix: string, afterRevision: number): Promise<StoreEvent[]> {
   const watch = await openWatch(store, prefix, afterRevision);
   for await (const batch of watch.events()) return batch;

@@ -1,10 +1,10 @@
-// Rule 14 in every textual form of an address, and objects that break other limits: refused, said, and in nobody's way.
+// Rule 14 with every spelling of an address, and objects beyond other limits: refused and reported, without delaying others.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { baseKey } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { type SyncGround, until } from './sync-ground.ts';
+import { type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface AddressCase {
@@ -17,20 +17,20 @@ const read = (file: string): AddressCase[] =>
   JSON.parse(readFileSync(new URL(`../../fixtures/object/${file}`, import.meta.url), 'utf8')).cases;
 const corpus = [...read('addresses.json'), ...read('addresses-refused.json')];
 
-export function addressesSuite(ground: () => SyncGround): void {
+export function addressesSuite(backend: () => SyncBackend): void {
   describe('rule 14: addresses', () => {
     let stage: SyncStage;
-    stageForEach(ground, (made) => {
+    stageForEach(backend, (made) => {
       stage = made;
     });
 
-    it('no spelling of a forbidden address reaches the host, and no refused object holds up another', async () => {
+    it('no spelling of a forbidden address reaches the host, and no refused object delays another', async () => {
       await stage.pair({ name: 'good' });
-      // Whatever today's API servers refuse, an older one may have let in.
+      // Older API servers may have stored addresses that current ones refuse.
       for (const [at, { text }] of corpus.entries()) {
         const name = `spelt-${at}`;
         await stage.service({ name, onHost: false });
-        await ground().virtual.smuggle({ metadata: { namespace: stage.tenant, name }, subsets: subsetsOf(text) });
+        await backend().virtual.smuggle({ metadata: { namespace: stage.tenant, name }, subsets: subsetsOf(text) });
       }
       const daemon = await stage.daemon();
       for (const [at, { text, special, problem }] of corpus.entries()) {
@@ -39,7 +39,7 @@ export function addressesSuite(ground: () => SyncGround): void {
         if (special !== undefined || problem !== undefined) {
           expect([text, copy, state]).toEqual([text, undefined, 'refused/AddressRefused']);
         } else {
-          // The host has the last word on what it takes.
+          // The host may refuse an address that the policy allows.
           expect([text, state === 'refused/HostRefused' ? [text] : ipsOf(copy)]).toEqual([text, [text]]);
         }
       }
@@ -52,7 +52,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       expect((await stage.writes()).filter((one) => !one.endsWith(' 422'))).toEqual([]);
     });
 
-    it('what an API server refuses itself never gets as far as us', async () => {
+    it('the API server itself refuses the special addresses that it knows', async () => {
       for (const text of [
         '127.0.0.1',
         '::1',
@@ -66,11 +66,11 @@ export function addressesSuite(ground: () => SyncGround): void {
       ]) {
         const body = { metadata: { name: 'refused' }, subsets: subsetsOf(text) };
         const path = `/api/v1/namespaces/default/endpoints`;
-        expect([text, (await ground().virtual.admin.request('POST', path, { body })).status]).toEqual([text, 422]);
+        expect([text, (await backend().virtual.admin.request('POST', path, { body })).status]).toEqual([text, 422]);
       }
     });
 
-    it('one address of many refuses the object, and the event names up to three with the rule', async () => {
+    it('one refused address refuses the object, and the event names up to three addresses with their rule', async () => {
       const daemon = await stage.daemon({ config: { hostward: { addressPolicy: { deny: ['10.5.0.0/16'] } } } });
       await stage.pair({ name: 'web' });
       await daemon.settled();
@@ -94,7 +94,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
     });
 
-    it('a policy that is tightened takes copies away, and one that is loosened brings them back', async () => {
+    it('a stricter policy removes copies, and a looser policy restores them', async () => {
       await stage.pair({ name: 'v4' });
       await stage.pair({ name: 'v6', ips: ['fd00::1'] });
       const daemon = await stage.daemon();
@@ -110,19 +110,21 @@ export function addressesSuite(ground: () => SyncGround): void {
     });
   });
 
-  describe('objects at the limits', () => {
+  describe('objects at the size limits', () => {
     let stage: SyncStage;
-    stageForEach(ground, async (made) => {
+    stageForEach(backend, async (made) => {
       stage = made;
       await stage.pair({ name: 'small' });
     });
 
     const expectOthersServed = async (): Promise<void> => {
       await stage.editTenants('small', { subsets: subsetsOf('10.0.0.9') });
-      await until('the small one', async () => (ipsOf(await stage.copy('small'))[0] === '10.0.0.9' ? true : undefined));
+      await until('the small object', async () =>
+        ipsOf(await stage.copy('small'))[0] === '10.0.0.9' ? true : undefined,
+      );
     };
 
-    it('10,000 addresses go through whole, and an edit of one is one write', async () => {
+    it('an object with 10,000 addresses is copied completely, and an edit of one address is one write', async () => {
       const ips = Array.from({ length: 10_000 }, (_, at) => `10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`);
       await stage.pair({ name: 'wide', ips });
       const daemon = await stage.daemon();
@@ -135,7 +137,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       await expectOthersServed();
     });
 
-    it('a copy that is too large for the host is parked and said, and blocks nobody', async () => {
+    it('a copy that is too large for the host is refused and reported, and delays no other object', async () => {
       const { name } = (await tooLarge(stage)).metadata;
       const daemon = await stage.daemon();
       await until('the verdict', () =>
@@ -149,13 +151,13 @@ export function addressesSuite(ground: () => SyncGround): void {
         (await stage.events(name ?? '')).find(({ reason }) => reason === 'HostRefused'),
       );
       await stage.editTenants(name ?? '', { subsets: subsetsOf('10.0.0.3') });
-      await until('a copy of bearable size', async () =>
+      await until('a smaller copy', async () =>
         ipsOf(await stage.copy(name ?? ''))[0] === '10.0.0.3' ? true : undefined,
       );
       await daemon.settled();
     });
 
-    it('annotations that leave no room for our bookkeeping are synced without it', async () => {
+    it('an object whose annotations leave no space for the base is synced without a base', async () => {
       const keys = Array.from({ length: 3000 }, (_, at) => [`key-${at}`, 'v'.repeat(58)]);
       await stage.pair({ name: 'wordy', metadata: { annotations: Object.fromEntries(keys) } });
       const daemon = await stage.daemon();
@@ -168,7 +170,7 @@ export function addressesSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual([]);
     });
 
-    it('annotations that leave no room for the six are parked', async () => {
+    it('an object whose annotations leave no space for the six is refused', async () => {
       await stage.pair({ name: 'full', metadata: { annotations: { a: 'v'.repeat(256 * 1024 - 100) } } });
       const daemon = await stage.daemon();
       expect(daemon.of('full')?.state).toBe('refused/HostRefused');
@@ -177,10 +179,10 @@ export function addressesSuite(ground: () => SyncGround): void {
   });
 }
 
-/** The virtual server just takes it; on the host every Pod has a longer name. */
+/** An object just within the limit of the virtual server. Its copy exceeds the limit, because Pod names are longer there. */
 async function tooLarge(stage: SyncStage): Promise<KubeObject> {
-  // An embedded server counts the JSON that it stores, a real one the body that it reads.
-  const most = stage.ground.hasControllers ? 46_000 : 16_000;
+  // An embedded server limits the stored JSON; a real server limits the request body.
+  const most = stage.backend.hasControllers ? 46_000 : 16_000;
   for (let count = most; ; count = Math.floor(count * 0.96)) {
     const addresses = Array.from({ length: count }, (_, at) => ({
       ip: `10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`,

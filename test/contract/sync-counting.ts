@@ -1,17 +1,17 @@
-// Rule 10, counted at the servers: one write per effective change, two where an edit flows back, none for anything else.
+// Rule 10, counted at the servers: one write per effective change, two for a back-flow, and no other write.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SyncBackend } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import type { SyncGround } from './sync-ground.ts';
 import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface Case {
   says: string;
   act: (stage: SyncStage, name: string) => Promise<unknown>;
-  /** Without names: one object is played at a time. */
+  /** Writes as `side verb`; the cases run one after the other, so names are not needed. */
   writes: string[];
 }
 
-/** Each is played on a pair in sync: Endpoints with label app, annotation a and one address. */
+/** Each case starts with a pair in sync: an Endpoints with label app, annotation a and one address. */
 const cases: Case[] = [
   {
     says: 'a new address',
@@ -28,12 +28,12 @@ const cases: Case[] = [
     writes: ['host patch'],
   },
   {
-    says: 'the virtual object goes',
+    says: 'the virtual object is deleted',
     act: (stage, name) => stage.removeTenants(name),
     writes: ['host delete'],
   },
   {
-    says: 'the host copy goes',
+    says: 'the host copy is deleted',
     act: (stage, name) => stage.removeCopy(name),
     writes: ['host create'],
   },
@@ -75,7 +75,7 @@ const cases: Case[] = [
     writes: [],
   },
   {
-    says: 'the leader annotation, over and over',
+    says: 'many changes of the leader annotation',
     act: async (stage, name) => {
       for (const holder of ['a', 'b', 'c', null])
         await stage.editTenants(name, {
@@ -115,7 +115,7 @@ const cases: Case[] = [
   },
 ];
 
-export function countingSuite(ground: () => SyncGround): void {
+export function countingSuite(backend: () => SyncBackend): void {
   describe('rule 10: writes counted at the server', () => {
     let stage: SyncStage;
     const pair = (name: string) => stage.pair({ name, metadata: { labels: { app: 'x' }, annotations: { a: '1' } } });
@@ -124,10 +124,10 @@ export function countingSuite(ground: () => SyncGround): void {
       return written.filter((one) => !isOfOther(one, name)).map((one) => one.split(' ').slice(0, 2).join(' '));
     };
 
-    describe('as it happens', () => {
+    describe('while the daemon runs', () => {
       let daemon: LiveDaemon;
       beforeAll(async () => {
-        stage = new SyncStage(ground());
+        stage = new SyncStage(backend());
         await stage.set();
         daemon = await stage.daemon();
       });
@@ -144,14 +144,14 @@ export function countingSuite(ground: () => SyncGround): void {
         await daemon.settled();
         expect(await writesOf(name)).toEqual(writes);
         const patches = daemon.logged.filter((line) => String(line['key']).endsWith(`/${name}`) && 'touches' in line);
-        for (const { touches } of patches) expect(touches, 'a line says what was written').not.toBe('');
+        for (const { touches } of patches) expect(touches, 'the log line names the written fields').not.toBe('');
         expect(await stage.forbidden()).toEqual([]);
       });
     });
 
     describe('across restarts', () => {
       beforeEach(async () => {
-        stage = new SyncStage(ground());
+        stage = new SyncStage(backend());
         await stage.set();
       });
       afterEach(async () => {
@@ -159,7 +159,7 @@ export function countingSuite(ground: () => SyncGround): void {
         stage.close();
       });
 
-      it('what happened while we were down costs as many writes, and nothing on the next start', async () => {
+      it('changes during a downtime cost the same writes, and the next start writes nothing', async () => {
         const played = cases.map((one, at) => ({ ...one, name: `case-${at}` }));
         for (const { name } of played) await pair(name);
         const daemon = await stage.daemon();
@@ -180,12 +180,12 @@ export function countingSuite(ground: () => SyncGround): void {
         expect(await stage.writes()).toEqual([]);
       });
 
-      it('a new virtual object under the old name takes the copy over in one write, with no gap and nothing flowing back', async () => {
+      it('a recreated virtual object takes over the copy in one write, without a gap and without a back-flow', async () => {
         await pair('web');
         const daemon = await stage.daemon();
         const before = await stage.copy('web');
         await daemon.stop();
-        // Edits of a copy whose object is gone are edits of nothing.
+        // These host edits belong to the old object, so they must be dropped.
         await stage.editCopy('web', {
           metadata: { labels: { app: 'h', own: 'h' }, annotations: { a: 'h', own: 'h' } },
         });
@@ -205,7 +205,7 @@ export function countingSuite(ground: () => SyncGround): void {
         expect((await stage.tenants('web'))?.metadata).toMatchObject({ labels: { app: 'x' }, annotations: { a: '1' } });
       });
 
-      it('what the configuration keeps apart stays apart', async () => {
+      it('excluded keys and backSync none are respected', async () => {
         const hostward = { backSync: 'none', exclude: { labels: ['secret-*'], annotations: ['note'] } };
         await stage.pair({
           name: 'web',
@@ -219,7 +219,7 @@ export function countingSuite(ground: () => SyncGround): void {
           metadata: { labels: { app: 'h', own: 'h', 'secret-b': 'h' }, annotations: { note: 'h' } },
         });
         await daemon.settled();
-        expect(await writesOf('web'), 'one to revert').toEqual(['host patch']);
+        expect(await writesOf('web'), 'one revert').toEqual(['host patch']);
         const [written] = daemon.logged.filter(
           ({ msg, request }) => msg === 'object written' && request === 'host patch',
         );
@@ -243,7 +243,7 @@ export function countingSuite(ground: () => SyncGround): void {
         expect(await writesOf('web')).toEqual(['host patch']);
       });
 
-      it('many at once cost one write each, and a quiet time after a restart none', async () => {
+      it('many changes at once cost one write each, and a quiet time after a restart costs none', async () => {
         const names = Array.from({ length: 60 }, (_, at) => `many-${at}`);
         await Promise.all(names.map((name) => stage.pair({ name, metadata: { labels: { release: name } } })));
         const daemon = await stage.daemon();
@@ -264,10 +264,10 @@ export function countingSuite(ground: () => SyncGround): void {
   });
 }
 
-/** Longer than the ten minutes after which everything is looked at again. */
+/** Longer than the audit interval of ten minutes. */
 const quietMs = 11 * 60_000;
 
-/** A create says no name in its path, so only one at a time is played where creates are counted. */
+/** The path of a create has no name, so a create cannot be assigned to an object. */
 function isOf(written: string, name: string): boolean {
   const found = written.split(' ')[2] ?? '';
   return found === name || found.startsWith(`${name}-x-`);

@@ -1,9 +1,9 @@
-// One whole daemon between two live API servers, as the front door assembles it, with ways to wait until it has seen and
-// done everything.
+// One whole daemon between two live API servers, assembled as in main.ts, with methods that wait until the daemon has seen all
+// changes and finished its work.
 
 import { loadConfiguration } from '../../src/config/load/load.ts';
 import type { Settings } from '../../src/config/settings/settings.ts';
-import { rooms } from '../../src/daemon/daemon.ts';
+import { daemonModule } from '../../src/daemon/daemon.ts';
 import type { Daemon, Started } from '../../src/daemon/daemon-options.ts';
 import { type LoadedPatches, withPatches } from '../../src/daemon/load-patches.ts';
 import { createLog } from '../../src/log.ts';
@@ -12,15 +12,15 @@ import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { ObjectStatus, SyncStatus } from '../../src/sync/report/status.ts';
 import { JumpClock } from '../jump-clock.ts';
-import { hostNamespace, type Side, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type Side, until, virtualCluster } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
 
 export interface LiveOptions {
-  /** Laid over `hostward: { leaderElection: never }`. */
+  /** Merged over `hostward: { leaderElection: never }`. */
   config?: Record<string, unknown>;
-  /** Something between the daemon and a server. */
+  /** Addresses of interferers between the daemon and a server. */
   via?: Partial<Record<Side, { url: string; caPem: string }>>;
-  /** Kubeconfig text of somebody else than the daemon's user. */
+  /** Kubeconfig text for another user than the daemon's. */
   kubeconfig?: Partial<Record<Side, string>>;
   isDryRun?: boolean;
   virtualClusterName?: string;
@@ -44,7 +44,7 @@ export class LiveDaemon {
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
     const { settings, patches } = this.#settings(options.config);
-    this.#daemon = rooms.assembleDaemon({
+    this.#daemon = daemonModule.assembleDaemon({
       settings,
       ...(patches && { patches, nodePath: process.execPath }),
       isDryRun: options.isDryRun ?? false,
@@ -59,9 +59,9 @@ export class LiveDaemon {
 
   #settings(config: Record<string, unknown> = {}): { settings: Settings; patches: LoadedPatches | undefined } {
     const { via = {}, kubeconfig = {} } = this.#options;
-    const { ground } = this.#stage;
+    const { backend } = this.#stage;
     const path = (side: Side): string =>
-      this.#stage.file(kubeconfig[side] ?? ground[side].kubeconfig(via[side]), 'kubeconfig');
+      this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
     const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
     const read = loadConfiguration({
       files: [base, { name: 'test', text: JSON.stringify(config) }],
@@ -81,14 +81,14 @@ export class LiveDaemon {
     return this.#daemon.start();
   }
 
-  /** What a start comes to; a daemon that did start is stopped again. */
+  /** Starts the daemon, stops it again, and returns the result of the start. */
   async startOnce(): Promise<Started> {
     const started = await this.start();
     await this.stop();
     return started;
   }
 
-  /** Started, with everything in sync that is there. */
+  /** Starts the daemon and waits until all existing objects are in sync. */
   async begin(): Promise<this> {
     const started = await this.start();
     if (started.kind === 'faults') throw new Error(`the daemon did not start: ${JSON.stringify(started.faults)}`);
@@ -125,8 +125,8 @@ export class LiveDaemon {
   }
 
   /**
-   * Until the daemon knows both clusters as they are and has nothing left to do. What waits for a later time does not
-   * count, unless it is about to try again.
+   * Waits until the daemon has seen the current state of both clusters and has no work left. Work that waits for a later
+   * time does not count, except retries.
    */
   async settled(): Promise<void> {
     let before = '';
@@ -167,7 +167,7 @@ export class LiveDaemon {
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
       const at = status?.hostObject;
-      // A mapping with patterns shows only what is marked as ours.
+      // In a mapping with patterns, the window has only objects with our marker label.
       if (at !== undefined && status?.host !== version(host.get(at)) && annotated.includes(key)) return false;
     }
     return true;

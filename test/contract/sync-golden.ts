@@ -1,13 +1,13 @@
-// The recording of a running vCluster against a live sync: every recorded object and every recorded sequence, played on the
-// servers of the ground.
+// Compares a live sync with the recording of a running vCluster: every recorded object and sequence is repeated on the servers
+// of the backend.
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
 import { expectedHost, type Golden, type GoldenSide } from '../sync/golden.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
 import { copyPlace, ipsOf, type Place, SyncStage, subsetsOf, tidy } from './sync-stage.ts';
 
 const fixtures = new URL('../../fixtures/sync/', import.meta.url);
@@ -20,7 +20,7 @@ interface Look {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ips?: string[];
-  /** The key it is a copy of, when that is another one. */
+  /** The key of the virtual object, when another key holds the copy. */
   of?: string;
   onlyWithControllers?: null;
 }
@@ -34,11 +34,11 @@ interface PlayedStep {
   writes?: number;
 }
 
-export function goldenSuite(ground: () => SyncGround): void {
+export function goldenSuite(backend: () => SyncBackend): void {
   describe('golden', () => {
     let stage: SyncStage;
     const set = async (): Promise<SyncStage> => {
-      stage = new SyncStage(ground());
+      stage = new SyncStage(backend());
       await stage.set();
       return stage;
     };
@@ -47,7 +47,7 @@ export function goldenSuite(ground: () => SyncGround): void {
       stage.close();
     });
 
-    it('every recorded object, put through a live sync, gives its recorded host object', async () => {
+    it('a live sync turns every recorded object into its recorded host object', async () => {
       await set();
       const daemon = await stage.daemon();
       for (const { before, virtual } of golden.cases) await createSide(stage, { ...virtual, ...before?.virtual });
@@ -95,12 +95,12 @@ export function goldenSuite(ground: () => SyncGround): void {
   });
 }
 
-/** One sequence being played: its objects and the daemon of the moment. */
+/** One sequence in progress: its objects and the current daemon. */
 class Play {
   readonly #stage: SyncStage;
   daemon: LiveDaemon | undefined;
   readonly #key: Place;
-  /** The last that was seen: a copy may outlive its object. */
+  /** The last uid seen, because a copy may outlive its object. */
   #uid = '';
 
   constructor(stage: SyncStage, key: Place) {
@@ -115,7 +115,7 @@ class Play {
       for (const [verb, body] of Object.entries(act)) {
         if (verb === 'tenants') await stage.editTenants(name, body, namespace);
         else if (verb === 'copy') await stage.editCopy(name, body, namespace);
-        else throw new Error(`sequences.yaml: nobody knows how to do "${verb}"`);
+        else throw new Error(`sequences.yaml: unknown act "${verb}"`);
       }
       return;
     }
@@ -149,7 +149,7 @@ class Play {
       case 'removeService':
         return stage.removeService(name, namespace);
       default:
-        throw new Error(`sequences.yaml: nobody knows how to do "${act}"`);
+        throw new Error(`sequences.yaml: unknown act "${act}"`);
     }
   }
 
@@ -171,7 +171,7 @@ class Play {
     const virtual = await this.#stage.tenants(name, namespace);
     if (script.virtual === null) expect(virtual, claim).toBeUndefined();
     else if (script.virtual?.onlyWithControllers !== undefined) {
-      const { hasControllers } = this.#stage.ground;
+      const { hasControllers } = this.#stage.backend;
       await until(
         claim,
         async () => ((await this.#stage.tenants(name, namespace)) === undefined) === hasControllers || undefined,
@@ -230,8 +230,8 @@ async function expectCopy(
   const { namespace = 'default', name = '' } = recorded.metadata;
   const virtual = await stage.tenants(name, namespace);
   const copy = await stage.copy(name, namespace);
-  if (wanted.host === null && stage.ground.hasControllers) {
-    // A host Service with a selector has Endpoints of its own there, as in the recording.
+  if (wanted.host === null && stage.backend.hasControllers) {
+    // On real servers, a host Service with a selector has its own Endpoints, as in the recording.
     expect(Object.keys(copy?.metadata.annotations ?? {}).filter((key) => theSix.includes(key))).toEqual([]);
     return;
   }
@@ -240,7 +240,7 @@ async function expectCopy(
   );
 }
 
-/** The recorded host object with the uids of this ground. */
+/** The recorded host object, with the uids replaced by those of this backend. */
 async function localized(stage: SyncStage, host: KubeObject | null, uid: string): Promise<KubeObject | null> {
   if (host === null) return null;
   const copy = structuredClone(tidy(host) as KubeObject);
@@ -286,7 +286,7 @@ function filled(look: Look = {}): Look {
   return { ...(labels && { labels }), ...(annotations && { annotations }) };
 }
 
-/** To be created: the server gives the uid. */
+/** An object for a create, without its uid, which the server assigns. */
 function bare(object: KubeObject | null | undefined): KubeObject {
   const { uid: _uid, ownerReferences: _owners, ...metadata } = (object as KubeObject).metadata;
   return { ...(object as KubeObject), metadata };

@@ -1,32 +1,32 @@
-// Rule 16: of two daemons one writes. Each talks to the host through a meddler of its own, which counts what it sends and
-// can cut it off; each has a clock of its own that can be told that time has passed.
+// Rule 16: only one of two daemons writes. Each daemon has its own interferers, which count its writes and can cut it off, and
+// its own clock, which a test can advance.
 import { describe, expect, it } from 'vitest';
-import type { Meddler } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
+import type { Interferer } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { hostNamespace, type SyncBackend, until } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 interface Candidate {
   daemon: LiveDaemon;
-  host: Meddler;
-  virtual: Meddler;
+  host: Interferer;
+  virtual: Interferer;
 }
 
 const config = { hostward: { leaderElection: 'always' } };
-/** What a lease lasts for those who watch it. */
+/** The duration of the lease. */
 const leaseMs = 15_000;
 
-export function leadershipSuite(ground: () => SyncGround): void {
+export function leadershipSuite(backend: () => SyncBackend): void {
   describe('rule 16: leadership', () => {
     let stage: SyncStage;
-    const meddlers = meddledStageForEach(ground, (made) => {
+    const interferers = interferedStageForEach(backend, (made) => {
       stage = made;
     });
 
     const candidate = async (name: string, options = {}): Promise<Candidate> => {
-      const host = await meddlers.before(ground().host);
-      const virtual = await meddlers.before(ground().virtual);
+      const host = await interferers.before(backend().host);
+      const virtual = await interferers.before(backend().virtual);
       const via = { host: host.at, virtual: virtual.at };
       const daemon = await stage.daemon({ config, via, environment: { POD_NAME: name }, ...options });
       return { daemon, host, virtual };
@@ -37,7 +37,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
     const ip = async (name: string) => ipsOf(await stage.copy(name))[0];
     const serves = (name: string, wanted: string) =>
       until(`${name} at ${wanted}`, async () => ((await ip(name)) === wanted ? true : undefined));
-    /** The only candidate so far, which has brought one pair to the host. */
+    /** Starts a single candidate that leads and has synced one object. */
     const leaderOfWeb = async (): Promise<Candidate> => {
       await stage.pair({ name: 'web' });
       const first = await candidate('first');
@@ -46,7 +46,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       return first;
     };
 
-    it('the first leads and writes, the second stands by with warm windows and writes nothing', async () => {
+    it('the first candidate leads and writes; the second follows the clusters and writes nothing', async () => {
       await stage.pair({ name: 'web' });
       const first = await candidate('first');
       await leads(first);
@@ -65,12 +65,12 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(second.daemon.of('web')?.hostObject).toBeDefined();
     });
 
-    it('a graceful stop hands over at once, and nothing is written twice', async () => {
+    it('a graceful stop hands over at once, and no change is written twice', async () => {
       const first = await leaderOfWeb();
       const second = await candidate('second');
       await first.daemon.stop();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
-      // A standby looks once a second; a lease that has run out would be fifteen.
+      // A standby checks the lease once a second; waiting for its end would take fifteen.
       await second.daemon.clock.jump(1500);
       await leads(second);
       await serves('web', '10.0.0.2');
@@ -78,7 +78,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(written(second)).toEqual([expect.stringContaining('PATCH web-x-')]);
     });
 
-    it('after a crash the other one leads when the lease has run out, and not before', async () => {
+    it('after a crash the standby leads when the lease has expired, not before', async () => {
       const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
@@ -92,7 +92,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await serves('web', '10.0.0.2');
     });
 
-    it('a leader that cannot renew writes nothing once its time is up, though nobody else has come', async () => {
+    it('a leader that cannot renew stops writing when its lease expires, even without a successor', async () => {
       const first = await leaderOfWeb();
       first.host.rule = ({ resource }) => (resource === 'leases' ? 'drop' : 'pass');
       await first.daemon.clock.jump(leaseMs);
@@ -100,7 +100,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       first.host.seen.length = 0;
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await stage.editCopy('web', { metadata: { labels: { own: 'h' } } });
-      await until('news that is seen and left alone', async () => {
+      await until('a change that is seen but not written', async () => {
         const current = await stage.tenants('web');
         return first.daemon.of('web')?.virtual === `resourceVersion ${current?.metadata.resourceVersion}` || undefined;
       });
@@ -114,13 +114,13 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await until('the edit of the host', async () => (await stage.tenants('web'))?.metadata.labels?.['own']);
     });
 
-    it('writes that wait their turn when the lease runs out are not sent any more', async () => {
+    it('writes that still wait when the lease expires are never sent', async () => {
       const slow = { hostward: { leaderElection: 'always', maxWritesPerSecond: 1 } };
       const first = await candidate('first', { config: slow });
       await leads(first);
       const names = Array.from({ length: 40 }, (_, at) => `web-${at}`);
       await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
-      await until('the first of them', () => (first.host.writes().length > 0 ? true : undefined));
+      await until('the first write', () => (first.host.writes().length > 0 ? true : undefined));
       first.host.rule = ({ resource }) => (resource === 'leases' ? 'drop' : 'pass');
       await first.daemon.clock.jump(leaseMs);
       const sent = first.host.writes().length;
@@ -129,15 +129,15 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(first.host.writes()).toHaveLength(sent);
       first.host.rule = () => 'pass';
       await first.daemon.clock.jump(60_000);
-      // One write a second, and the lease may have come back at the end of the jump: time goes on until all are there.
-      await until('the rest of them', async () => {
+      // With one write a second, and a lease that returned late in the jump, the rest needs more time.
+      await until('the other copies', async () => {
         await first.daemon.clock.jump(2000);
         const copies = await stage.list('host', 'endpoints');
         return copies.filter(({ metadata }) => metadata.name?.startsWith('web-')).length === names.length || undefined;
       });
     });
 
-    it('one that was cut off and comes back finds a new leader and leaves everything to it', async () => {
+    it('a former leader that was cut off finds the new leader and writes nothing', async () => {
       const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
@@ -148,7 +148,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await serves('web', '10.0.0.3');
       first.host.seen.length = 0;
       first.virtual.seen.length = 0;
-      for (const meddler of [first.host, first.virtual]) meddler.rule = () => 'pass';
+      for (const interferer of [first.host, first.virtual]) interferer.rule = () => 'pass';
       await Promise.all([first.daemon.clock.jump(30_000), second.daemon.clock.jump(30_000)]);
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.4') });
       await serves('web', '10.0.0.4');
@@ -157,7 +157,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(written(first)).toEqual([]);
     });
 
-    it('a write that was held up until another one leads is refused by the server, not carried out late', async () => {
+    it('the server refuses a delayed write of a former leader', async () => {
       const first = await leaderOfWeb();
       const second = await candidate('second');
       await second.daemon.clock.jump(2000);
@@ -184,7 +184,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(await ip('web')).toBe('10.0.0.3');
     });
 
-    it('a lease that somebody deletes is written anew, and there is never a second leader', async () => {
+    it('a deleted lease is recreated, and there are never two leaders', async () => {
       await stage.pair({ name: 'web' });
       const first = await candidate('first');
       await leads(first);
@@ -200,7 +200,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       await serves('web', '10.0.0.2');
     });
 
-    it('two that write at once, for want of a lease, agree: a change is written once, and nothing swings', async () => {
+    it('two daemons without a lease agree: each change is written once, and no value alternates', async () => {
       const one = await stage.daemon();
       const other = await stage.daemon();
       await stage.pair({ name: 'web', metadata: { labels: { app: '0' } } });
@@ -223,14 +223,14 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect([...one.status.contested, ...other.status.contested]).toEqual([]);
     });
 
-    it('alone and never: no lease is asked for', async () => {
+    it('never: a single daemon creates no lease', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
       expect(daemon.status.leadership).toBe('alone');
       expect(await stage.get('host', 'leases', { namespace: hostNamespace, name: 'hostward-vc' })).toBeUndefined();
     });
 
-    it('auto: more than one replica in the configuration means a lease', async () => {
+    it('auto: a configuration with more than one replica uses a lease', async () => {
       const highAvailability = { highAvailability: { replicas: 3 } };
       const auto = { hostward: { leaderElection: 'auto' }, controlPlane: { statefulSet: highAvailability } };
       const one = await candidate('one', { config: auto });
@@ -238,7 +238,7 @@ export function leadershipSuite(ground: () => SyncGround): void {
       expect(await stage.get('host', 'leases', { namespace: hostNamespace, name: 'hostward-vc' })).toBeDefined();
     });
 
-    it('a dry run writes nothing, needs no lease, and knows every difference', async () => {
+    it('a dry run writes nothing, needs no lease, and lists every difference', async () => {
       await stage.pair({ name: 'web' });
       const one = await candidate('dry', { isDryRun: true });
       expect(written(one)).toEqual([]);
@@ -248,8 +248,8 @@ export function leadershipSuite(ground: () => SyncGround): void {
 }
 
 function cutOff({ host, virtual }: Candidate): void {
-  for (const meddler of [host, virtual]) {
-    meddler.rule = () => 'drop';
-    meddler.cut();
+  for (const interferer of [host, virtual]) {
+    interferer.rule = () => 'drop';
+    interferer.cut();
   }
 }

@@ -1,22 +1,22 @@
-// Rule 17: namespaces of the virtual cluster mapped to namespaces of the host, where names stay as they are.
+// Rule 17: virtual namespaces are mapped to host namespaces, where objects keep their names.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { hostNamespace, type Right, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 const pattern = { 'p-*': `\${name}-p-*` };
 
-export function mappingSuite(ground: () => SyncGround): void {
+export function mappingSuite(backend: () => SyncBackend): void {
   describe('rule 17: mapped namespaces', () => {
     let stage: SyncStage;
     const furnish = async (made: SyncStage): Promise<void> => {
       stage = made;
-      await ground().host.grant(clusterRoleRights());
+      await backend().host.grant(clusterRoleRights());
       for (const name of ['h-a', 'vc-p-one', 'vc-p-two', 'h-b']) await stage.namespace('host', name);
     };
-    stageForEach(ground, furnish, { hasOwner: false });
+    stageForEach(backend, furnish, { hasOwner: false });
 
     const mapped = (byName: Record<string, string>, mappingsOnly = false) => ({
       sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } },
@@ -24,7 +24,7 @@ export function mappingSuite(ground: () => SyncGround): void {
     const at = (namespace: string, name: string): Place => ({ namespace, name });
     const onHost = (namespace: string, name: string) => stage.get('host', 'endpoints', at(namespace, name));
 
-    it('an exact name: same object name, marked with the instance, owned by nobody, release left alone', async () => {
+    it('an exact name: the copy keeps its name and release label, has the instance, and has no owner', async () => {
       const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web', metadata: { labels: { release: 'r' } } });
       await daemon.settled();
@@ -39,7 +39,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await stage.forbidden()).toEqual([]);
     });
 
-    it('a pattern with the name of the virtual cluster in it', async () => {
+    it('a pattern that contains the name of the virtual cluster', async () => {
       const daemon = await stage.daemon({ config: mapped(pattern, true) });
       await stage.pair({ namespace: 'p-one', name: 'web', ips: ['10.1.0.1'] });
       await stage.pair({ namespace: 'p-two', name: 'web', ips: ['10.1.0.2'] });
@@ -67,7 +67,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(fallback?.metadata.annotations?.[instanceKey]).toBe(`${hostNamespace}/vc`);
     });
 
-    it('an object of the host’s people under that name is refused, said, and never touched', async () => {
+    it('a native object of the host at the name is reported as an event and never changed', async () => {
       await stage.create('host', 'endpoints', {
         metadata: at('h-a', 'web'),
         subsets: subsetsOf('192.168.1.1'),
@@ -86,7 +86,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await onHost('h-a', 'web')).toEqual(before);
     });
 
-    it('no Endpoints are put beside a Service of the host’s people, for they would answer for it', async () => {
+    it('no copy is created beside a Service of the host itself, because it would receive that Service’s traffic', async () => {
       const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }] };
       await stage.create('host', 'services', { metadata: at('h-a', 'theirs'), spec });
       const isCopyOf = { [objectKeys.name]: 'ours', [objectKeys.namespace]: 'team-a' };
@@ -101,7 +101,7 @@ export function mappingSuite(ground: () => SyncGround): void {
     });
 
     it.each([undefined, { app: 'theirs' }])(
-      'a Service of the host’s people that comes later takes the name, selector %o; when it goes, the copy returns',
+      'a later Service of the host itself with selector %o takes the name, and the copy returns when it goes',
       async (selector) => {
         const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
         await stage.pair({ namespace: 'team-a', name: 'web', service: { onHost: false } });
@@ -133,7 +133,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       },
     );
 
-    it('so it is with a pattern, whose wide watch keeps no Service of a namespace that it does not match', async () => {
+    it('the same holds for a pattern, whose window keeps only Services of matching namespaces', async () => {
       const daemon = await stage.daemon({ config: mapped(pattern, true) });
       await stage.pair({ namespace: 'p-one', name: 'web', service: { onHost: false } });
       await daemon.settled();
@@ -147,11 +147,11 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(daemon.windows).toContainEqual(expect.objectContaining({ window: 'host services', objects: 1 }));
     });
 
-    it('without the right to watch those Services the start fails, and says where', async () => {
+    it('without the right to watch host Services the start fails and names the namespace', async () => {
       const watchless = clusterRoleRights().map((right) =>
         right.resources.includes('services') ? { ...right, verbs: ['get', 'list'] } : right,
       );
-      await ground().host.grant(watchless);
+      await backend().host.grant(watchless);
       const started = await stage.assemble({ config: mapped({ 'team-a': 'h-a' }) }).startOnce();
       expect(started).toMatchObject({
         kind: 'faults',
@@ -159,14 +159,14 @@ export function mappingSuite(ground: () => SyncGround): void {
       });
     });
 
-    it('two virtual clusters of one name never touch each other’s objects', async () => {
+    it('two virtual clusters with the same name never change each other’s objects', async () => {
       const one = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await one.settled();
       const before = await onHost('h-a', 'web');
       await stage.forgetWrites();
       await stage.namespace('host', 'vcluster-two');
-      // The other one has no such object; it would delete ours if names alone told whose it is.
+      // The second cluster has no such object. It would delete our copy if names alone identified the owner.
       const options = { config: mapped({ 'team-b': 'h-a' }, true), hostNamespace: 'vcluster-two' };
       const two = await stage.daemon(options);
       await stage.pair({ namespace: 'team-b', name: 'web', ips: ['10.9.9.9'] });
@@ -177,7 +177,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual([]);
     });
 
-    it('a key whose mapping changed: the new copy is there before the old one goes', async () => {
+    it('after a change of mapping the new copy is created before the old one is deleted', async () => {
       await stage.pair({ namespace: 'team-a', name: 'web' });
       const first = await stage.daemon({ config: mapped({ 'team-a': 'h-a', 'team-b': 'h-b' }, true) });
       expect(await onHost('h-a', 'web')).toBeDefined();
@@ -189,7 +189,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual(['host create ', 'host delete web']);
     });
 
-    it('with a pattern, copies in namespaces that no mapping reaches any more go, and no others', async () => {
+    it('with a pattern, exactly our copies in namespaces without a mapping are deleted', async () => {
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await stage.pair({ namespace: 'p-one', name: 'web' });
       await (await stage.daemon({ config: mapped({ 'team-a': 'h-a', ...pattern }, true) })).stop();
@@ -212,7 +212,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect((await stage.writes()).sort()).toEqual(['host create ', 'host delete web', 'host delete web']);
     });
 
-    it('with a pattern, a name that the host’s people give up is noticed, although no watch shows it', async () => {
+    it('with a pattern, a name that becomes free on the host is noticed, although no watch shows it', async () => {
       const theirs = { metadata: at('vc-p-one', 'web'), subsets: subsetsOf('192.168.1.1') };
       await stage.create('host', 'endpoints', theirs as never);
       const daemon = await stage.daemon({ config: mapped(pattern, true) });
@@ -228,7 +228,7 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect((await stage.writes()).filter((write) => write.startsWith('host'))).toEqual(['host create ']);
     });
 
-    it('copies from before the mapping was switched on are moved, or kept where they still belong', async () => {
+    it('when mapping is enabled, existing copies are moved, or kept when their place is unchanged', async () => {
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await stage.pair({ namespace: 'other', name: 'web' });
       const owner = { experimental: { syncSettings: { setOwner: false } } };
@@ -242,34 +242,36 @@ export function mappingSuite(ground: () => SyncGround): void {
       expect((await onHost(hostNamespace, 'web-x-other-x-vc'))?.metadata.uid).toBe(kept?.metadata.uid);
     });
 
-    it('a host namespace that does not exist yet is waited for', async () => {
+    it('objects wait for a host namespace that does not exist yet', async () => {
       const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-late', 'team-b': 'h-b' }, true) });
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await stage.pair({ namespace: 'team-b', name: 'web' });
       await daemon.settled();
-      expect(ipsOf(await onHost('h-b', 'web')), 'others are not held up').toEqual(['10.0.0.1']);
+      expect(ipsOf(await onHost('h-b', 'web')), 'other objects are not delayed').toEqual(['10.0.0.1']);
       expect(daemon.of('web', 'team-a')?.state).toBe('waiting/HostNamespaceMissing');
       await stage.forgetWrites();
       await daemon.clock.jump(10_000);
       expect((await stage.writes()).length).toBeLessThanOrEqual(3);
       const said = daemon.logged.filter(({ msg }) => msg === 'object waits');
-      expect(said, 'once, not with every try').toMatchObject([{ key: 'team-a/web', reason: 'HostNamespaceMissing' }]);
+      expect(said, 'logged once, not for every try').toMatchObject([
+        { key: 'team-a/web', reason: 'HostNamespaceMissing' },
+      ]);
       await stage.namespace('host', 'h-late');
       await daemon.clock.jump(10_000);
       await daemon.settled();
       expect(ipsOf(await onHost('h-late', 'web'))).toEqual(['10.0.0.1']);
     });
 
-    it('a host namespace that is being deleted is waited for, without a storm', async () => {
+    it('objects wait with few tries for a host namespace that is being deleted', async () => {
       const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-going' }, true) });
       await stage.namespace('host', 'h-going');
-      // Something that holds up its end.
+      // An object with a finalizer delays the end of the namespace.
       const holds = { metadata: { ...at('h-going', 'holds'), finalizers: ['example.com/hold'] } };
       await stage.create('host', 'endpoints', holds as never);
       await stage.pair({ namespace: 'team-a', name: 'web' });
       await daemon.settled();
       expect(await onHost('h-going', 'web')).toBeDefined();
-      await ground().host.admin.request('DELETE', '/api/v1/namespaces/h-going');
+      await backend().host.admin.request('DELETE', '/api/v1/namespaces/h-going');
       await until('the end of the copy', async () =>
         (await onHost('h-going', 'web')) === undefined ? true : undefined,
       );
@@ -283,7 +285,7 @@ export function mappingSuite(ground: () => SyncGround): void {
         mergePatch: { metadata: { finalizers: null } },
       });
       await until('the end of the namespace', async () => {
-        const answer = await ground().host.admin.request('GET', '/api/v1/namespaces/h-going');
+        const answer = await backend().host.admin.request('GET', '/api/v1/namespaces/h-going');
         return answer.status === 404 || undefined;
       });
       stage.forgetNamespace('host', 'h-going');
@@ -296,7 +298,7 @@ export function mappingSuite(ground: () => SyncGround): void {
   });
 }
 
-/** As config/cluster-role.yaml gives. */
+/** The rights of config/cluster-role.yaml. */
 function clusterRoleRights(): Right[] {
   return [
     { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },

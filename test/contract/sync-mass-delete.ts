@@ -1,47 +1,47 @@
-// Rule 15: a list that lacks many objects is not believed at once. A meddler before the virtual API server tells lies.
+// Rule 15: a list that lacks many objects needs a second list before a delete. An interferer invents such lists.
 import { describe, expect, it } from 'vitest';
-import type { Asking, Meddler } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
-import { type SyncGround, until } from './sync-ground.ts';
+import type { Interferer, ProxiedRequest } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { type SyncBackend, until } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
 
 const count = 30;
 const names = Array.from({ length: count }, (_, at) => `web-${at}`);
 
-/** After a cut the window asks for a single object, to see that the server has not gone back in time. */
-const isVersionCheck = ({ url }: Asking): boolean => /[?&]limit=1(&|$)/.test(url);
+/** After a cut the window lists a single object, to check that the server's version has not gone back. */
+const isVersionCheck = ({ url }: ProxiedRequest): boolean => /[?&]limit=1(&|$)/.test(url);
 
-export function massDeleteSuite(ground: () => SyncGround): void {
+export function massDeleteSuite(backend: () => SyncBackend): void {
   describe('rule 15: mass deletes', () => {
     let stage: SyncStage;
-    let meddler: Meddler;
-    meddledStageForEach(ground, async (made, meddlers) => {
+    let interferer: Interferer;
+    interferedStageForEach(backend, async (made, interferers) => {
       stage = made;
-      meddler = await meddlers.before(ground().virtual);
+      interferer = await interferers.before(backend().virtual);
       await Promise.all(names.map((name) => stage.pair({ name, service: { onHost: false } })));
     });
 
-    const start = () => stage.daemon({ via: { virtual: meddler.at } });
+    const start = () => stage.daemon({ via: { virtual: interferer.at } });
     const copies = async (): Promise<number> =>
       (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.name?.startsWith('web-')).length;
     const deletes = async (): Promise<number> =>
       (await stage.writes()).filter((one) => one.startsWith('host delete')).length;
 
-    /** The watch of that resource ends as if its history were gone; then so many lists lack what `isLacking` says. */
-    const lie = (resource: string, lists: number, isLacking: (name: string) => boolean): { told: () => number } => {
+    /** Ends the watch of a resource with 410, and then drops the objects of `isLacking` from a number of lists. */
+    const lie = (resource: string, lists: number, isLacking: (name: string) => boolean): { sent: () => number } => {
       let left = lists;
       let isGone = false;
       let version = '';
-      meddler.rule = async (asking: Asking) => {
-        if (asking.resource !== resource) return 'pass';
-        if (asking.isWatch) {
-          if (isGone || asking.url.includes('sendInitialEvents')) return 'pass';
+      interferer.rule = async (proxied: ProxiedRequest) => {
+        if (proxied.resource !== resource) return 'pass';
+        if (proxied.isWatch) {
+          if (isGone || proxied.url.includes('sendInitialEvents')) return 'pass';
           isGone = true;
           return { status: 410, body: { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 } };
         }
-        if (asking.method !== 'GET' || asking.name !== '' || isVersionCheck(asking) || left === 0) return 'pass';
+        if (proxied.method !== 'GET' || proxied.name !== '' || isVersionCheck(proxied) || left === 0) return 'pass';
         left--;
-        const answer = await ground().virtual.admin.request('GET', `/api/v1/${resource}`);
+        const answer = await backend().virtual.admin.request('GET', `/api/v1/${resource}`);
         const list = answer.json as { metadata: { resourceVersion: string }; items: { metadata: { name: string } }[] };
         version = list.metadata.resourceVersion;
         return {
@@ -53,19 +53,19 @@ export function massDeleteSuite(ground: () => SyncGround): void {
           },
         };
       };
-      meddler.cut();
-      return { told: () => lists - left };
+      interferer.cut();
+      return { sent: () => lists - left };
     };
 
     it.each(['endpoints', 'services'])(
-      'one empty list of %s deletes nothing: the second one decides',
+      'one empty list of %s deletes nothing: a second list decides',
       async (resource) => {
         const daemon = await start();
         await stage.forgetWrites();
         const lies = lie(resource, 1, () => true);
         await until('the lie', async () => {
           await daemon.clock.jump(500);
-          return lies.told() === 1 || undefined;
+          return lies.sent() === 1 || undefined;
         });
         await daemon.settled();
         await until('the second list', () => (daemon.status.deletesWithheld === 0 ? true : undefined));
@@ -75,7 +75,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
       },
     );
 
-    it('two lists that lack different halves delete only what both lack', async () => {
+    it('two lists that lack different objects delete only the copies that both lack', async () => {
       const daemon = await start();
       await stage.forgetWrites();
       let nth = 0;
@@ -83,12 +83,12 @@ export function massDeleteSuite(ground: () => SyncGround): void {
         const at = names.indexOf(name);
         if (at < 0) return false;
         if (at === 0) nth++;
-        // The first lacks 0 to 19, the second 10 to 29.
+        // The first list lacks 0 to 19, the second lacks 10 to 29.
         return nth === 1 ? at < 20 : at >= 10;
       });
       await until('both lies', async () => {
         await daemon.clock.jump(500);
-        return lies.told() === 2 || undefined;
+        return lies.sent() === 2 || undefined;
       });
       await until('the verdict', async () => ((await deletes()) > 0 ? true : undefined));
       await daemon.clock.jump(2000);
@@ -99,14 +99,14 @@ export function massDeleteSuite(ground: () => SyncGround): void {
     });
 
     it.each(['endpoints', 'services'])(
-      'a first list after a start that lacks all %s deletes nothing either',
+      'a first list after a start without any %s deletes nothing either',
       async (resource) => {
         const first = await start();
         await first.stop();
         await stage.forgetWrites();
         const lies = lie(resource, 1, () => true);
         const next = await start();
-        expect(lies.told()).toBe(1);
+        expect(lies.sent()).toBe(1);
         await until('the second list', () => (next.status.deletesWithheld === 0 ? true : undefined));
         await next.settled();
         expect(await copies()).toBe(count);
@@ -114,7 +114,7 @@ export function massDeleteSuite(ground: () => SyncGround): void {
       },
     );
 
-    it('a real mass delete while we were down is carried out after the second list', async () => {
+    it('a real mass delete during a downtime is executed after the second list', async () => {
       const first = await start();
       await first.stop();
       for (const name of names) await stage.removeTenants(name);
@@ -124,14 +124,14 @@ export function massDeleteSuite(ground: () => SyncGround): void {
       expect(next.status.deletesWithheld).toBe(0);
     });
 
-    it('a real mass delete before our eyes is carried out at once', async () => {
+    it('a real mass delete seen by the watch is executed at once', async () => {
       const daemon = await start();
-      meddler.seen.length = 0;
+      interferer.seen.length = 0;
       for (const name of names) await stage.removeTenants(name);
       await until('an empty host', async () => ((await copies()) === 0 ? true : undefined));
       await daemon.settled();
       expect(
-        meddler.seen.filter(
+        interferer.seen.filter(
           ({ resource, method, isWatch }) => resource === 'endpoints' && method === 'GET' && !isWatch,
         ),
       ).toEqual([]);
@@ -140,15 +140,15 @@ export function massDeleteSuite(ground: () => SyncGround): void {
     it('a list that cannot be read deletes nothing', async () => {
       const daemon = await start();
       await stage.forgetWrites();
-      meddler.rule = ({ resource }) =>
+      interferer.rule = ({ resource }) =>
         resource === 'endpoints'
           ? { status: 500, body: { kind: 'Status', status: 'Failure', code: 500, message: 'no' } }
           : 'pass';
-      meddler.cut();
+      interferer.cut();
       await daemon.clock.jump(60_000);
       expect(await copies()).toBe(count);
       expect(await deletes()).toBe(0);
-      meddler.rule = () => 'pass';
+      interferer.rule = () => 'pass';
       await daemon.clock.jump(60_000);
       await daemon.settled();
       expect(await stage.writes()).toEqual([]);

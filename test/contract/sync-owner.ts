@@ -1,20 +1,20 @@
-// Rule 3: the owner of all copies comes first. Without it an uninstall would leave stale addresses behind for good.
+// Rule 3: no copy is created without its owner, because an uninstall would leave stale addresses behind for good.
 import { describe, expect, it } from 'vitest';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 const owner = { namespace: hostNamespace, name: virtualCluster };
 
-export function ownerSuite(ground: () => SyncGround): void {
+export function ownerSuite(backend: () => SyncBackend): void {
   describe('rule 3: the owner of the copies', () => {
     let stage: SyncStage;
     const take = (made: SyncStage): void => {
       stage = made;
     };
-    stageForEach(ground, take, { hasOwner: false });
+    stageForEach(backend, take, { hasOwner: false });
 
-    it('missing: nothing is created, it is said, and all is made up for when it comes', async () => {
+    it('while the owner is missing no copy is created and a warning says so; the copies follow when it comes', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
       expect(await stage.copy('web')).toBeUndefined();
@@ -26,10 +26,10 @@ export function ownerSuite(ground: () => SyncGround): void {
       await until('the copy', async () => await stage.copy('web'));
       expect((await stage.copy('web'))?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
       expect(daemon.readiness.some((line) => line.startsWith('OwnerMissing'))).toBe(false);
-      expect(said()).toEqual(['no host copy is created without an owner', 'owner of the host copies is there']);
+      expect(said()).toEqual(['no host copy is created without an owner', 'found the owner of the host copies']);
     });
 
-    it('gone and back with another uid: references are repaired or copies made anew, foreign owners kept', async () => {
+    it('when the owner returns with another uid, references are repaired or copies recreated, and foreign owners kept', async () => {
       await stage.createOwner();
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
@@ -49,10 +49,10 @@ export function ownerSuite(ground: () => SyncGround): void {
       );
       await stage.pair({ name: 'later' });
       await daemon.settled();
-      expect(await stage.copy('later'), 'nothing new without an owner').toBeUndefined();
+      expect(await stage.copy('later'), 'no new copy without an owner').toBeUndefined();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await daemon.settled();
-      expect(ipsOf(await stage.copy('web')), 'updates go on').toEqual(['10.0.0.2']);
+      expect(ipsOf(await stage.copy('web')), 'updates continue').toEqual(['10.0.0.2']);
 
       const { metadata } = await stage.createOwner();
       await daemon.clock.jump(3000);
@@ -70,7 +70,7 @@ export function ownerSuite(ground: () => SyncGround): void {
       expect(await stage.writes()).toEqual([]);
     });
 
-    it('replaced at once: each copy comes back with the new uid and is made once at most', async () => {
+    it('when the owner is replaced at once, each copy is recreated at most once, with the new uid', async () => {
       await stage.createOwner();
       const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);
       for (const name of names) await stage.pair({ name });
@@ -88,7 +88,7 @@ export function ownerSuite(ground: () => SyncGround): void {
       expect(new Set(made).size, 'copies made twice').toBe(made.length);
     });
 
-    it('an uninstall leaves nothing behind', async () => {
+    it('an uninstall leaves no copy behind', async () => {
       await stage.createOwner();
       for (const name of ['web', 'api', 'db']) await stage.pair({ name });
       const daemon = await stage.daemon();
@@ -107,20 +107,20 @@ export function ownerSuite(ground: () => SyncGround): void {
       expect(await stage.tenants('web')).toBeDefined();
     });
 
-    it('deletes go on without it', async () => {
+    it('deletes continue without an owner', async () => {
       await stage.createOwner();
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
       await stage.editCopy('web', { metadata: { finalizers: ['example.com/hold'] } });
       await stage.remove('host', 'services', owner);
       await stage.removeTenants('web');
-      await until('the mark of deletion', async () => (await stage.copy('web'))?.metadata.deletionTimestamp);
+      await until('the deletionTimestamp', async () => (await stage.copy('web'))?.metadata.deletionTimestamp);
       await stage.editCopy('web', { metadata: { finalizers: null } });
-      await until('the end', async () => ((await stage.copy('web')) === undefined ? true : undefined));
+      await until('the end of the copy', async () => ((await stage.copy('web')) === undefined ? true : undefined));
       await daemon.settled();
     });
 
-    it('without setOwner nobody is asked', async () => {
+    it('with setOwner off, copies need no owner', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon({ config: { experimental: { syncSettings: { setOwner: false } } } });
       expect((await stage.copy('web'))?.metadata.ownerReferences).toBeUndefined();

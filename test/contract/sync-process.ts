@@ -1,9 +1,9 @@
-// The daemon as a process of its own, as an operator runs it: killed in the middle of its work, told to stop, or not
-// allowed to begin.
+// The daemon as its own process, as an operator runs it: killed in the middle of its work, stopped, or started without the
+// necessary rights.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hostNamespace, type SyncGround, until, virtualCluster } from './sync-ground.ts';
+import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import { ipsOf, roleRights, SyncStage, subsetsOf } from './sync-stage.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -14,12 +14,12 @@ interface Running {
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-export function processSuite(ground: () => SyncGround): void {
+export function processSuite(backend: () => SyncBackend): void {
   describe('as a process', () => {
     let stage: SyncStage;
     let running: Running[] = [];
     beforeEach(async () => {
-      stage = new SyncStage(ground());
+      stage = new SyncStage(backend());
       await stage.set();
     });
     afterEach(async () => {
@@ -37,7 +37,7 @@ export function processSuite(ground: () => SyncGround): void {
       const configuration = stage.file(`hostward: { leaderElection: ${leaderElection}, listen: "127.0.0.1:0" }\n`);
       const kubeconfigs = (['virtual', 'host'] as const).flatMap((side) => [
         `--${side}-kubeconfig`,
-        stage.file(ground()[side].kubeconfig(), 'kubeconfig'),
+        stage.file(backend()[side].kubeconfig(), 'kubeconfig'),
       ]);
       const names = ['--vcluster-name', virtualCluster, '--host-namespace', hostNamespace];
       const child = spawn(process.execPath, [main, 'run', '-c', configuration, ...names, ...kubeconfigs], {
@@ -57,12 +57,12 @@ export function processSuite(ground: () => SyncGround): void {
     const copies = async () =>
       (await stage.list('host', 'endpoints')).filter(({ metadata }) => metadata.namespace === hostNamespace);
 
-    it('a missing right ends the start with exit code 3 and a sentence that names it', async () => {
+    it('a missing right ends the start with exit code 3 and a message that names the right', async () => {
       const rights = roleRights().map((right) => ({
         ...right,
         verbs: right.verbs.filter((verb) => verb !== 'delete'),
       }));
-      await ground().host.grant(rights);
+      await backend().host.grant(rights);
       await until('rights that have arrived', async () =>
         (await stage.mayDaemon('host', 'delete', 'endpoints')) ? undefined : true,
       );
@@ -71,19 +71,19 @@ export function processSuite(ground: () => SyncGround): void {
       expect(code).toBe(3);
     });
 
-    it('killed again and again in the middle of its work, it loses nothing and writes hardly more', {
+    it('after several kills in the middle of its work it has lost no object and made hardly an additional write', {
       timeout: 60_000,
     }, async () => {
       for (let nth = 0; nth < pairs; nth++) await stage.pair({ name: `web-${nth}`, service: { onHost: false } });
       await stage.forgetWrites();
       for (const share of [0.2, 0.6]) {
         const { child, ended } = run('never');
-        await until('some of the work', async () => ((await copies()).length >= pairs * share ? true : undefined));
+        await until('a part of the copies', async () => ((await copies()).length >= pairs * share ? true : undefined));
         child.kill('SIGKILL');
         await ended;
       }
       run('never');
-      await until('all of the work', async () => ((await copies()).length === pairs ? true : undefined));
+      await until('all copies', async () => ((await copies()).length === pairs ? true : undefined));
       const written = await stage.writes();
       const ended = (codes: RegExp) => written.filter((one) => codes.test(one)).length;
       expect(written.filter((one) => !one.startsWith('host create'))).toEqual([]);
@@ -95,7 +95,7 @@ export function processSuite(ground: () => SyncGround): void {
       expect(written.length - done - abandoned).toBeLessThanOrEqual(2);
 
       await stage.editTenants('web-7', { subsets: subsetsOf('10.0.0.7') });
-      await until('business as usual', async () =>
+      await until('the edited address', async () =>
         ipsOf(await stage.copy('web-7'))[0] === '10.0.0.7' ? true : undefined,
       );
       expect(
@@ -103,7 +103,7 @@ export function processSuite(ground: () => SyncGround): void {
       ).toHaveLength(pairs);
     });
 
-    it('told to stop, it gives the lease back and exits 0', async () => {
+    it('on SIGTERM it releases the lease and exits with 0', async () => {
       const { child, ended } = run('always');
       await stage.pair({ name: 'web' });
       await until('a copy', async () => await stage.copy('web'));

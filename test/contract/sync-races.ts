@@ -1,28 +1,28 @@
-// Others write at the same time as we do: late writes, lost answers, rivals. What a server does to a late write is tested
-// without a daemon too, because everything here hangs on it.
+// Other clients write at the same time as the daemon: late writes, lost answers, rivals. The server's reaction to a late write
+// is also tested without a daemon, because all rules here depend on it.
 import { describe, expect, it } from 'vitest';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
-import type { Meddler, Meddling } from './meddler.ts';
-import { meddledStageForEach } from './stage-for-each.ts';
-import { hostNamespace, type SyncGround, until } from './sync-ground.ts';
+import type { Interference, Interferer } from './interferer.ts';
+import { interferedStageForEach } from './stage-for-each.ts';
+import { hostNamespace, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
-export function racesSuite(ground: () => SyncGround): void {
-  describe('rule 11 and 12: others write too', () => {
+export function racesSuite(backend: () => SyncBackend): void {
+  describe('rules 11 and 12: concurrent writes by other clients', () => {
     let stage: SyncStage;
-    const meddlers = meddledStageForEach(ground, (made) => {
+    const interferers = interferedStageForEach(backend, (made) => {
       stage = made;
     });
 
-    const between = (side: 'virtual' | 'host'): Promise<Meddler> => meddlers.before(ground()[side]);
+    const between = (side: 'virtual' | 'host'): Promise<Interferer> => interferers.before(backend()[side]);
 
     lateWrites(() => stage);
 
-    it('a patch that comes after the copy and its object are gone changes nothing', async () => {
-      const meddler = await between('host');
+    it('a late patch changes nothing when the copy and its object are gone', async () => {
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'PATCH');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'PATCH');
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held.reached;
       await stage.removeCopy('web');
@@ -30,14 +30,14 @@ export function racesSuite(ground: () => SyncGround): void {
       held.release('pass');
       await daemon.settled();
       expect(await stage.copy('web')).toBeUndefined();
-      expect(meddler.writes().filter((one) => one.startsWith('POST'))).toEqual(['POST ']);
+      expect(interferer.writes().filter((one) => one.startsWith('POST'))).toEqual(['POST ']);
     });
 
-    it('a patch that comes after somebody else made a new object of that name does not touch it', async () => {
-      const meddler = await between('host');
+    it('a late patch does not change a new object that another client has created under the name', async () => {
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'PATCH');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'PATCH');
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held.reached;
       await stage.removeCopy('web');
@@ -53,11 +53,11 @@ export function racesSuite(ground: () => SyncGround): void {
       expect(daemon.of('web')?.state).toBe('refused/NotOwned');
     });
 
-    it('a delete that comes late spares a copy that has changed hands', async () => {
-      const meddler = await between('host');
+    it('a late delete does not delete a new object that another client has created under the name', async () => {
+      const interferer = await between('host');
       await stage.pair({ name: 'web' });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      const held = holdNext(meddler, 'DELETE');
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      const held = holdNext(interferer, 'DELETE');
       await stage.removeTenants('web');
       await held.reached;
       await stage.removeCopy('web');
@@ -70,32 +70,35 @@ export function racesSuite(ground: () => SyncGround): void {
       expect(ipsOf(await stage.copy('web'))).toEqual(['192.168.7.8']);
     });
 
-    it.each(['POST', 'PATCH', 'DELETE'])('the lost answer of a %s costs one look, no second write', async (method) => {
-      const meddler = await between('host');
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      if (method !== 'POST') await stage.pair({ name: 'web' });
-      await daemon.settled();
-      meddler.seen.length = 0;
-      const held = holdNext(meddler, method);
-      if (method === 'POST') await stage.pair({ name: 'web' });
-      else if (method === 'PATCH') await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
-      else await stage.removeTenants('web');
-      await held.reached;
-      held.release('lose');
-      await until('the write is known', async () => {
-        const copy = await stage.copy('web');
-        return (method === 'DELETE') === (copy === undefined) || undefined;
-      });
-      await daemon.clock.jump(1000);
-      await daemon.settled();
-      const successes = (await stage.writes()).filter((one) => one.startsWith('host') && !/ [45]\d\d$/.test(one));
-      expect(successes.slice(method === 'POST' ? 0 : 1)).toHaveLength(1);
-      expect(ipsOf(await stage.copy('web'))).toEqual(
-        method === 'DELETE' ? [] : [method === 'POST' ? '10.0.0.1' : '10.0.0.2'],
-      );
-    });
+    it.each(['POST', 'PATCH', 'DELETE'])(
+      'the lost answer of a %s causes one more look, but no second write',
+      async (method) => {
+        const interferer = await between('host');
+        const daemon = await stage.daemon({ via: { host: interferer.at } });
+        if (method !== 'POST') await stage.pair({ name: 'web' });
+        await daemon.settled();
+        interferer.seen.length = 0;
+        const held = holdNext(interferer, method);
+        if (method === 'POST') await stage.pair({ name: 'web' });
+        else if (method === 'PATCH') await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+        else await stage.removeTenants('web');
+        await held.reached;
+        held.release('lose');
+        await until('the write is known', async () => {
+          const copy = await stage.copy('web');
+          return (method === 'DELETE') === (copy === undefined) || undefined;
+        });
+        await daemon.clock.jump(1000);
+        await daemon.settled();
+        const successes = (await stage.writes()).filter((one) => one.startsWith('host') && !/ [45]\d\d$/.test(one));
+        expect(successes.slice(method === 'POST' ? 0 : 1)).toHaveLength(1);
+        expect(ipsOf(await stage.copy('web'))).toEqual(
+          method === 'DELETE' ? [] : [method === 'POST' ? '10.0.0.1' : '10.0.0.2'],
+        );
+      },
+    );
 
-    it('a storm of edits on both sides settles, and nobody loses a key', async () => {
+    it('many edits on both sides settle, and neither side loses a key', async () => {
       await stage.pair({ name: 'web', metadata: { labels: { tenant: '0' } } });
       const daemon = await stage.daemon();
       const rounds = 15;
@@ -113,7 +116,7 @@ export function racesSuite(ground: () => SyncGround): void {
       };
       await Promise.all([tenants(), rivals()]);
       await daemon.settled();
-      // So many edits in so short a time are answered once a second.
+      // After so many edits, the daemon writes once a second.
       await daemon.clock.jump(3000);
       await daemon.settled();
       const copy = await stage.copy('web');
@@ -121,11 +124,11 @@ export function racesSuite(ground: () => SyncGround): void {
       expect(ipsOf(copy)).toEqual([`10.0.1.${rounds}`]);
       expect(virtual?.metadata.labels).toEqual({ tenant: `${rounds}`, rival: `${rounds}` });
       expect(copy?.metadata.labels).toMatchObject({ tenant: `${rounds}`, rival: `${rounds}`, [markerLabel]: 'vc' });
-      // One for each edit of the tenant, two for each on the host, and a refused try for each edit that came in between.
+      // One write for each edit of the tenant, two for each edit on the host, and one conflict for each edit in between.
       expect((await stage.writes()).length).toBeLessThanOrEqual(rounds * 5);
     });
 
-    it('a rival that undoes us is slowed to one write a second, named, and forgotten after a quiet minute', async () => {
+    it('repairs against a rival slow down to one write a second, name the rival, and end after a quiet minute', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
       await stage.forgetWrites();
@@ -156,14 +159,14 @@ export function racesSuite(ground: () => SyncGround): void {
       await undo();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.5') });
       await daemon.settled();
-      expect(ipsOf(await stage.copy('web')), 'the tenant is never slowed').toEqual(['10.0.0.5']);
+      expect(ipsOf(await stage.copy('web')), 'changes of the tenant are never slowed').toEqual(['10.0.0.5']);
 
       await daemon.clock.jump(61_000);
       await daemon.settled();
       expect(daemon.status.contested).toEqual([]);
     });
 
-    it('a copy that somebody keeps deleting comes back once a second', async () => {
+    it('a copy that another client keeps deleting is recreated once a second', async () => {
       await stage.pair({ name: 'web' });
       const daemon = await stage.daemon();
       for (let round = 0; round < 5; round++) {
@@ -177,17 +180,17 @@ export function racesSuite(ground: () => SyncGround): void {
       expect(daemon.status.contested).toMatchObject([{ object: `${stage.tenant}/web` }]);
     });
 
-    it('what the host’s own controller drops does not reach the tenant, though we hear late of the selector', async () => {
-      const meddler = await between('virtual');
+    it('labels that the host’s own controller drops stay on the virtual side, even when we see the selector late', async () => {
+      const interferer = await between('virtual');
       await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
-      const daemon = await stage.daemon({ via: { virtual: meddler.at } });
+      const daemon = await stage.daemon({ via: { virtual: interferer.at } });
       const before = await stage.tenants('web');
-      const unmute = meddler.mute('services');
+      const unmute = interferer.mute('services');
       const selector = { mergePatch: { spec: { selector: { app: 'x' } } } };
       await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...selector });
-      if (ground().hasControllers) {
+      if (backend().hasControllers) {
         await stage.patch('host', 'services', { ...stage.at('web'), ...selector });
-        // The controller of the virtual cluster takes the tenant's own as well; ours must not have a part in it.
+        // The controller of the virtual cluster takes over the tenant's object too; the daemon must not write to it.
       } else {
         const taken = { app: null, [markerLabel]: null, 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
         await stage.editCopy('web', { metadata: { labels: taken }, subsets: null });
@@ -197,7 +200,7 @@ export function racesSuite(ground: () => SyncGround): void {
         daemon.status.queue.waiting + daemon.status.queue.running === 0 ? true : undefined,
       );
       expect((await stage.writes()).filter((one) => one.startsWith('virtual'))).toEqual([]);
-      if (!ground().hasControllers) expect(await stage.tenants('web')).toEqual(before);
+      if (!backend().hasControllers) expect(await stage.tenants('web')).toEqual(before);
       unmute();
       await until('the end of our copy', async () => {
         const annotations = (await stage.copy('web'))?.metadata.annotations ?? {};
@@ -205,15 +208,15 @@ export function racesSuite(ground: () => SyncGround): void {
       });
 
       const none = { mergePatch: { spec: { selector: null } } };
-      if (ground().hasControllers) await stage.patch('host', 'services', { ...stage.at('web'), ...none });
+      if (backend().hasControllers) await stage.patch('host', 'services', { ...stage.at('web'), ...none });
       await stage.patch('virtual', 'services', { namespace: stage.tenant, name: 'web', ...none });
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.9') });
       await daemon.settled();
-      expect(ipsOf(await stage.copy('web')), 'and without it the copy is ours again').toEqual(['10.0.0.9']);
+      expect(ipsOf(await stage.copy('web')), 'without the selector the copy is ours again').toEqual(['10.0.0.9']);
       expect((await stage.writes()).filter((one) => one.startsWith('virtual'))).toEqual([]);
     });
 
-    it('a copy that is being deleted is left alone until it is gone', async () => {
+    it('a copy that is being deleted is not written until it is gone', async () => {
       await stage.pair({ name: 'web', metadata: { labels: { app: 'x' } } });
       const daemon = await stage.daemon();
       await stage.editCopy('web', { metadata: { finalizers: ['example.com/hold'] } });
@@ -232,7 +235,7 @@ export function racesSuite(ground: () => SyncGround): void {
   });
 }
 
-/** What the rules stand on: uid and resourceVersion in a merge patch make a late write fail. */
+/** The basis of the rules: uid and resourceVersion in a merge patch make a late write fail. */
 function lateWrites(stage: () => SyncStage): void {
   const path = `/api/v1/namespaces/${hostNamespace}/endpoints/late`;
   const create = () =>
@@ -241,7 +244,7 @@ function lateWrites(stage: () => SyncStage): void {
       subsets: subsetsOf('10.0.0.1'),
     } as never);
   const send = (metadata: object) =>
-    stage().ground.host.admin.request('PATCH', path, {
+    stage().backend.host.admin.request('PATCH', path, {
       body: { metadata, subsets: subsetsOf('10.6.6.6') },
       headers: { 'content-type': 'application/merge-patch+json' },
     });
@@ -250,15 +253,15 @@ function lateWrites(stage: () => SyncStage): void {
     const { uid, resourceVersion } = (await create()).metadata;
     await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
     expect((await send({ uid, resourceVersion })).status).toBe(404);
-    expect((await stage().ground.host.admin.request('GET', path)).status).toBe(404);
+    expect((await stage().backend.host.admin.request('GET', path)).status).toBe(404);
   });
 
-  it('the server refuses a late patch of a namesake', async () => {
+  it('the server refuses a late patch of a new object with the same name', async () => {
     const { uid, resourceVersion } = (await create()).metadata;
     await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
     const namesake = (await create()).metadata;
     expect((await send({ uid, resourceVersion })).status).toBe(409);
-    // Nobody sends this, but were the version guessed, the uid alone would be enough.
+    // No client sends this, but it shows that the uid alone is enough.
     expect((await send({ uid, resourceVersion: namesake.resourceVersion })).status).toBe(422);
   });
 
@@ -269,16 +272,19 @@ function lateWrites(stage: () => SyncStage): void {
   });
 }
 
-/** The next write of that kind waits at the meddler until the test has done something meanwhile. */
-function holdNext(meddler: Meddler, method: string): { reached: Promise<void>; release: (how: Meddling) => void } {
-  let release: (how: Meddling) => void = () => {};
-  const released = new Promise<Meddling>((resolve) => {
+/** Holds the next write with that method at the interferer until the test releases it. */
+function holdNext(
+  interferer: Interferer,
+  method: string,
+): { reached: Promise<void>; release: (how: Interference) => void } {
+  let release: (how: Interference) => void = () => {};
+  const released = new Promise<Interference>((resolve) => {
     release = resolve;
   });
   const reached = new Promise<void>((resolve) => {
-    meddler.rule = (asking) => {
-      if (asking.method !== method || asking.resource !== 'endpoints') return 'pass';
-      meddler.rule = () => 'pass';
+    interferer.rule = (proxied) => {
+      if (proxied.method !== method || proxied.resource !== 'endpoints') return 'pass';
+      interferer.rule = () => 'pass';
       resolve();
       return released;
     };

@@ -1,19 +1,19 @@
-// The rights that config/role.yaml gives are enough, and none is too many: without any one of them the daemon says which.
+// The rights of config/role.yaml are sufficient and all necessary: when one is missing, the daemon names it.
 import { afterEach, describe, expect, it } from 'vitest';
-import { Meddler } from './meddler.ts';
+import { Interferer } from './interferer.ts';
 import { stageForEach } from './stage-for-each.ts';
-import { hostNamespace, type Right, type SyncGround, until } from './sync-ground.ts';
+import { hostNamespace, type Right, type SyncBackend, until } from './sync-backend.ts';
 import { ipsOf, roleRights, type SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
 
-export function rightsSuite(ground: () => SyncGround): void {
+export function rightsSuite(backend: () => SyncBackend): void {
   describe('rights', () => {
     let stage: SyncStage;
-    stageForEach(ground, (made) => {
+    stageForEach(backend, (made) => {
       stage = made;
     });
     afterEach(() => stage.grantAll());
 
-    it('with exactly those of role.yaml nothing is forbidden, whatever happens', async () => {
+    it('with exactly the rights of role.yaml no request is forbidden', async () => {
       await stage.create('host', 'endpoints', {
         metadata: stage.at('native'),
         subsets: subsetsOf('192.168.0.1'),
@@ -36,7 +36,7 @@ export function rightsSuite(ground: () => SyncGround): void {
       await daemon.stop();
       expect(await stage.forbidden()).toEqual([]);
       const used = new Set(
-        (await ground().host.asked())
+        (await backend().host.requests())
           .filter(({ resource }) => resource !== 'namespaces')
           .map(({ verb, resource }) => `${verb} ${resource}`),
       );
@@ -70,12 +70,12 @@ export function rightsSuite(ground: () => SyncGround): void {
       ...['list', 'watch'].map((verb): [string, string, string] => ['virtual', 'services', verb]),
     ];
 
-    it('without any one of them the start fails, naming cluster, verb, resource and namespace', async () => {
+    it('when one right is missing the start fails and names cluster, verb, resource and namespace', async () => {
       for (const [side, resource, verb] of needed) {
-        await ground()[side as 'virtual' | 'host'].grant(
+        await backend()[side as 'virtual' | 'host'].grant(
           without(side === 'host' ? roleRights() : virtualRights, resource, verb),
         );
-        // Rights are spread by a watch in a real API server.
+        // A real API server learns of changed rights through a watch, so they take effect late.
         const faults = await until(`a fault for ${verb} ${resource}`, async () => {
           const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
           return started.kind === 'faults' ? started.faults : undefined;
@@ -89,9 +89,9 @@ export function rightsSuite(ground: () => SyncGround): void {
       }
     });
 
-    it('with all of them missing every one is named at once', async () => {
-      await ground().host.grant([]);
-      await ground().virtual.grant([]);
+    it('when all rights are missing the start names all of them at once', async () => {
+      await backend().host.grant([]);
+      await backend().virtual.grant([]);
       const faults = await until('all faults', async () => {
         const started = await stage.assemble({ config: { hostward: { leaderElection: 'always' } } }).startOnce();
         return started.kind === 'faults' && started.faults.length >= needed.length ? started.faults : undefined;
@@ -99,25 +99,25 @@ export function rightsSuite(ground: () => SyncGround): void {
       expect(faults.length).toBeGreaterThanOrEqual(needed.length);
     });
 
-    it('taken away in mid-run: nothing is deleted, it is said, and all goes on when they are back', async () => {
-      const meddler = await new Meddler(ground().host).start();
+    it('when rights are revoked at runtime, no copy is deleted, readiness names it, and sync recovers with the rights', async () => {
+      const interferer = await new Interferer(backend().host).start();
       for (const name of ['web', 'api']) await stage.pair({ name });
-      const daemon = await stage.daemon({ via: { host: meddler.at } });
-      await ground().host.grant([]);
-      await until('no rights any more', async () => {
+      const daemon = await stage.daemon({ via: { host: interferer.at } });
+      await backend().host.grant([]);
+      await until('the end of the rights', async () => {
         const answer = await stage.probe('host', 'endpoints');
         return answer === 403 || undefined;
       });
-      meddler.cut();
+      interferer.cut();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.2.1') });
-      await until('an object that is refused', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
+      await until('a refused object', () => daemon.of('web')?.state === 'refused/Forbidden' || undefined);
       await daemon.clock.jump(30_000);
       await until('a window in trouble', () =>
         daemon.readiness.find((line) => line.includes('host endpoints') && line.includes('(')),
       );
       expect(await stage.copy('api')).toBeDefined();
       expect(ipsOf(await stage.copy('web'))).toEqual(['10.0.0.1']);
-      await ground().host.grant(roleRights());
+      await backend().host.grant(roleRights());
       await until('rights are back', async () => {
         await daemon.clock.jump(61_000);
         return ipsOf(await stage.copy('web'))[0] === '10.0.2.1' || undefined;
@@ -125,7 +125,7 @@ export function rightsSuite(ground: () => SyncGround): void {
       await daemon.settled();
       expect(await stage.tenants('web')).toBeDefined();
       await daemon.stop();
-      await meddler.stop();
+      await interferer.stop();
     });
   });
 }

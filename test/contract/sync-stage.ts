@@ -1,5 +1,5 @@
-// The stage of the live sync suites: whole daemons between the two API servers of a ground, and the hands of a tenant, of
-// people on the host, and of the vCluster that syncs the Services.
+// The stage of the live sync suites: whole daemons between the two API servers of a backend, and methods that act as a tenant,
+// as other clients on the host, and as the vCluster that syncs the Services.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,20 +8,20 @@ import { hostName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
 import type { Answer } from './client.ts';
-import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 import {
-  type Asked,
   hostNamespace,
+  type RecordedRequest,
   type Right,
   type Side,
-  type SyncGround,
+  type SyncBackend,
   sides,
   until,
   virtualCluster,
   writeVerbs,
-} from './sync-ground.ts';
+} from './sync-backend.ts';
+import { LiveDaemon, type LiveOptions } from './sync-daemon.ts';
 
-/** Namespaces that every cluster has and no test writes to. */
+/** Namespaces of Kubernetes itself, which no test writes to. */
 const systemNamespaces = ['kube-system', 'kube-public', 'kube-node-lease'];
 const roleFile = new URL('../../config/role.yaml', import.meta.url);
 
@@ -37,10 +37,10 @@ export interface Pair {
 let stages = 0;
 
 export class SyncStage {
-  readonly ground: SyncGround;
+  readonly backend: SyncBackend;
   /**
-   * The namespace of the virtual cluster that is meant when none is named. Each stage has its own: Kubernetes' controllers
-   * may still be at work for names of an earlier test.
+   * The default virtual namespace. Each stage has its own, because Kubernetes' controllers may still handle names of an
+   * earlier test.
    */
   readonly tenant = `tenant-${++stages}`;
   readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-sync-'));
@@ -48,22 +48,22 @@ export class SyncStage {
   readonly #namespaces = new Map(sides.map((side) => [side, new Map<string, Promise<void>>()]));
   #files = 0;
 
-  constructor(ground: SyncGround) {
-    this.ground = ground;
+  constructor(backend: SyncBackend) {
+    this.backend = backend;
   }
 
-  /** An empty pair of clusters, but for the owner of all copies. */
+  /** Prepares two empty clusters, by default with the owner of all copies. */
   async set({ hasOwner = true }: { hasOwner?: boolean } = {}): Promise<void> {
     await this.grantAll();
     await this.namespace('host', hostNamespace);
     if (hasOwner) await this.createOwner();
-    for (const side of sides) await this.ground[side].forget();
+    for (const side of sides) await this.backend[side].forget();
   }
 
-  /** What the daemon's user needs, and nothing more. */
+  /** Grants exactly the rights that the daemon needs. */
   async grantAll(): Promise<void> {
-    await this.ground.virtual.grant(virtualRights);
-    await this.ground.host.grant(roleRights());
+    await this.backend.virtual.grant(virtualRights);
+    await this.backend.host.grant(roleRights());
   }
 
   async createOwner(): Promise<KubeObject> {
@@ -82,14 +82,14 @@ export class SyncStage {
         for (const resource of ['services', 'endpoints', 'leases']) await this.#empty(side, namespace, resource);
       }
     }
-    // A Service that goes takes its Endpoints along, late, and whatever bears the name by then.
-    await this.ground.controllersAtRest();
+    // The controllers delete the Endpoints of a deleted Service late, even if a new object has the name by then.
+    await this.backend.controllersAtRest();
   }
 
   async #empty(side: Side, namespace: string, resource: string): Promise<void> {
     const path = pathOf(resource, namespace);
     const left = async (): Promise<KubeObject[]> => {
-      const answer = await this.ground[side].admin.request('GET', path);
+      const answer = await this.backend[side].admin.request('GET', path);
       const items = (answer.json as { items?: KubeObject[] }).items ?? [];
       return items.filter(({ metadata }) => metadata.name !== 'kubernetes');
     };
@@ -99,7 +99,7 @@ export class SyncStage {
       for (const { metadata } of items) {
         if (metadata.finalizers?.length)
           await this.patch(side, resource, { ...place(metadata), mergePatch: { metadata: { finalizers: null } } });
-        await this.ground[side].admin.request('DELETE', `${path}/${metadata.name}`);
+        await this.backend[side].admin.request('DELETE', `${path}/${metadata.name}`);
       }
       return undefined;
     });
@@ -109,7 +109,7 @@ export class SyncStage {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** A file of the test's own; its path. */
+  /** Writes a file for the test and returns its path. */
   file(text: string, ending = 'yaml'): string {
     const path = join(this.#folder, `${++this.#files}.${ending}`);
     writeFileSync(path, text, { mode: 0o600 });
@@ -122,7 +122,7 @@ export class SyncStage {
     return daemon;
   }
 
-  /** Not started yet. */
+  /** Creates a daemon without starting it. */
   assemble(options: LiveOptions = {}): LiveDaemon {
     const daemon = new LiveDaemon(this, options);
     this.#daemons.push(daemon);
@@ -137,13 +137,13 @@ export class SyncStage {
   }
 
   async #createNamespace(side: Side, name: string): Promise<void> {
-    const answer = await this.ground[side].admin.request('POST', '/api/v1/namespaces', {
+    const answer = await this.backend[side].admin.request('POST', '/api/v1/namespaces', {
       body: { metadata: { name } },
     });
     if (answer.status !== 409) expectDone(answer, `create namespace ${name}`);
   }
 
-  /** Forgotten by the stage: a test has deleted it. */
+  /** Called when a test has deleted a namespace itself. */
   forgetNamespace(side: Side, name: string): void {
     this.#namespaces.get(side)?.delete(name);
   }
@@ -151,10 +151,10 @@ export class SyncStage {
   async create(side: Side, resource: string, object: Partial<KubeObject>): Promise<KubeObject> {
     const namespace = object.metadata?.namespace ?? this.tenant;
     await this.namespace(side, namespace);
-    const { admin } = this.ground[side];
+    const { admin } = this.backend[side];
     const answer = await admin.request('POST', `${pathOf(resource, namespace)}?fieldManager=tester`, { body: object });
     if (answer.status !== 409 || resource !== 'endpoints') return expectDone(answer, `create ${resource}`);
-    // Kubernetes' own controller was quicker.
+    // Kubernetes' own controller has created the Endpoints first.
     const found = await this.get(side, resource, { namespace, name: object.metadata?.name ?? '' });
     const body = { ...object, metadata: { ...object.metadata, resourceVersion: found?.metadata.resourceVersion } };
     const path = `${pathOf(resource, namespace)}/${object.metadata?.name}?fieldManager=tester`;
@@ -179,13 +179,13 @@ export class SyncStage {
     spec?: object;
     onHost?: boolean;
   }): Promise<void> {
-    const { namespace = this.tenant, name, onHost = this.ground.hasControllers } = given;
+    const { namespace = this.tenant, name, onHost = this.backend.hasControllers } = given;
     const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }], ...given.spec };
     await this.create('virtual', 'services', { metadata: { ...given.metadata, namespace, name }, spec } as KubeObject);
     if (onHost) await this.hostService({ namespace, name, spec });
   }
 
-  /** As vCluster's own syncer writes it. */
+  /** Creates the host Service as vCluster's own syncer does. */
   async hostService({
     namespace = this.tenant,
     name,
@@ -197,18 +197,18 @@ export class SyncStage {
   }): Promise<void> {
     const at = copyPlace(namespace, name);
     const annotations = { [objectKeys.name]: name, [objectKeys.namespace]: namespace };
-    // Where two names meet on one, vCluster writes the first and fails on the second.
+    // When two names collide on the host, vCluster writes the first and fails on the second.
     if ((await this.get('host', 'services', at)) !== undefined) return;
     await this.create('host', 'services', { metadata: { ...at, annotations }, spec });
   }
 
-  /** Where the host copy of the tenant's object stands. */
+  /** The place of the host copy of a tenant's object. */
   at(name: string): Place {
     return copyPlace(this.tenant, name);
   }
 
   async get(side: Side, resource: string, at: Place): Promise<KubeObject | undefined> {
-    const answer = await this.ground[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
+    const answer = await this.backend[side].admin.request('GET', `${pathOf(resource, at.namespace)}/${at.name}`);
     if (answer.status === 404) return undefined;
     return expectDone(answer, `get ${resource} ${at.name}`);
   }
@@ -221,12 +221,12 @@ export class SyncStage {
     return this.get('host', 'endpoints', copyPlace(namespace, name));
   }
 
-  /** Status of a list in HNS when the daemon's user asks. */
+  /** The status of a list request by the daemon's user in HNS. */
   async probe(side: Side, resource: string): Promise<number> {
-    return (await this.ground[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
+    return (await this.backend[side].asDaemon.request('GET', pathOf(resource, hostNamespace))).status;
   }
 
-  /** What the server answers the daemon's user who asks about its own rights in HNS. */
+  /** Whether the daemon's user has a right in HNS, by its own access review. */
   async mayDaemon(side: Side, verb: string, resource: string): Promise<boolean> {
     const resourceAttributes = { verb, resource, group: '', namespace: hostNamespace };
     const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
@@ -235,12 +235,12 @@ export class SyncStage {
       kind: 'SelfSubjectAccessReview',
       spec: { resourceAttributes },
     };
-    const answer = await this.ground[side].asDaemon.request('POST', path, { body });
+    const answer = await this.backend[side].asDaemon.request('POST', path, { body });
     return (answer.json as { status: { allowed: boolean } }).status.allowed;
   }
 
   async list(side: Side, resource: string): Promise<KubeObject[]> {
-    const answer = await this.ground[side].admin.request('GET', `/api/v1/${resource}`);
+    const answer = await this.backend[side].admin.request('GET', `/api/v1/${resource}`);
     expectDone(answer, `list ${resource}`);
     const { items } = answer.json as { items: KubeObject[] };
     return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
@@ -252,7 +252,7 @@ export class SyncStage {
     change: Place & { mergePatch: object; manager?: string },
   ): Promise<KubeObject> {
     const { namespace, name, mergePatch, manager = 'tester' } = change;
-    const answer = await this.ground[side].admin.request(
+    const answer = await this.backend[side].admin.request(
       'PATCH',
       `${pathOf(resource, namespace)}/${name}?fieldManager=${manager}`,
       {
@@ -271,7 +271,7 @@ export class SyncStage {
     return this.patch('host', 'endpoints', { ...copyPlace(namespace, name), mergePatch });
   }
 
-  /** Forgets who set which field: a write that changes nothing but the resourceVersion and the managed fields. */
+  /** Clears the managed fields: a write that changes only them and the resourceVersion. */
   async resetManagers(side: Side, at: Place): Promise<void> {
     const before = await this.get(side, 'endpoints', at);
     const after = await this.patch(side, 'endpoints', { ...at, mergePatch: { metadata: { managedFields: [{}] } } });
@@ -279,7 +279,7 @@ export class SyncStage {
   }
 
   async remove(side: Side, resource: string, at: Place): Promise<void> {
-    const answer = await this.ground[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
+    const answer = await this.backend[side].admin.request('DELETE', `${pathOf(resource, at.namespace)}/${at.name}`);
     expectDone(answer, `delete ${resource} ${at.name}`);
   }
 
@@ -291,17 +291,17 @@ export class SyncStage {
     return this.remove('host', 'endpoints', copyPlace(namespace, name));
   }
 
-  /** The virtual Service; its host copy goes with it, as with vCluster. */
+  /** Deletes the virtual Service and its host copy, as vCluster does. */
   async removeService(name: string, namespace = this.tenant): Promise<void> {
     await this.remove('virtual', 'services', { namespace, name });
-    if (this.ground.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
+    if (this.backend.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
   }
 
-  /** Writes of the daemon's user as `side verb name`, events and leases aside. */
+  /** Endpoints writes of the daemon's user as `side verb name`. */
   async writes(): Promise<string[]> {
     const written: string[] = [];
     for (const side of sides) {
-      for (const { verb, resource, name, code } of await this.ground[side].asked()) {
+      for (const { verb, resource, name, code } of await this.backend[side].requests()) {
         if (resource === 'endpoints' && writeVerbs.includes(verb))
           written.push(`${side} ${verb} ${name}${code < 300 ? '' : ` ${code}`}`);
       }
@@ -310,13 +310,13 @@ export class SyncStage {
   }
 
   async forgetWrites(): Promise<void> {
-    for (const side of sides) await this.ground[side].forget();
+    for (const side of sides) await this.backend[side].forget();
   }
 
-  /** What the daemon's user was not allowed to do; it may ask about namespaces and take no for an answer. */
-  async forbidden(): Promise<Asked[]> {
-    const all: Asked[] = [];
-    for (const side of sides) all.push(...(await this.ground[side].asked()));
+  /** Forbidden requests of the daemon's user, except about namespaces, which the daemon may be denied. */
+  async forbidden(): Promise<RecordedRequest[]> {
+    const all: RecordedRequest[] = [];
+    for (const side of sides) all.push(...(await this.backend[side].requests()));
     return all.filter(({ code, resource }) => code === 403 && resource !== 'namespaces');
   }
 
@@ -325,7 +325,7 @@ export class SyncStage {
     namespace = this.tenant,
   ): Promise<{ reason: string; message: string; type: string; count: number }[]> {
     const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name%3D${name}`;
-    const answer = await this.ground.virtual.admin.request('GET', path);
+    const answer = await this.backend.virtual.admin.request('GET', path);
     return (answer.json as { items: { reason: string; message: string; type: string; count: number }[] }).items;
   }
 }
@@ -353,7 +353,7 @@ export function ipsOf(object: KubeObject | undefined): string[] {
   );
 }
 
-/** What says something: without what the server alone decides and our own bookkeeping. */
+/** An object without the fields that the server sets, and without our own annotations. */
 export function tidy(object: KubeObject | undefined | null): KubeObject | null {
   if (object === undefined || object === null) return null;
   const { uid, resourceVersion, creationTimestamp, managedFields, generation, annotations, labels, ...metadata } =
@@ -373,14 +373,14 @@ export function tidy(object: KubeObject | undefined | null): KubeObject | null {
   } as KubeObject;
 }
 
-/** What a sidecar finds in the virtual cluster: it is the administrator there, but needs no more than this. */
+/** Rights in the virtual cluster. A sidecar is the administrator there, but needs only these. */
 export const virtualRights: readonly Right[] = [
   { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
   { group: '', resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/** Exactly what config/role.yaml gives, in the namespace of the test. */
+/** The rights of config/role.yaml, in the namespace of the test. */
 export function roleRights(namespace = hostNamespace): Right[] {
   const role = parseAllDocuments(readFileSync(roleFile, 'utf8'))
     .map(

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { pairs, patchesOf, shapes } from '../sync/patch/two-way-pairs.ts';
 import { stageForEach } from './stage-for-each.ts';
+import { type SyncBackend, until } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
-import { type SyncGround, until } from './sync-ground.ts';
 import { ipsOf, type SyncStage, subsetsOf } from './sync-stage.ts';
 
 type Side = 'virtual' | 'host';
@@ -20,10 +20,10 @@ const liveRuns = 4;
 const configOf = (patches: readonly object[]) => ({ sync: { toHost: { endpoints: { patches } } } });
 const annotationOf = (object: KubeObject | undefined, key: string) => object?.metadata.annotations?.[key];
 
-export function twoWaySuite(ground: () => SyncGround): void {
+export function twoWaySuite(backend: () => SyncBackend): void {
   describe('rules 4.1 and 4.5: patches in both directions', () => {
     let stage: SyncStage;
-    stageForEach(ground, (made) => {
+    stageForEach(backend, (made) => {
       stage = made;
     });
 

@@ -25,11 +25,11 @@ async function turns(untilMs: number): Promise<void> {
 }
 
 describe('measureEventLoopDelay()', () => {
-  it('reads zero before anything has happened', async () => {
+  it('reads zero before any delay', async () => {
     expect(await longest(measured())).toBe(0);
   });
 
-  it('tells of a stall once, and begins anew with each reading', async () => {
+  it('reports a stall once, because each scrape begins a new measurement', async () => {
     const metrics = measured();
     await turns(30);
     const endMs = performance.now() + 150;

@@ -16,13 +16,13 @@ function scene(
 }
 
 describe('giveBackMemory()', () => {
-  it('collects once when quiet follows work, and not again until there was work again', async () => {
+  it('collects once when the process is quiet after work, and again only after new work', async () => {
     const { clock, collections } = scene([0.9, 0.1, 0.01, 0.01, 0.5, 0]);
     await clock.advance(60_000);
     expect(collections.map((atMs) => atMs - (collections[0] ?? 0))).toEqual([0, 6_000]);
   });
 
-  it('leaves a process alone that was never busy, or is never quiet', async () => {
+  it('never collects in a process that was never busy or is never quiet', async () => {
     const never = scene([0.1, 0.04, 0.19, 0]);
     await never.clock.advance(60_000);
     const always = scene(Array.from({ length: 50 }, () => 0.3));
@@ -30,13 +30,13 @@ describe('giveBackMemory()', () => {
     expect([...never.collections, ...always.collections]).toEqual([]);
   });
 
-  it('leaves a large heap to V8: collecting it would be noticed', async () => {
+  it('leaves a large heap to V8, because collecting it would stall the loop', async () => {
     const { clock, collections } = scene([0.9, 0], 500 * megabyte);
     await clock.advance(60_000);
     expect(collections).toEqual([]);
   });
 
-  it('asks V8 for the collection that gives pages back to the system', () => {
+  it('uses the collection of V8 that gives pages back to the system', () => {
     const asked: unknown[] = [];
     const gc = ((options: unknown) => void asked.push(options)) as NodeJS.GCFunction;
     const heap = heapOf(gc);
@@ -45,7 +45,7 @@ describe('giveBackMemory()', () => {
     expect(heap?.bytes()).toBeGreaterThan(megabyte);
   });
 
-  it('does nothing after its end, and needs no collector', async () => {
+  it('collects nothing after the stop, and works without a collector', async () => {
     const { clock, collections, stop } = scene([0.9, 0, 0]);
     stop();
     await clock.advance(60_000);

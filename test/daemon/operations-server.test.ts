@@ -23,7 +23,7 @@ async function started(overrides: Partial<OperationsAnswers> = {}, host = '127.0
   return `http://127.0.0.1:${server.address.port}`;
 }
 
-/** The raw answer: fetch would not send what these tests send. */
+/** Returns the raw answer, because fetch refuses to send the requests of these tests. */
 function raw(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.end(request));
@@ -45,14 +45,14 @@ describe('OperationsServer', () => {
     ['/metrics', 200, 'hostward_up 1\n'],
     ['/status', 200, '{"role":"leader"}\n'],
     ['/status?object=default%2Fnginx', 200, '{"key":"default/nginx"}\n'],
-    ['/status?object=default/none', 404, '{"message":"nothing is known of \\"default/none\\""}\n'],
+    ['/status?object=default/none', 404, '{"message":"\\"default/none\\" is not known"}\n'],
     ['/', 404, 'there are /healthz, /readyz, /readyz/sync, /readyz/other, /metrics and /status\n'],
   ])('answers %s with %i', async (path, status, text) => {
     const response = await fetch((await started()) + path);
     expect([response.status, await response.text()]).toEqual([status, text]);
   });
 
-  it('lists objects of any number without keeping probes waiting, and stops for a client that has gone', async () => {
+  it('lists any number of objects without delaying probes, and stops when the client has left', async () => {
     const count = 60_000;
     let given = 0;
     let asked: unknown;
@@ -98,7 +98,7 @@ describe('OperationsServer', () => {
     );
   });
 
-  it('tells its status to no page that rebinds its own name to this machine', async () => {
+  it('refuses /status to a web page that rebinds its own name to this machine', async () => {
     const port = Number(new URL(await started()).port);
     const ask = (host: string) => raw(port, `GET /status HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
     expect(await ask('evil.example:80')).toMatch(/^HTTP\/1.1 403/);
@@ -106,7 +106,7 @@ describe('OperationsServer', () => {
     expect(await ask(`[::1]:${port}`)).toMatch(/^HTTP\/1.1 200/);
   });
 
-  it('answers a thrown fault with 500 and lives on', async () => {
+  it('answers a thrown fault with 500 and keeps running', async () => {
     const base = await started({
       metrics: async () => {
         throw new Error('registry is closed');
@@ -116,13 +116,13 @@ describe('OperationsServer', () => {
     expect((await fetch(`${base}/healthz`)).status).toBe(200);
   });
 
-  it('says when the port is taken', async () => {
+  it('rejects when the port is taken', async () => {
     await started();
     const second = new OperationsServer(server!.address, answers);
     await expect(second.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('stops with connections open', async () => {
+  it('stops despite open connections', async () => {
     const base = await started();
     const socket = connect(Number(new URL(base).port), '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));

@@ -3,7 +3,7 @@ import { compileExpression } from '../../src/expression/language/compile.ts';
 import { lintExpression } from '../../src/expression/language/lint.ts';
 import { type JsonMap, parsePath } from '../../src/expression/path/path.ts';
 import { writeResults } from '../../src/expression/path/write-results.ts';
-import { compiled, evaluateOne, evaluator, fixture, type Inputs } from './bed.ts';
+import { compiled, evaluateOne, fixture, type Inputs, startEvaluator } from './evaluator-fixture.ts';
 
 interface Evaluation extends Inputs {
   expression: string;
@@ -11,17 +11,17 @@ interface Evaluation extends Inputs {
   error?: { kind: string; message: string };
 }
 
-/** Some cases run into a limit of the realm only after a million steps, and the machine may be busy. */
+/** Some cases reach a limit of the realm only after a million steps, and the machine may be busy. */
 const softMs = 10_000;
 
 describe('evaluate()', () => {
   const rows = fixture<Evaluation[]>('evaluations.json');
   const expressions = rows.map((row) => compiled(row.expression));
 
-  it('gives what the cases say', async () => {
-    const on = await evaluator({ expressions, softMs });
+  it('gives the result or the error of each case', async () => {
+    const evaluator = await startEvaluator({ expressions, softMs });
     for (const [at, row] of rows.entries()) {
-      const outcome = await evaluateOne(on, expressions[at] as (typeof expressions)[0], row);
+      const outcome = await evaluateOne(evaluator, expressions[at] as (typeof expressions)[0], row);
       const expected =
         row.error === undefined
           ? { value: row.result }
@@ -30,14 +30,14 @@ describe('evaluate()', () => {
     }
   });
 
-  it('gives the same again, in another order and another isolate', async () => {
-    const forwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
-    const backwards = await evaluator({ expressions, softMs, memory: { entries: 0 } });
+  it('gives the same results in another order and in another isolate', async () => {
+    const forwards = await startEvaluator({ expressions, softMs, memory: { entries: 0 } });
+    const backwards = await startEvaluator({ expressions, softMs, memory: { entries: 0 } });
     const once = await Promise.all(rows.map((row, at) => evaluateOne(forwards, expressions[at] as never, row)));
-    const turned = await Promise.all(
+    const reversed = await Promise.all(
       [...rows.entries()].reverse().map(([at, row]) => evaluateOne(backwards, expressions[at] as never, row)),
     );
-    expect(turned.reverse()).toEqual(once);
+    expect(reversed.reverse()).toEqual(once);
   });
 });
 
@@ -81,23 +81,23 @@ describe('the examples of the vCluster documentation', () => {
       createMissing: row.onMissing === 'create',
       withPaths: expression.usesPath,
     });
-    const on = await evaluator({ expressions: [expression] });
+    const evaluator = await startEvaluator({ expressions: [expression] });
     const request = {
       hostObject: null,
       virtualObject: row.virtualObject ?? null,
       groups: [{ expression, ...matches }],
     };
-    const [outcome] = await on.evaluate(request);
+    const [outcome] = await evaluator.evaluate(request);
     expect(outcome?.errors).toEqual([]);
     writeResults(matches, outcome?.results ?? []);
     expect(root).toEqual(row.ours);
   });
 
-  it('say why, where ours is not what is documented', () => {
-    const silent = rows.filter(
+  it('give a reason where our result differs from the documentation', () => {
+    const unexplained = rows.filter(
       (row) =>
         JSON.stringify(row.documented) !== JSON.stringify(row.ours) && !('why' in row) && row.fault === undefined,
     );
-    expect(silent.map(({ example, where }) => `${example}, ${where}`)).toEqual(['28, 0.27-0.29 docs']);
+    expect(unexplained.map(({ example, where }) => `${example}, ${where}`)).toEqual(['28, 0.27-0.29 docs']);
   });
 });

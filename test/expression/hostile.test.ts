@@ -5,12 +5,12 @@ import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
 import { residentMbOf } from '../../src/expression/sandbox/resident-memory.ts';
 import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
-import { compiled, evaluateOne, evaluator, fixture, openChild } from './bed.ts';
+import { compiled, evaluateOne, fixture, openChild, startEvaluator } from './evaluator-fixture.ts';
 
 interface Hostile {
   expression: string;
   value?: unknown;
-  /** Source of a value that would be too long to write out. */
+  /** Source of a value that is too long to write out. */
   given?: string;
 }
 
@@ -22,10 +22,10 @@ interface Runnable {
 const rows = fixture<Hostile[]>('hostile.json');
 const softMs = 15;
 
-/** What runs out of time has its isolate built again, which takes the longer the more expressions there are in it. */
+/** Every time-out rebuilds the isolate, and a rebuild takes longer with more expressions, so they are spread over sandboxes. */
 const sandboxes = 12;
 
-/** Looks at whatever one evaluation could change for the next. */
+/** An expression whose result changes when an earlier evaluation left a trace in the realm. */
 const witness = compiled(
   `JSON.stringify([value, [3, 1, 2].sort(), [1, [2]].flat(), "a-b".split("-").map((x) => x.toUpperCase()), /b+/g.exec("abb")[0],
     /x/g.lastIndex, Object.keys({a: 1}), Math.max(1, 2), JSON.parse("[1]"), new Date(0).toISOString(), [...new Set([1, 1])],
@@ -42,11 +42,11 @@ function runnable(): Runnable[] {
   });
 }
 
-/** Processor time of this thread, in milliseconds, for the longest turn of its loop that had to do with a request. */
+/** Measures the longest turn of the event loop that handled a request, in milliseconds of processor time of this thread. */
 class Turns {
   longestMs = 0;
 
-  /** From here to the end of the turn. */
+  /** Measures from this call to the end of the turn. */
   watch(): void {
     const before = process.threadCpuUsage();
     setImmediate(() => {
@@ -69,8 +69,8 @@ async function sandboxed(expressions: readonly CompiledExpression[]) {
     };
     return { start: () => opened.start(), stop: () => opened.stop(), run };
   };
-  const on = await evaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
-  return { on, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
+  const evaluator = await startEvaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
+  return { evaluator, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
 }
 
 interface Findings {
@@ -79,30 +79,34 @@ interface Findings {
   longestTurnMs: number;
 }
 
-/** One after the other in a sandbox of their own, with a look at what each left behind. */
-async function contained(inputs: readonly Runnable[]): Promise<Findings> {
-  const { on, residentMb, turns } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
-  const seen = [surely(on, witness, 'w')];
+/** Runs the inputs one after the other in a sandbox, with the witness after each. */
+async function runContained(inputs: readonly Runnable[]): Promise<Findings> {
+  const { evaluator, residentMb, turns } = await sandboxed([witness, ...inputs.map(({ expression }) => expression)]);
+  const seen = [evaluateUntilInTime(evaluator, witness, 'w')];
   await seen[0];
   let largestMb = 0;
   for (const { expression, value } of inputs) {
     turns.watch();
-    const outcome = await evaluateOne(on, expression, { value, virtualObject: { metadata: { name: 'x' } } });
+    const outcome = await evaluateOne(evaluator, expression, { value, virtualObject: { metadata: { name: 'x' } } });
     if ('error' in outcome) expect(outcome.error.message.length).toBeLessThanOrEqual(200);
     largestMb = Math.max(largestMb, residentMb());
-    // Not waited for: it runs right after the one and right before the next.
-    seen.push(surely(on, witness, 'w'));
+    // Not awaited, so that the witness runs directly between this input and the next.
+    seen.push(evaluateUntilInTime(evaluator, witness, 'w'));
   }
   const witnessed = await Promise.all(seen);
-  await on.stop();
+  await evaluator.stop();
   return { witnessed, largestMb, longestTurnMs: turns.longestMs };
 }
 
-/** A machine with other things to do can let a good evaluation run out of its time, but never make it wrong. */
-async function surely(on: Evaluator, expression: CompiledExpression, value: unknown): Promise<unknown> {
+/** Repeats time-outs: on a busy machine a good evaluation may run out of time, but its result must never be wrong. */
+async function evaluateUntilInTime(
+  evaluator: Evaluator,
+  expression: CompiledExpression,
+  value: unknown,
+): Promise<unknown> {
   const giveUpAt = performance.now() + 20_000;
   for (;;) {
-    const outcome = await evaluateOne(on, expression, { value });
+    const outcome = await evaluateOne(evaluator, expression, { value });
     if ('value' in outcome) return outcome.value;
     if (outcome.error.kind !== 'timeout' || performance.now() > giveUpAt) return outcome;
     await new Promise((resolve) => setImmediate(resolve));
@@ -110,14 +114,14 @@ async function surely(on: Evaluator, expression: CompiledExpression, value: unkn
 }
 
 describe('hostile expressions and values', () => {
-  it(`are refused at load or contained, all ${rows.length}, and the next evaluation sees nothing`, {
+  it(`are refused at load or contained, all ${rows.length}, and leave no trace for the next evaluation`, {
     timeout: 180_000,
   }, async () => {
     const inputs = runnable();
     const open = Array.from({ length: sandboxes }, (_, at) => inputs.filter((__, row) => row % sandboxes === at));
     const findings: Findings[] = [];
     const lane = async () => {
-      for (let next = open.pop(); next !== undefined; next = open.pop()) findings.push(await contained(next));
+      for (let next = open.pop(); next !== undefined; next = open.pop()) findings.push(await runContained(next));
     };
     await Promise.all([lane(), lane()]);
     const witnessed = findings.flatMap((one) => one.witnessed);
@@ -129,15 +133,15 @@ describe('hostile expressions and values', () => {
     expect(Math.max(...findings.map(({ longestTurnMs }) => longestTurnMs))).toBeLessThan(50);
   });
 
-  // CI sets both higher: 10,000 hostile among 320,000 good ones.
+  // CI runs 10,000 hostile evaluations among 320,000 good ones.
   const goodRuns = Number(process.env['HOSTWARD_GOOD_RUNS'] ?? 6_000);
   const hostileRuns = Number(process.env['HOSTWARD_HOSTILE_RUNS'] ?? 60);
 
-  it(`never make a good one wrong: ${hostileRuns} among ${goodRuns}`, { timeout: 3_600_000 }, async () => {
+  it(`never change the result of a good one: ${hostileRuns} among ${goodRuns}`, { timeout: 3_600_000 }, async () => {
     const good = ['"a" + value', 'value.split("").reverse().join("")', '({k: [value]})'].map(compiled);
     const wanted = [(v: string) => `a${v}`, (v: string) => [...v].reverse().join(''), (v: string) => ({ k: [v] })];
     const inputs = runnable();
-    const { on } = await sandboxed([...good, ...inputs.map(({ expression }) => expression)]);
+    const { evaluator } = await sandboxed([...good, ...inputs.map(({ expression }) => expression)]);
     let seed = 12_345;
     const random = (below: number) => {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
@@ -149,13 +153,15 @@ describe('hostile expressions and values', () => {
       while (goodLeft-- > 0) {
         const which = random(good.length);
         const value = `v${goodLeft}`;
-        expect(await surely(on, good[which] as CompiledExpression, value)).toEqual(wanted[which]?.(value));
+        expect(await evaluateUntilInTime(evaluator, good[which] as CompiledExpression, value)).toEqual(
+          wanted[which]?.(value),
+        );
       }
     };
     const hostileCaller = async () => {
       while (hostileLeft-- > 0) {
         const { expression, value } = inputs[random(inputs.length)] as Runnable;
-        await evaluateOne(on, expression, { value });
+        await evaluateOne(evaluator, expression, { value });
       }
     };
     await Promise.all([...Array.from({ length: 12 }, goodCaller), hostileCaller(), hostileCaller()]);

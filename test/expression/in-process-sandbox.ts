@@ -1,5 +1,5 @@
-// The same isolate inside this process, for tests of what it computes and not of the process. An expression that V8 cannot
-// stop hangs the process for good, so nothing of the product uses it.
+// Runs the hardened isolate inside the test process, for tests that need its results but no sandbox process. The product must not
+// use this class: an expression that V8 cannot interrupt would hang the whole process.
 import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
 import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox/sandbox.ts';

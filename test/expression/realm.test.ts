@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
 import { harnessSource, type SandboxSetup } from '../../src/expression/realm/harness.ts';
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
-import { compiled } from './bed.ts';
+import { compiled } from './evaluator-fixture.ts';
 
-// Here the realm stands alone: code goes in as it is, without the inspection and without the guards that the printer adds.
+// These tests run code in the bare realm: without the inspection, and without the guards that the generator adds.
 function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolate {
   const setup: SandboxSetup = {
     harness: harnessSource(),
@@ -22,7 +22,7 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
   return new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
 }
 
-/** One run, and how long it took without the building of the realm. */
+/** Runs once and measures the time without the build of the realm. */
 function timed(code: string, options: Partial<SandboxSetup>): { kind: string; tookMs: number } {
   const isolate = open(code, options);
   isolate.start();
@@ -40,7 +40,7 @@ function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
     const outcome = isolate.run(JSON.stringify([null, { labels: { a: 1 } }, 0, ['v']]));
     if (outcome.kind !== 'answer') return outcome.kind;
     const [answer] = JSON.parse(outcome.text);
-    // Null where the value is as it was.
+    // For an unchanged value the answer has neither a result nor a fault.
     if (Array.isArray(answer)) return answer[0];
     const [fault] = answer.faults;
     return fault === undefined ? answer.results[0] : `${fault[1]}: ${fault[2]}`;
@@ -49,7 +49,7 @@ function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
   }
 }
 
-/** Walks everything that can be reached, with reflection that it took before the realm lost it. */
+/** Walks every reachable object with Reflect functions that it saved before the hardening deleted Reflect. */
 const audit = `() => {
   const { getPrototypeOf, ownKeys, getOwnPropertyDescriptor, isExtensible } = Reflect;
   const globals = globalThis;
@@ -98,7 +98,7 @@ const seeds = [
 ];
 
 describe('building a realm', () => {
-  it('is not held to the time of an expression, which a busy machine takes from it', () => {
+  it('has more time than an expression, because a busy machine can use up the limit of an expression', () => {
     const isolate = open('value', { timeoutMs: 1 });
     for (let turn = 0; turn < 5; turn++) {
       expect(() => isolate.start()).not.toThrow();
@@ -128,7 +128,7 @@ describe('code that converts long texts', () => {
     const { code } = compiled(`((v) => ${part})("9".repeat(1e6))`);
     const { kind, tookMs } = timed(code, { timeoutMs: 20 });
     expect(kind).toBe('timeout');
-    // Left alone most would take a second, and some of them hours.
+    // Without the guards most cases would take a second, and some would take hours.
     expect(tookMs).toBeLessThan(500);
   });
 });
@@ -141,24 +141,24 @@ describe('a loop without a call', () => {
     'for (const x of [..."ab".repeat(40000)]) +a',
   ];
 
-  it.each(loops)('is stopped in time although each of its operators takes a millisecond: %s', (loop) => {
+  it.each(loops)('is stopped in time although each operator takes a millisecond: %s', (loop) => {
     const { code } = compiled(`(() => { const a = "9".repeat(1e6); ${loop} })()`);
     const { kind, tookMs } = timed(code, { timeoutMs: 50 });
     expect(kind).toBe('timeout');
-    // Left alone it would be seven times that, on a machine with nothing else to do.
+    // Without the guards the loop would take seven times as long on a quiet machine.
     expect(tookMs).toBeLessThan(1_000);
   });
 });
 
 describe('the realm', () => {
-  it('holds nothing that can be changed, and no way to a constructor', () => {
+  it('has only frozen objects and no path to a constructor', () => {
     const found = raw(`audit([${seeds.join(',')}])`, [['audit', audit]]) as {
       problems: string[];
       methods: string[];
       size: number;
     };
     expect(found).toBeTypeOf('object');
-    // What the seeds are themselves, the expression made, and the prototypes of its generators.
+    // The seeds themselves and the prototypes of their generators belong to the expression, so they need not be frozen.
     const ofGenerators = /^seed (20|22)\.__proto__ can be extended$/;
     expect(found.problems.filter((problem) => !ofGenerators.test(problem))).toEqual([]);
     expect(found.size).toBeGreaterThan(200);
@@ -226,7 +226,7 @@ describe('the realm', () => {
     expect(raw(code)).toMatch(message);
   });
 
-  it('keeps an expression that V8 cannot read to itself', () => {
+  it('fails only the expression that V8 cannot read', () => {
     expect(raw('for')).toBe('threw: V8 cannot read the expression');
     const isolate = open('', { expressions: ['value + 1', 'for', 'value + 3'] });
     const outcome = isolate.run(JSON.stringify([null, null, 0, ['v'], 1, ['v'], 2, ['v']]));
@@ -258,7 +258,7 @@ describe('the realm', () => {
     it('answers each as if it came alone', () => {
       const [together, alone] = [openAll(), openAll()];
       const [answers, outcomes] = [
-        together.answersTo(short.slice(0, 4), 100),
+        together.runBatch(short.slice(0, 4), 100),
         short.slice(0, 4).map((text) => alone.run(text)),
       ];
       expect(answers?.map((text) => ({ kind: 'answer', text }))).toEqual(outcomes);
@@ -266,38 +266,38 @@ describe('the realm', () => {
       for (const isolate of [together, alone]) isolate.stop();
     });
 
-    const none = [
-      ['is none', short],
+    const failingBatches = [
+      ['is malformed', short],
       ['does not end', [asked(0, 'a'), asked(5, 'a')]],
       [
-        'makes the answers too large together',
+        'makes all answers together too large',
         Array.from({ length: 8 }, () => asked(3, ...'abcdef'.repeat(70).split(''))),
       ],
     ] as const;
-    it('gives up sooner than one of them would be', () => {
+    it('ends after the slice of the batch, earlier than the time limit of one request', () => {
       const timeoutMs = 5_000;
       const isolate = openAll({ timeoutMs });
       isolate.start();
       const beganAt = performance.now();
-      expect(isolate.answersTo([asked(0, 'a'), asked(5, 'a')], 100)).toBeUndefined();
+      expect(isolate.runBatch([asked(0, 'a'), asked(5, 'a')], 100)).toBeUndefined();
       expect(performance.now() - beganAt).toBeLessThan(timeoutMs / 2);
       isolate.stop();
     });
 
-    it.each(none)('gives no answer when one of them %s, and goes on', (_, texts) => {
+    it.each(failingBatches)('gives no answer when one of them %s, and still answers later requests', (_, texts) => {
       const isolate = openAll({ timeoutMs: 200 });
-      expect(isolate.answersTo(texts, 100)).toBeUndefined();
+      expect(isolate.runBatch(texts, 100)).toBeUndefined();
       expect(isolate.run(texts[0] as string).kind).toBe('answer');
       isolate.stop();
     });
   });
 
-  it('does not start when the code of one expression would be two functions', () => {
+  it('does not start when the code of one expression forms two functions', () => {
     const isolate = open('', { expressions: ['1)), ((value) => (2', 'value'] });
     expect(() => isolate.start()).toThrow('the list of expressions is not what was sent');
   });
 
-  it('does not let one function source see the tools of another', () => {
+  it('gives each function source its own tools', () => {
     const functions: SandboxSetup['functions'] = [
       ['one', '(tools) => { tools.sha256Hex = () => "x"; return () => 1 }'],
       ['two', '(tools) => () => tools.sha256Hex("abc")'],

@@ -1,5 +1,5 @@
-// Finds the programs that build.sh built. Plain `npm test` is the same on every machine, so the real servers take part
-// only when somebody asks for them: KUBEBUILDER_ASSETS names their folder, or HOSTWARD_KUBE=1 takes the cache folder.
+// Finds the programs that build.sh has built. Plain `npm test` must do the same on every machine, so the real servers run only
+// on request: KUBEBUILDER_ASSETS names their folder, or HOSTWARD_KUBE=1 selects the cache folder.
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export function kubeAssets(env: NodeJS.ProcessEnv = process.env): AssetSearch {
   return { found: { folder, etcd, apiserver, controllerManager, kubectl } };
 }
 
-/** The folder that build.sh fills, by the same rule. */
+/** The folder that build.sh fills; build.sh computes it by the same rule. */
 function cacheFolder(env: NodeJS.ProcessEnv): string {
   const base =
     env['HOSTWARD_KUBE_CACHE'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'hostward', 'kube');

@@ -1,5 +1,5 @@
-// A certificate authority for one test cluster: client certificates made at any moment, also short-lived ones, and the
-// key with which kube-controller-manager signs certificate requests.
+// A certificate authority for one test cluster. It issues client certificates at any time, including short-lived ones, and
+// gives kube-controller-manager the key for signing certificate requests.
 import 'reflect-metadata';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface ClusterCa {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const dayMs = 86_400_000;
-/** Clocks of test and server are the same; a minute covers rounding to seconds. */
+/** Test and server share one clock; a minute covers rounding to seconds. */
 const backdateMs = 60_000;
 
 export async function createCa(folder: string): Promise<ClusterCa> {

@@ -1,4 +1,4 @@
-// A real kube-apiserver is where the contract comes from: UPDATE_GOLDEN=1 writes its answers down.
+// A real kube-apiserver is the source of the contract: UPDATE_GOLDEN=1 records its answers.
 import { apiServerContract } from '../contract/api-server.ts';
 import { kubeAssets } from './assets.ts';
 import { startKube } from './start.ts';

@@ -1,4 +1,4 @@
-// These need no Kubernetes: whatever program is guarded must not outlive the one who started it.
+// These tests need no Kubernetes: a guarded program must not outlive the process that started it.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ describe('guarded()', () => {
     await until(() => !isAlive(pid));
   });
 
-  it('tells the last words of a program that ends by itself', async () => {
+  it('reports the last log lines of a program that ends by itself', async () => {
     const program = guarded('/bin/sh', ['-c', 'echo no such flag >&2; exit 3'], { logFile: join(folder, 'log') });
     expect(await program.ended).toContain('no such flag');
     expect(program.running).toBe(false);
@@ -50,7 +50,7 @@ describe('guarded()', () => {
 });
 
 describe('kubeAssets()', () => {
-  it('finds nothing unless it is asked for, and says how to get it', () => {
+  it('finds no programs unless they are requested, and says how to get them', () => {
     expect(kubeAssets({})).toMatchObject({
       found: undefined,
       reason: expect.stringMatching(/KUBEBUILDER_ASSETS is not set.*build\.sh/),
@@ -76,7 +76,7 @@ async function pidIn(logFile: string): Promise<number> {
 
 function isAlive(pid: number): boolean {
   try {
-    // A process that nobody has waited for yet is as good as gone.
+    // A zombie process has ended; only its parent has not read the exit code yet.
     return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;

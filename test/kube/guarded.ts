@@ -1,6 +1,6 @@
-// Child processes that cannot outlive the test. A shell guard starts the program and reads a pipe that only the test
-// holds: when the pipe closes, because stop() closed it or because the test process died in whatever way, the guard kills
-// the program and removes its folder.
+// Child processes that cannot outlive the test. A shell guard starts the program and reads a pipe that only the test holds.
+// When the pipe closes, through stop() or through any death of the test process, the guard kills the program and removes its
+// folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
@@ -12,11 +12,11 @@ exec 3<&-
 wait $child
 `;
 
-/** How much of a program's log is worth showing when it died. */
+/** Length of the log excerpt that is shown when a program has died. */
 const tailLength = 2_000;
 
 export interface GuardedProcess {
-  /** Settles when the program has ended, with what it said last. */
+  /** Resolves with the last log lines when the program has ended. */
   readonly ended: Promise<string>;
   readonly running: boolean;
   logTail(): string;
@@ -29,7 +29,7 @@ export function guarded(
   options: { logFile: string; removes?: string },
 ): GuardedProcess {
   const log = openSync(options.logFile, 'a');
-  // A process group of its own, so that Ctrl-C reaches the test first and the guard does its work afterwards.
+  // The guard has its own process group, so that Ctrl-C ends the test first and the guard cleans up afterwards.
   const child: ChildProcess = spawn('/bin/sh', ['-c', guardScript, 'guard', program, ...args], {
     stdio: ['pipe', log, log],
     detached: true,

@@ -1,4 +1,4 @@
-// kubectl against the real server that it was made for; what it prints there is what it has to print against ours.
+// kubectl against a real server: its output there is the expected output against our server.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Every manifest that we ship is one that a real API server takes.
+// A real API server must accept every manifest that we ship.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ function documents(file: string): Manifest[] {
     .filter((document) => document !== null);
 }
 
-/** Sample configurations and Helm values lie in the same folder; a manifest is what says its kind. */
+/** The folder also has sample configurations and Helm values; only manifests have a kind. */
 function isManifest(file: string): boolean {
   return documents(file).some((document) => document.apiVersion !== undefined && document.kind !== undefined);
 }
@@ -39,14 +39,14 @@ describe.skipIf(assets.found === undefined)(
 
     beforeAll(async () => {
       cluster = await startKube({ name: 'manifests' });
-      // A dry run stores nothing, so the namespaces that the manifests live in must be there already.
+      // A dry run stores no object, so the namespaces of the manifests must exist before.
       const namespaces = new Set(manifests.flatMap(documents).map((document) => document.metadata?.namespace));
       for (const namespace of namespaces)
         if (namespace !== undefined) await cluster.kubectl('create', 'namespace', namespace);
     });
     afterAll(() => cluster?.stop());
 
-    it('are there', () => {
+    it('exist', () => {
       expect(manifests).not.toEqual([]);
     });
 

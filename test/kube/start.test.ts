@@ -1,4 +1,4 @@
-// What the other suites with real servers build on.
+// The test cluster on which the other suites with real servers rely.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,12 +26,12 @@ describe.skipIf(assets.found === undefined)(
       );
     });
 
-    it('has its first sweep of Endpoints without a Service behind it', async () => {
+    it('has already finished its first cleanup of Endpoints without a Service', async () => {
       const { code, stdout } = await cluster.kubectl('get', 'endpoints', '-n', 'kube-public', '-o', 'name');
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     });
 
-    it('gives users who may only what RBAC says', async () => {
+    it('provides users with only their RBAC rights', async () => {
       const asReader = join(cluster.folder, 'reader.kubeconfig');
       writeFileSync(asReader, cluster.kubeconfigFor({ token: 'reader-token' }));
       const list = () => cluster.kubectl('--kubeconfig', asReader, 'get', 'configmaps');
@@ -41,14 +41,14 @@ describe.skipIf(assets.found === undefined)(
       expect((await cluster.kubectl('--kubeconfig', asReader, 'create', 'configmap', 'x')).code).toBe(1);
     });
 
-    it('makes client certificates that the server knows', async () => {
+    it('makes client certificates that the server accepts', async () => {
       const file = join(cluster.folder, 'joe.kubeconfig');
       writeFileSync(file, cluster.kubeconfigFor(await cluster.clientCertificate('joe', ['devs'])));
       const { stdout } = await cluster.kubectl('--kubeconfig', file, 'auth', 'whoami');
       expect(stdout).toMatch(/joe[\s\S]*devs/);
     });
 
-    it('mirrors Endpoints, collects garbage and ends namespaces when the controller manager runs', async () => {
+    it('mirrors Endpoints, collects garbage and deletes namespaces when the controller manager runs', async () => {
       await cluster.kubectl('create', 'namespace', 'work');
       const manifest = [
         { apiVersion: 'v1', kind: 'Service', metadata: { name: 's' }, spec: { ports: [{ name: 'http', port: 80 }] } },
@@ -75,7 +75,7 @@ describe.skipIf(assets.found === undefined)(
       expect(code).toBe(0);
     });
 
-    it('comes back on the same port over the same data after restartApiserver()', async () => {
+    it('has the same port and data after restartApiserver()', async () => {
       await cluster.kubectl('create', 'configmap', 'kept');
       await cluster.restartApiserver();
       expect((await cluster.kubectl('get', 'configmap', 'kept', '-o', 'name')).stdout).toBe('configmap/kept\n');

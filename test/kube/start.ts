@@ -1,5 +1,5 @@
-// Starts a real Kubernetes control plane for a test: etcd on tmpfs and kube-apiserver, kube-controller-manager when asked
-// for. Everything listens on loopback with ports of its own and dies with the test.
+// Starts a real Kubernetes control plane for a test: etcd on tmpfs, kube-apiserver, and on request kube-controller-manager. All
+// of them listen on free loopback ports and end with the test.
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface KubeOptions {
   /** Names the temporary folder and the kubeconfig's context. */
   name: string;
   controllerManager?: boolean;
-  /** Users beside the two that are always there: admin (system:masters) and stranger (no rights). */
+  /** Users in addition to admin (system:masters) and stranger (no rights). */
   users?: KubeUser[];
   /** Added to kube-apiserver's flags; a later flag wins. */
   apiserverFlags?: string[];
@@ -40,7 +40,7 @@ export interface KubeCluster {
   caPem: string;
   adminToken: string;
   strangerToken: string;
-  /** Text of an admin kubeconfig, and the same as a file. */
+  /** An admin kubeconfig, as text and as a file. */
   kubeconfig: string;
   kubeconfigPath: string;
   /** The client-facing etcd URL; its JSON gateway is on. */
@@ -49,20 +49,20 @@ export interface KubeCluster {
   kubeconfigFor(credential: { token: string } | ClientCertificate): string;
   clientCertificate(user: string, groups?: string[]): Promise<ClientCertificate>;
   kubectl(...args: string[]): Promise<KubectlResult>;
-  /** The same, with `input` on standard input. */
+  /** Runs kubectl with `input` on standard input. */
   kubectlWith(input: string, ...args: string[]): Promise<KubectlResult>;
-  /** Forgets all history in etcd up to now. kube-apiserver goes on serving what it holds in its own caches. */
+  /** Compacts the history in etcd. kube-apiserver still serves the history in its own caches. */
   compactEtcd(): Promise<void>;
-  /** Forgets all history, the caches' too; kube-apiserver is restarted for it. */
+  /** Compacts the history in etcd, and restarts kube-apiserver to empty its caches. */
   compact(): Promise<void>;
-  /** Ends kube-apiserver and starts it again on the same port over the same data. */
+  /** Restarts kube-apiserver with the same port and data. */
   restartApiserver(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const readyTimeoutMs = 60_000;
 const pollMs = 20;
-/** Another process may take a port between our picking it and the server's binding it. */
+/** More than one try, because another process may take a free port before the server binds it. */
 const startAttempts = 3;
 const defaultNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -97,14 +97,14 @@ async function startOnce(assets: KubeAssets, options: KubeOptions): Promise<Kube
   }
 }
 
-interface Ground {
+interface Surroundings {
   folder: string;
   processes: GuardedProcess[];
   stopAll: () => Promise<void>;
 }
 
-async function assemble(assets: KubeAssets, options: KubeOptions, ground: Ground): Promise<KubeCluster> {
-  const { folder, processes } = ground;
+async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: Surroundings): Promise<KubeCluster> {
+  const { folder, processes } = surroundings;
   const [clientPort, peerPort, securePort] = (await freePorts(3)) as [number, number, number];
   const ca = await createCa(folder);
   const users = [...builtInUsers, ...(options.users ?? [])];
@@ -166,7 +166,7 @@ async function assemble(assets: KubeAssets, options: KubeOptions, ground: Ground
       await restartApiserver();
     },
     restartApiserver,
-    stop: ground.stopAll,
+    stop: surroundings.stopAll,
   };
 }
 
@@ -274,8 +274,8 @@ async function ready(at: { url: string; caPem: string; apiserver: GuardedProcess
 }
 
 /**
- * Once after its start the endpoints controller deletes every Endpoints whose Service it does not know. What a test creates
- * while that goes on may go with them, so one of ours waits for the broom first.
+ * Once after its start, the endpoints controller deletes every Endpoints without a known Service, and could delete objects of
+ * a test. So an Endpoints is created for this cleanup, and the start waits until it is gone.
  */
 async function afterFirstSweep(
   server: { url: string; caPem: string },
@@ -301,14 +301,14 @@ async function until<T>(program: GuardedProcess, ask: () => Promise<T | undefine
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (!program.running) throw new Error(`a server ended while starting; its last words:\n${program.logTail()}`);
+    if (!program.running) throw new Error(`a server ended while starting; its last log lines:\n${program.logTail()}`);
     if (systemClock.now() > deadline)
       throw new Error(`a server is not ready after ${readyTimeoutMs / 1000} s; its log:\n${program.logTail()}`);
     await pause(systemClock, pollMs);
   }
 }
 
-/** All at once, so that the same port is not given out twice. */
+/** Reserves all ports at once, so that no port is returned twice. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from(

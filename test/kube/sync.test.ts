@@ -12,7 +12,7 @@ import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { kubeAssets } from './assets.ts';
-import { type RealGround, startRealGround } from './sync-ground.ts';
+import { type RealBackend, startRealBackend } from './sync-backend.ts';
 
 const assets = kubeAssets();
 
@@ -22,22 +22,22 @@ vi.setConfig({ testTimeout: 60_000 });
 describe.skipIf(assets.found === undefined)(
   `live sync between two real API servers${assets.found === undefined ? ` (skipped: ${assets.reason})` : ''}`,
   () => {
-    let ground: RealGround;
+    let backend: RealBackend;
     beforeAll(async () => {
-      ground = await startRealGround();
+      backend = await startRealBackend();
     }, 120_000);
-    afterAll(() => ground?.stop());
+    afterAll(() => backend?.stop());
 
-    goldenSuite(() => ground);
-    countingSuite(() => ground);
-    racesSuite(() => ground);
-    mappingSuite(() => ground);
-    ownerSuite(() => ground);
-    rightsSuite(() => ground);
-    addressesSuite(() => ground);
-    twoWaySuite(() => ground);
-    leadershipSuite(() => ground);
-    massDeleteSuite(() => ground);
-    processSuite(() => ground);
+    goldenSuite(() => backend);
+    countingSuite(() => backend);
+    racesSuite(() => backend);
+    mappingSuite(() => backend);
+    ownerSuite(() => backend);
+    rightsSuite(() => backend);
+    addressesSuite(() => backend);
+    twoWaySuite(() => backend);
+    leadershipSuite(() => backend);
+    massDeleteSuite(() => backend);
+    processSuite(() => backend);
   },
 );

@@ -24,7 +24,7 @@ const metadata = object({
 });
 const port = object({ name: scalar, port: scalar, protocol: scalar, targetPort: scalar });
 
-/** As much of three kinds as the cases need. */
+/** The parts of three kinds that the cases need. */
 export const shapes: Readonly<Record<string, FieldShape>> = {
   ConfigMap: object({ metadata, data: text() }),
   Service: object({

@@ -19,7 +19,7 @@ function makeQueue(laneOf?: (key: string) => string, random = () => 0): WorkQueu
 }
 
 describe('add()', () => {
-  test('many additions of one key are one piece of work', async () => {
+  test('many additions of one key cause one run of the worker', async () => {
     const queue = makeQueue();
     const worked: string[] = [];
     for (let i = 0; i < 10; i++) queue.add('a');
@@ -28,7 +28,7 @@ describe('add()', () => {
     expect(worked).toEqual(['a']);
   });
 
-  test('a key added while a worker has it goes out once more afterwards, never to two at a time', async () => {
+  test('a key added while a worker has it goes out once more afterwards, and never to two workers at a time', async () => {
     const queue = makeQueue();
     const ends: (() => void)[] = [];
     let atOnce = 0;
@@ -52,7 +52,7 @@ describe('add()', () => {
     expect(most).toBe(1);
   });
 
-  test('workers that come free in one turn of the loop begin their next keys together', async () => {
+  test('workers that become free in one event loop turn begin their next keys together', async () => {
     const queue = makeQueue();
     const said: string[] = [];
     const ends = new Map<string, () => void>();
@@ -64,7 +64,7 @@ describe('add()', () => {
     for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
     await settle();
     const before = said.splice(0);
-    // As two answers from two sockets, each with what follows from it.
+    // This imitates two answers from two sockets, each with its follow-up work.
     ends.get('a')?.();
     for (let hop = 0; hop < 20; hop++) await Promise.resolve();
     ends.get('b')?.();
@@ -75,7 +75,7 @@ describe('add()', () => {
     ]);
   });
 
-  test('what is added before the worker looks at the world needs no turn of its own, what comes after does', async () => {
+  test('an addition before looking() needs no further run, and a later addition needs one', async () => {
     const queue = makeQueue();
     let turns = 0;
     const ends: (() => void)[] = [];
@@ -126,12 +126,12 @@ describe('add()', () => {
     queue.work(8, () => void count++);
     await queue.whenIdle();
     expect(count).toBe(100_000);
-    // Of the processor, not of the clock: other suites run beside this one. A quadratic queue takes a minute.
+    // Processor time, not wall time, because other suites run in parallel. A quadratic queue would need a minute.
     expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(5_000);
   });
 });
 
-test('ten thousand keys that need no I/O leave the process its turns', async () => {
+test('ten thousand keys that need no I/O do not block the event loop', async () => {
   const queue = makeQueue();
   let turns = 0;
   const count = () => {
@@ -163,7 +163,7 @@ describe('feed()', () => {
     expect(await metrics.metrics()).toContain('hostward_queue_added_total{queue="test"} 2');
   });
 
-  test('asks the source only for what workers can take, and counts the rest as waiting', async () => {
+  test('reads only as many keys as workers can take, and counts the remaining keys as waiting', async () => {
     const queue = makeQueue();
     const asked = { keys: 0 };
     queue.work(2, () => new Promise<void>(() => {}));
@@ -178,7 +178,7 @@ describe('feed()', () => {
     expect(await stopped).toBe(false);
   });
 
-  test('what changes meanwhile in another lane does not wait for the end of the source', async () => {
+  test('a key in another lane does not wait for the end of the source', async () => {
     const queue = makeQueue((key) => key.slice(0, key.indexOf('/')));
     const worked: string[] = [];
     queue.work(1, (key) => {
@@ -191,7 +191,7 @@ describe('feed()', () => {
     expect(worked.indexOf('live/a')).toBeLessThan(510);
   });
 
-  test('a source of the same name takes the place of the one before', async () => {
+  test('a source replaces an earlier source of the same name', async () => {
     const queue = makeQueue();
     const worked: string[] = [];
     queue.feed('all', ['old/a', 'old/b'], 2);
@@ -202,7 +202,7 @@ describe('feed()', () => {
     expect(worked).toEqual(['new/a', 'audit/a']);
   });
 
-  test('a key that a worker has goes out again, since the source may tell of something newer', async () => {
+  test('a key of the source that a worker has goes out again, because the source may report a newer change', async () => {
     const queue = makeQueue();
     const ends: (() => void)[] = [];
     queue.work(2, () => new Promise<void>((resolve) => ends.push(resolve)));
@@ -216,7 +216,7 @@ describe('feed()', () => {
     expect(ends).toHaveLength(2);
   });
 
-  test('gives the process its turn, however little there is to do for a key', async () => {
+  test('does not block the event loop, however little work a key needs', async () => {
     const queue = makeQueue();
     let turns = 0;
     let isDone = false;
@@ -234,7 +234,7 @@ describe('feed()', () => {
 });
 
 describe('addAfter()', () => {
-  test('the earliest of several times counts, with one timer for all keys', async () => {
+  test('keeps the earliest of several times, with one timer for all keys', async () => {
     const queue = makeQueue();
     const worked: [string, number][] = [];
     queue.work(1, (key) => void worked.push([key, clock.now()]));
@@ -268,7 +268,7 @@ describe('retry()', () => {
     expect(queue.failures('a')).toBe(0);
   });
 
-  test('keys that failed together are not tried together', async () => {
+  test('keys that failed together are not retried together', async () => {
     const waits: number[] = [];
     for (const random of [0, 0.25, 0.5]) {
       clock = new VirtualClock();
@@ -281,7 +281,7 @@ describe('retry()', () => {
     expect(waits).toEqual([5, 5.625, 6.25]);
   });
 
-  test('a worker that throws is logged as a bug and the key tried again', async () => {
+  test('an error of the worker is logged as a bug, and the key is retried', async () => {
     const queue = makeQueue();
     let calls = 0;
     queue.work(1, () => {
@@ -295,7 +295,7 @@ describe('retry()', () => {
 });
 
 describe('stop()', () => {
-  test('hands out nothing more and waits for what runs', async () => {
+  test('hands out no more keys and waits for running work', async () => {
     const queue = makeQueue();
     const ends: (() => void)[] = [];
     queue.work(1, () => new Promise<void>((resolve) => ends.push(resolve)));
@@ -311,7 +311,7 @@ describe('stop()', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('gives up on what does not finish in time', async () => {
+  test('does not wait longer than the given time', async () => {
     const queue = makeQueue();
     queue.work(1, () => new Promise<void>(() => undefined));
     queue.add('a');
@@ -322,7 +322,7 @@ describe('stop()', () => {
   });
 });
 
-test('every series reads zero before anything has happened', async () => {
+test('every metric starts at zero', async () => {
   makeQueue();
   const text = await metrics.metrics();
   for (const name of [
@@ -338,7 +338,7 @@ test('every series reads zero before anything has happened', async () => {
   expect(text).toContain('hostward_queue_wait_seconds_count{queue="test"} 0');
 });
 
-test('the age of the oldest waiting key is told', async () => {
+test('the queue reports the age of the oldest waiting key', async () => {
   const queue = makeQueue();
   queue.add('a');
   await clock.advance(1_500);
@@ -359,7 +359,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ do: fc.constant('advance'), byMs: fc.integer({ min: 1, max: 100 }) }),
 ) as fc.Arbitrary<Act>;
 
-test('whatever happens, a key is never with two workers and its last addition is always followed by work', async () => {
+test('under random use a key never goes to two workers, and work always follows its last addition', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 40 }), fc.integer({ min: 1, max: 3 }), async (acts, concurrency) => {
       clock = new VirtualClock();

@@ -13,7 +13,7 @@ interface Case {
 const file = new URL('../../fixtures/sync/address-policy.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Case[] };
 
-/** The groups of an IPv6 address around an IPv4 one, as RFCs 4291, 7915, 6052, 8215, 3056, 4380 and 5214 put it there. */
+/** The groups of an IPv6 address with an embedded IPv4 address, by RFCs 4291, 7915, 6052, 8215, 3056, 4380 and 5214. */
 const embeddings: Record<string, (high: number, low: number) => number[]> = {
   mapped: (high, low) => [0, 0, 0, 0, 0, 0xffff, high, low],
   compatible: (high, low) => [0, 0, 0, 0, 0, 0, high, low],
@@ -39,7 +39,7 @@ const embeddings: Record<string, (high: number, low: number) => number[]> = {
   'ISATAP, globally unique': (high, low) => [0x2001, 0xdb8, 1, 2, 0x200, 0x5efe, high, low],
 };
 
-/** Every way to write it: short, long, upper case, the longest run of zeros left out, the end with dots. */
+/** All spellings of an address: short, long, upper case, without the longest run of zeros, with a dotted end. */
 function textsOf(groups: number[]): string[] {
   const short = groups.map((group) => group.toString(16));
   const long = short.map((group) => group.padStart(4, '0'));
@@ -55,7 +55,7 @@ function textsOf(groups: number[]): string[] {
   return texts;
 }
 
-/** Addresses with a first octet of zero look like the filling of another form; they lead nowhere. */
+/** An address whose first octet is zero looks like the padding of another form, and cannot be reached. */
 const fillingForms = new Set(['local nat64 /56', 'local nat64 /64']);
 
 const octet = fc.integer({ min: 0, max: 255 });
@@ -98,7 +98,7 @@ describe('createAddressPolicy()', () => {
     );
   });
 
-  it('lets an IPv6 address without an IPv4 one pass', () => {
+  it('accepts an IPv6 address without an embedded IPv4 address', () => {
     const policy = createAddressPolicy({ allow: [], deny: ['10.0.0.0/8'] });
     for (const text of ['2001:db8::1', 'fd00::a00:1', '2600:1f18::10', '2001:1::a00:1', '2001:db8::1:5efe:a00:1'])
       expect([text, policy.refusals([text])]).toEqual([text, []]);

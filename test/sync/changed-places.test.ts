@@ -1,27 +1,27 @@
-// Mappings have changed, and copies stand where others belong. Who waits for a place gets it, and nobody keeps the others busy.
+// After a change of mappings, old copies occupy the places of other keys. Each waiting key gets its place, without busy loops.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
 import { settle } from '../virtual-clock.ts';
-import { edit, ipOf, PaperWorld, putPair } from './paper-sync.ts';
+import { edit, FakeWorld, ipOf, putPair } from './fake-sync.ts';
 
 const mapping = (places: Record<string, string>) => ({
   mappingsOnly: true,
   hostNamespaceOf: (namespace: string) => places[namespace],
 });
 
-function restore(world: PaperWorld, copies: readonly KubeObject[]): void {
+function restore(world: FakeWorld, copies: readonly KubeObject[]): void {
   for (const copy of copies) {
     const { resourceVersion: _, uid: __, ...metadata } = copy.metadata;
     world.host.put('endpoints', { ...copy, metadata });
   }
 }
 
-const hostCopies = (world: PaperWorld) =>
+const hostCopies = (world: FakeWorld) =>
   world.host.list('endpoints').map((copy) => `${copy.metadata.namespace} ${ipOf(copy)}`);
 
-/** How often a key is looked at from here on. */
-function countPasses(world: PaperWorld): { count: number } {
+/** Counts the passes from now on. */
+function countPasses(world: FakeWorld): { count: number } {
   const passes = { count: 0 };
   const { queue } = world.sync;
   const looking = queue.looking.bind(queue);
@@ -32,12 +32,12 @@ function countPasses(world: PaperWorld): { count: number } {
   return passes;
 }
 
-describe('a copy at a place that is another one’s now', () => {
+describe('a copy at a place that now belongs to another key', () => {
   it.each([
     ['the watch', false],
     ['an answer', true],
-  ])('goes when %s tells of it first', async (_, isHeld) => {
-    const world = new PaperWorld({ mapping: mapping({ a: 'h-b', b: 'h-c' }) });
+  ])('is removed when %s reveals it first', async (_, isHeld) => {
+    const world = new FakeWorld({ mapping: mapping({ a: 'h-b', b: 'h-c' }) });
     putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
     await world.run();
     const copies = structuredClone(world.host.list('endpoints'));
@@ -56,8 +56,8 @@ describe('a copy at a place that is another one’s now', () => {
     await world.stop();
   });
 
-  it('goes where two stand at each other’s, both told of by answers', async () => {
-    const world = new PaperWorld({ mapping: mapping({ a: 'h-b', b: 'h-a' }) });
+  it('is removed when two keys occupy the places of each other and answers reveal both copies', async () => {
+    const world = new FakeWorld({ mapping: mapping({ a: 'h-b', b: 'h-a' }) });
     const putBoth = (ip: string): void => {
       for (const namespace of ['a', 'b']) putPair(world, 'web', ip, { namespace });
     };
@@ -82,8 +82,8 @@ describe('a copy at a place that is another one’s now', () => {
     await world.stop();
   });
 
-  it('stays where it has lost its marker, and whoever waits for the place waits quietly', async () => {
-    const world = new PaperWorld({ mapping: mapping({ a: 'h-a', b: 'h-b' }) });
+  it('stays when it has lost its marker, and the waiting key causes no busy loop', async () => {
+    const world = new FakeWorld({ mapping: mapping({ a: 'h-a', b: 'h-b' }) });
     putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
     putPair(world, 'web', '10.0.0.2', { namespace: 'b' });
     await world.run();

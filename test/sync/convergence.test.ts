@@ -1,16 +1,15 @@
-// Whatever both sides do, in whatever order, while watches lag, lists lie, and the daemon comes and goes: in the end the host
-// is a function of the virtual side, nobody writes any more, and the tenant's objects are only touched for an edit on the
-// host.
+// Random acts on both sides, with lagging watches, wrong lists and restarts of the daemon, must end in one state: the host
+// matches the virtual side, the writes stop, and tenants' objects were written only to carry an edit of the host back.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { isNeverBack, markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
+import { edit, endpoints, FakeWorld, ipOf, service } from './fake-sync.ts';
 import { bury, Fuse, live } from './fuse.ts';
-import { edit, endpoints, ipOf, PaperWorld, service } from './paper-sync.ts';
 
-/** The last two meet on one host name. */
+/** The last two keys claim the same host name. */
 const keys = [
   { namespace: 'default', name: 'web' },
   { namespace: 'default', name: 'api-x-default' },
@@ -106,13 +105,13 @@ const hostAct: fc.Arbitrary<Act> = fc.oneof(
 );
 
 class Game {
-  readonly world: PaperWorld;
-  /** Places whose copy was damaged while the daemon could not see it, or had just put it right too often. */
+  readonly world: FakeWorld;
+  /** Places whose copy was damaged while the daemon could not see the damage, or had to delay its repair. */
   readonly damagedUnseen = new Set<string>();
   #fuse = new Fuse(() => undefined);
 
   constructor({ isHostRecent }: { isHostRecent: boolean }) {
-    this.world = new PaperWorld({ isHostRecent });
+    this.world = new FakeWorld({ isHostRecent });
   }
 
   async begin(): Promise<void> {
@@ -139,9 +138,9 @@ class Game {
         break;
       case 'damageCopy': {
         const copy = this.copyOf(act.at);
-        // Without its marker and one of the six it would be foreign, and stay so.
+        // A copy without its marker and one of the six would count as foreign from now on.
         if (copy?.metadata.labels?.[markerLabel] !== 'vc') break;
-        if (world.windows.host.isHeld || this.#isBraked(act.at)) this.damagedUnseen.add(placeName(act.at));
+        if (world.windows.host.isHeld || this.#isDelayed(act.at)) this.damagedUnseen.add(placeName(act.at));
         edit(world.host, copy, (draft) => delete draft.metadata.annotations?.[act.mark]);
         break;
       }
@@ -192,7 +191,6 @@ class Game {
     await this.#revive();
   }
 
-  /** Nobody stays dead. */
   async #revive(): Promise<void> {
     if (!this.#fuse.isBlown) return;
     this.#fuse = new Fuse(() => undefined);
@@ -219,7 +217,7 @@ class Game {
     });
   }
 
-  #isBraked(where: At): boolean {
+  #isDelayed(where: At): boolean {
     const { contest } = this.world.sync;
     const rivals = keys.filter((one) => placeName(one) === placeName(where));
     return rivals.some(({ namespace, name }) => contest.delayBeforeRepair(keyOf(namespace, name)) > 0);
@@ -238,7 +236,7 @@ class Game {
     await this.world.stop();
   }
 
-  /** The key that must hold the host name now; several may where an incumbent decides. */
+  /** The keys that may hold the host name now; among several, the incumbent decides. */
   candidates(where: At): At[] {
     return keys.filter((one) => placeName(one) === placeName(where) && this.#isEligible(one));
   }
@@ -261,9 +259,9 @@ function expectFunction(game: Game): void {
     const candidates = game.candidates(where);
     const annotations = copy?.metadata.annotations ?? {};
     if (candidates.length === 0) {
-      // Damaged and out of place in the same moment: what does not say whose it is is never deleted.
+      // A damaged copy that no longer names its virtual object is never deleted.
       if (game.damagedUnseen.has(placeName(where)) && annotations[objectKeys.name] === undefined) continue;
-      expect(copy, `${where.name} has no place on the host`).toBeUndefined();
+      expect(copy, `${where.name} must have no host copy`).toBeUndefined();
       continue;
     }
     const holder = candidates.find(
@@ -285,7 +283,7 @@ const rewritten: Record<string, string> = {
   'vcluster.loft.sh/label-vc-x-e5f1b28ab2': markerLabel,
 };
 
-/** Virtual spelling; keys that never flow back count where the virtual side has them. */
+/** The labels in virtual spelling, without those that never flow back. */
 function labelsOf(object: KubeObject | undefined): [string, string][] {
   const isHost = object?.metadata.annotations?.[objectKeys.uid] !== undefined;
   return Object.entries(object?.metadata.labels ?? {})
@@ -304,7 +302,7 @@ async function expectSilence(game: Game): Promise<void> {
   expect([...host.writes, ...virtual.writes].filter((one) => !one.includes(' events '))).toEqual([]);
 }
 
-/** The copy is gone unseen, its object may have none any more, and who waits for its name hears of it from our delete alone. */
+/** A copy vanishes unseen while its object becomes ineligible: only our delete request tells the rival that the name is free. */
 const goneUnseen: Act[] = [
   { do: 'put', at: keys[2] as At, ip: '10.0.0.1', created: '2026-01-01T00:00:00Z' },
   { do: 'hold', window: 'services' },
@@ -314,7 +312,7 @@ const goneUnseen: Act[] = [
   { do: 'put', at: keys[1] as At, ip: '10.0.0.1', created: '2026-01-01T00:00:00Z' },
 ];
 
-/** The copy is damaged unseen, and then its object has addresses that are refused. */
+/** A copy is damaged unseen, and then the address policy refuses its object. */
 const damagedUnseen: Act[] = [
   { do: 'put', at: keys[2] as At, ip: '10.0.0.1', created: '2026-01-01T00:00:00Z' },
   { do: 'hold', window: 'host' },
@@ -325,7 +323,7 @@ const damagedUnseen: Act[] = [
 const runs = Number(process.env['HOSTWARD_FC_RUNS'] ?? 120);
 
 describe('sync converges', () => {
-  it('the host becomes a function of the virtual side, and then nobody writes', async () => {
+  it('the host matches the virtual side in the end, and the writes stop', async () => {
     const act = fc.oneof(
       { weight: 4, arbitrary: tenantsAct },
       { weight: 3, arbitrary: hostAct },
@@ -345,7 +343,7 @@ describe('sync converges', () => {
     );
   }, 60_000);
 
-  it('without an edit on the host the tenant is never written to, whatever is lost', async () => {
+  it('never writes to the tenant without an edit on the host, even when copies are lost', async () => {
     const losing = fc.record({ do: fc.constant('removeCopy' as const), at });
     const act = fc.oneof(
       { weight: 4, arbitrary: tenantsAct },
@@ -366,7 +364,7 @@ describe('sync converges', () => {
     );
   }, 60_000);
 
-  it('no act on the host ever deletes or creates a tenant’s object', async () => {
+  it('never deletes or creates a tenant’s object because of an act on the host', async () => {
     const act = fc.oneof(
       { weight: 3, arbitrary: tenantsAct },
       { weight: 4, arbitrary: hostAct },

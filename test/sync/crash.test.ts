@@ -1,22 +1,22 @@
-// The daemon dies before and after every write of a mixed workload (F1 to F4 and F6 of the fault list): it must always end
-// where an undisturbed one ends, with hardly a write more, and no object lost or raised from the dead.
+// The daemon dies before or after every write of a mixed workload (F1 to F4 and F6 of the fault list). The end must be the same
+// as without a crash, with hardly an additional write, and no object may be lost or resurrected.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { baseKey, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, putPair, service } from './fake-sync.ts';
 import { bury, Fuse, live, type Moment } from './fuse.ts';
-import { edit, endpoints, type PaperOptions, PaperWorld, putPair, service } from './paper-sync.ts';
 
-type Step = [says: string, act: (world: PaperWorld) => void];
+type Step = [says: string, act: (world: FakeWorld) => void];
 
 const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
 const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
 
-function editTenants(world: PaperWorld, name: string, change: (draft: KubeObject) => void): void {
+function editTenants(world: FakeWorld, name: string, change: (draft: KubeObject) => void): void {
   edit(world.virtual, world.virtual.get('endpoints', 'default', name), change);
 }
 
-/** Waits for nothing: what is not on the host now cannot be edited there. */
-function editCopy(world: PaperWorld, name: string, change: (draft: KubeObject) => void): void {
+/** Edits the host copy. It does not wait for a missing copy, because a crash may have prevented the copy. */
+function editCopy(world: FakeWorld, name: string, change: (draft: KubeObject) => void): void {
   const copy = world.copy(name);
   if (copy !== undefined) edit(world.host, copy, change);
 }
@@ -57,12 +57,12 @@ const workload: Step[] = [
   ],
   ['the holder goes', (w) => w.virtual.remove('endpoints', 'default', 'api-x-default')],
   [
-    'its Service gains a selector',
+    'the Service gains a selector',
     (w) => w.virtual.put('services', service('db', 'default', { selector: { a: 'b' } })),
   ],
-  ['its Service loses it', (w) => w.virtual.put('services', service('db'))],
+  ['the Service loses the selector', (w) => w.virtual.put('services', service('db'))],
   [
-    'an address that is refused',
+    'a refused address',
     (w) => editTenants(w, 'db', (d) => Object.assign(d, { subsets: endpoints('', '127.0.0.1')['subsets'] })),
   ],
   ['delete', (w) => w.virtual.remove('endpoints', 'default', 'web')],
@@ -79,17 +79,17 @@ const moved: Step[] = [
   ],
 ];
 
-function mappingTo(hostNamespace: string): NonNullable<PaperOptions['mapping']> {
+function mappingTo(hostNamespace: string): NonNullable<FakeOptions['mapping']> {
   return { mappingsOnly: true, hostNamespaceOf: (namespace) => (namespace === 'default' ? hostNamespace : undefined) };
 }
 
-const scenes: { name: string; steps: Step[]; options: PaperOptions }[] = [
+const scenes: { name: string; steps: Step[]; options: FakeOptions }[] = [
   { name: 'a mixed workload', steps: workload, options: {} },
   { name: 'a mapping that changes', steps: moved, options: { mapping: mappingTo('h-old') } },
 ];
 
-/** Everything that matters at the end, uids by whom they mean. */
-function ending(world: PaperWorld): unknown {
+/** The relevant state at the end. Uids differ between runs, so they are replaced by whether they are right. */
+function ending(world: FakeWorld): unknown {
   const strip = ({ metadata, ...rest }: KubeObject) => {
     const { uid: _uid, resourceVersion: _rv, annotations = {}, ...kept } = metadata;
     const { [baseKey]: base, [objectKeys.uid]: uid, ...others } = annotations;
@@ -110,8 +110,8 @@ function ending(world: PaperWorld): unknown {
 async function play(
   scene: (typeof scenes)[number],
   blows: (nth: number) => Moment | undefined,
-): Promise<{ world: PaperWorld; fuse: Fuse; lives: number }> {
-  const world = new PaperWorld(scene.options);
+): Promise<{ world: FakeWorld; fuse: Fuse; lives: number }> {
+  const world = new FakeWorld(scene.options);
   const fuse = new Fuse(blows);
   let lives = 1;
   const untilWell = async (): Promise<void> => {
@@ -126,7 +126,7 @@ async function play(
     const before = world.options;
     await world.change(() => act(world));
     if (world.options !== before) {
-      // A mapping is for life: the daemon is restarted with it.
+      // A daemon cannot change its mapping while it runs, so it is restarted.
       await bury(world);
       await live(world, fuse);
     }
@@ -139,7 +139,7 @@ async function play(
 }
 
 describe.each(scenes)('$name', (scene) => {
-  it('ends the same, without a write more, when the daemon dies before or after any one of its writes', async () => {
+  it('ends in the same state with the same writes when the daemon dies before or after any one write', async () => {
     const calm = await play(scene, () => undefined);
     const wanted = ending(calm.world);
     const total = calm.fuse.written.length;
@@ -163,7 +163,7 @@ describe.each(scenes)('$name', (scene) => {
     await calm.world.stop();
     for (let k = 1; k <= 6; k++) {
       for (const moment of ['before', 'after'] as const) {
-        // Dying before each first write is no life.
+        // A daemon that dies before every first write cannot make progress.
         if (k === 1 && moment === 'before') continue;
         const { world, fuse } = await play(scene, (n) => (n % k === 0 ? moment : undefined));
         expect(ending(world), `every ${k}, ${moment}`).toEqual(wanted);

@@ -1,4 +1,4 @@
-// One virtual object and its host copy as the pure files of sync see them: in sync, until a case changes one point.
+// The facts about one virtual object and its host copy, for tests of the pure files: in sync until a case changes one value.
 
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
@@ -8,8 +8,8 @@ import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.t
 import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
 import { ownerReference } from '../../src/sync/plan/owner.ts';
 import type { Place } from '../../src/sync/plan/placement.ts';
-import type { Facts, Outcome, Step } from '../../src/sync/plan/step.ts';
-import { defaultSettings, endpoints } from './paper-sync.ts';
+import type { Facts, Outcome, PlanStep } from '../../src/sync/plan/step.ts';
+import { defaultSettings, endpoints } from './fake-sync.ts';
 
 export const key = 'default/web';
 export const rules = createRules(endpointsKind, defaultSettings);
@@ -19,7 +19,6 @@ const owner = { kind: 'present', name: 'vc', uid: 'owner-1' } as const;
 
 export type Change = (object: KubeObject) => void;
 
-/** The tenant's object. */
 export function virtualWith(change: Change = () => {}): VirtualItem {
   const metadata = { uid: 'v-1', resourceVersion: '10', labels: { team: 'a' }, annotations: { note: 'n' } };
   const object = endpoints('web', '10.0.0.1', metadata);
@@ -31,7 +30,7 @@ export function draftOf(virtual: VirtualItem): Draft {
   return draftHost(virtual, place, translation);
 }
 
-/** The copy as a create has made it, base included. */
+/** The host copy after a create, with its base. */
 export function copyWith(change: Change = () => {}): HostItem {
   const virtual = virtualWith();
   const object = renderCreate(virtual, draftOf(virtual), { translation, owner: ownerReference(owner, false) });
@@ -89,11 +88,11 @@ export function factsWith(over: Partial<Facts> = {}): Facts {
   };
 }
 
-/** A step in a few words, for tables. */
-export function told(step: Step): string {
-  return step.kind === 'done' ? toldOutcome(step.outcome) : `${step.request.side} ${step.request.verb}`;
+/** Describes a step in a few words, for tables. */
+export function stepText(step: PlanStep): string {
+  return step.kind === 'done' ? outcomeText(step.outcome) : `${step.request.side} ${step.request.verb}`;
 }
 
-export function toldOutcome(outcome: Outcome): string {
+export function outcomeText(outcome: Outcome): string {
   return 'reason' in outcome ? `${outcome.kind} ${outcome.reason}` : outcome.kind;
 }

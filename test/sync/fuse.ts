@@ -1,14 +1,14 @@
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
-import type { PaperWorld } from './paper-sync.ts';
+import type { FakeWorld } from './fake-sync.ts';
 
-/** Where in a write the process dies: nothing was sent yet, or the server has done it and the answer is lost. */
+/** The moment of a crash: before the request is sent, or after the server has executed it and before its answer arrives. */
 export type Moment = 'before' | 'after';
 
 /**
- * Kills the daemon at its n-th write, counted over both clusters and over all of its lives; events are not counted, they
- * change nothing that is synced. A dead daemon sends nothing more and hears no answer.
+ * Kills the daemon at its n-th write, counted over both clusters and all restarts. Events do not count, because they change
+ * no synced object. A dead daemon sends no request and receives no answer.
  */
 export class Fuse {
   readonly written: string[] = [];
@@ -51,8 +51,8 @@ function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-/** The next life of the daemon, with the fuse in its writers. */
-export async function live(world: PaperWorld, fuse: Fuse): Promise<void> {
+/** Starts the daemon with the fuse in its writers. */
+export async function live(world: FakeWorld, fuse: Fuse): Promise<void> {
   fuse.isBlown = false;
   await world.run({
     virtualWriter: fuse.wrap('virtual', world.virtual.writer()),
@@ -60,8 +60,8 @@ export async function live(world: PaperWorld, fuse: Fuse): Promise<void> {
   });
 }
 
-/** Nobody drains a process that was killed; only its listeners must be gone before the next one comes. */
-export async function bury(world: PaperWorld): Promise<void> {
+/** Stops a killed daemon without draining it: only its listeners must be gone before the next start. */
+export async function bury(world: FakeWorld): Promise<void> {
   void world.sync.stop(0);
   await world.clock.advance(1);
 }

@@ -28,7 +28,7 @@ function render(one: GoldenCase): KubeObject | null {
 }
 
 describe('render() gives the host object that vCluster wrote', () => {
-  // Without its Service an Endpoints counts as eligible for render; live it is not (rule 2).
+  // For render an Endpoints without a Service counts as eligible, unlike in the live sync (rule 2).
   const created = golden.cases.filter((one) => one.before === undefined && one.name !== 'dotted-name-no-service');
   it.each(created)('$name', (one) => {
     const { host, rule } = expectedHost(one);

@@ -10,7 +10,7 @@ export interface GoldenCase {
   ownerServiceUid: string;
   virtual: { service: KubeObject | null; endpoints: KubeObject };
   host: KubeObject | null;
-  /** The pair as it was created, before the recorded edit. */
+  /** Both objects as they were created, before the recorded edit. */
   before?: { virtual: GoldenSide; host: KubeObject };
 }
 
@@ -27,7 +27,7 @@ export interface Golden {
   sequences: GoldenSequence[];
 }
 
-/** Where our rules decide otherwise than the recorded vCluster, case by case, with the rule that does. */
+/** The cases in which our rules differ from the recorded vCluster, with the number of the rule. */
 const deviations: Record<string, { rule: string; change: (host: KubeObject) => KubeObject | null }> = {
   'annotations-vcluster-others': {
     rule: 'rule 9: reserved keys of a tenant are dropped, so none is listed as copied either',

@@ -1,13 +1,13 @@
-// Somebody writes between our decision and our write. The write fails, is thought over, and no edit of anybody is lost.
+// Another client writes between our decision and our write. Our write fails, the pass decides anew, and no edit is lost.
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { edit, endpoints, ipOf, PaperWorld, putPair } from './paper-sync.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
 
 type Acts = (() => void)[];
 
-/** Runs what is next in `before`, once each, right before a write of the daemon to Endpoints; in `beforeRead`, before a read. */
+/** Runs the next act of `before` right before a write of the daemon to Endpoints, and of `beforeRead` before a read. */
 function interrupted(writer: Writer, before: Acts, beforeRead: Acts = []): Writer {
   const first = <T>(resource: string, send: () => Promise<T>): Promise<T> => {
     if (resource === 'endpoints') before.shift()?.();
@@ -25,9 +25,9 @@ function interrupted(writer: Writer, before: Acts, beforeRead: Acts = []): Write
   };
 }
 
-/** `beforeRead` is of the virtual side. */
-async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
-  const world = new PaperWorld();
+/** `beforeRead` runs before reads of the virtual side. */
+async function begin(): Promise<{ world: FakeWorld; beforeHost: Acts; beforeVirtual: Acts; beforeRead: Acts }> {
+  const world = new FakeWorld();
   putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
   const acts: Record<'beforeHost' | 'beforeVirtual' | 'beforeRead', Acts> = {
     beforeHost: [],
@@ -41,26 +41,26 @@ async function begin(): Promise<{ world: PaperWorld; beforeHost: Acts; beforeVir
   return { world, ...acts };
 }
 
-const label = (world: PaperWorld, side: 'virtual' | 'host', key: string, value: string): void => {
+const label = (world: FakeWorld, side: 'virtual' | 'host', key: string, value: string): void => {
   const object = side === 'host' ? world.copy('web') : world.virtual.get('endpoints', 'default', 'web');
   edit(world[side], object, (draft) => {
     draft.metadata.labels = { ...draft.metadata.labels, [key]: value };
   });
 };
 
-const labels = (world: PaperWorld, key: string): (string | undefined)[] => [
+const labels = (world: FakeWorld, key: string): (string | undefined)[] => [
   world.virtual.get('endpoints', 'default', 'web')?.metadata.labels?.[key],
   world.copy('web')?.metadata.labels?.[key],
 ];
 
-describe('what an edit of the host has to wait for', () => {
-  const removeLabel = (world: PaperWorld): void =>
+describe('a back-flow that must wait', () => {
+  const removeLabel = (world: FakeWorld): void =>
     edit(world.host, world.copy('web'), (draft) => {
       delete draft.metadata.labels?.['app'];
     });
 
-  it('does not keep the tenant waiting: a removed label on an old host', async () => {
-    const world = new PaperWorld({ isHostRecent: false });
+  it('does not delay the tenant’s change: a removed label on an old host', async () => {
+    const world = new FakeWorld({ isHostRecent: false });
     putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
     await world.run();
     await world.change(() => removeLabel(world));
@@ -73,7 +73,7 @@ describe('what an edit of the host has to wait for', () => {
     await world.stop();
   });
 
-  it('does not keep the tenant waiting: a host that edits without end', async () => {
+  it('does not delay the tenant’s change: a host that edits without end', async () => {
     const { world } = await begin();
     for (let round = 1; round <= 6; round++) await world.change(() => label(world, 'host', 'app', `h${round}`));
     await world.change(() =>
@@ -90,8 +90,8 @@ describe('what an edit of the host has to wait for', () => {
   });
 });
 
-describe('an edit in between', () => {
-  it('on the host, while an earlier one of the same key is on its way back, still flows back', async () => {
+describe('an edit between our decision and our write', () => {
+  it('flows back from the host although an earlier edit of the same key is still flowing back', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => label(world, 'host', 'app', 'h2'));
     await world.change(() => label(world, 'host', 'app', 'h1'));
@@ -99,7 +99,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('on the host, over and over while it flows back, ends with the last one', async () => {
+  it('flows back from the host when it is the last of many edits of one key', async () => {
     const { world, beforeHost } = await begin();
     for (let round = 2; round <= 6; round++) beforeHost.push(() => label(world, 'host', 'app', `h${round}`));
     await world.change(() => label(world, 'host', 'app', 'h1'));
@@ -109,7 +109,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('of the tenant, while an edit of the host flows back, wins', async () => {
+  it('wins when the tenant makes it while an edit of the host flows back', async () => {
     const { world, beforeVirtual } = await begin();
     beforeVirtual.push(() => label(world, 'virtual', 'app', 'v'));
     await world.change(() => label(world, 'host', 'app', 'h'));
@@ -117,7 +117,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('of the tenant, between the two writes of a back-flow, wins too', async () => {
+  it('wins when the tenant makes it between the two writes of a back-flow', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => label(world, 'virtual', 'app', 'v'));
     await world.change(() => label(world, 'host', 'app', 'h'));
@@ -125,7 +125,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('of another key on the host, while we write an address, is kept and flows back', async () => {
+  it('flows back when the host changes another key while we write an address', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => label(world, 'host', 'own', 'h'));
     await world.change(() => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }));
@@ -134,7 +134,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('of the tenant, who takes the object away before an edit of the host reaches it, leaves no claim to its name', async () => {
+  it('leaves no claim to the name when the tenant deletes the object before an edit of the host reaches it', async () => {
     const { world } = await begin();
     world.windows.virtual.isHeld = true;
     world.virtual.remove('endpoints', 'default', 'web');
@@ -147,7 +147,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('of the tenant, who makes the object anew before we read it, leaves the claim to its name', async () => {
+  it('keeps the claim to the name when the tenant recreates the object before we read it', async () => {
     const { world, beforeHost, beforeVirtual, beforeRead } = await begin();
     const virtual = world.virtual.get('endpoints', 'default', 'web') as KubeObject;
     beforeVirtual.push(() => {
@@ -168,7 +168,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('that deletes the copy before our patch leads to a new copy, never to half of one', async () => {
+  it('leads to a complete new copy when it deletes the copy before our patch', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
     await world.change(() => putPair(world, 'web', '10.0.0.3', { labels: { app: '1' } }));
@@ -177,7 +177,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('that puts a foreign object there before our create is respected', async () => {
+  it('is respected when it puts a foreign object at the name before our create', async () => {
     const { world, beforeHost } = await begin();
     const at = { name: 'new-x-default-x-vc', namespace: 'vcluster-vc' };
     const annotations = { 'vcluster.loft.sh/object-name': 'other' };
@@ -189,7 +189,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('that changes the copy before our delete makes us look again, and then it goes', async () => {
+  it('does not prevent our delete when it changes the copy before', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => label(world, 'host', 'own', 'h'));
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
@@ -197,7 +197,7 @@ describe('an edit in between', () => {
     await world.stop();
   });
 
-  it('that brings the object back before our delete is seen in time when the copy was touched for it', async () => {
+  it('keeps the copy when it recreates the virtual object and touches the copy before our delete', async () => {
     const { world, beforeHost } = await begin();
     beforeHost.push(() => {
       label(world, 'host', 'own', 'h');
@@ -210,14 +210,14 @@ describe('an edit in between', () => {
 });
 
 describe('an edit after our write and before its answer', () => {
-  /** Runs `act` when the host has stored the next write and has not answered it yet. */
+  /** Runs `act` after the host has stored the next write and before the host answers. */
   async function change(
-    act: (world: PaperWorld) => void,
-    write = (world: PaperWorld) => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }),
-  ): Promise<PaperWorld> {
-    const world = new PaperWorld();
+    act: (world: FakeWorld) => void,
+    write = (world: FakeWorld) => putPair(world, 'web', '10.0.0.2', { labels: { app: '0' } }),
+  ): Promise<FakeWorld> {
+    const world = new FakeWorld();
     putPair(world, 'web', '10.0.0.1', { labels: { app: '0' } });
-    const waiting: ((world: PaperWorld) => void)[] = [];
+    const waiting: ((world: FakeWorld) => void)[] = [];
     const writer = world.host.writer();
     const late = async <T>(sent: Promise<T>): Promise<T> => {
       const answer = await sent;
@@ -235,13 +235,13 @@ describe('an edit after our write and before its answer', () => {
     return world;
   }
 
-  it('of a label on the host flows back', async () => {
+  it('flows back when it changes a label on the host', async () => {
     const world = await change((at) => label(at, 'host', 'own', 'h'));
     expect(labels(world, 'own')).toEqual(['h', 'h']);
     await world.stop();
   });
 
-  it('of an address on the host is put right', async () => {
+  it('is reverted when it changes an address on the host', async () => {
     const world = await change((at) =>
       edit(at.host, at.copy('web'), (draft) => {
         draft['subsets'] = [];
@@ -251,9 +251,9 @@ describe('an edit after our write and before its answer', () => {
     await world.stop();
   });
 
-  it('that puts addresses in another order is not taken for the way of this host, and is put right', async () => {
+  it('is reverted when it reorders addresses, and does not count as the habit of the host', async () => {
     const addresses = [{ ip: '10.0.0.2' }, { ip: '10.0.0.3' }];
-    const swapped = (at: PaperWorld): void =>
+    const swapped = (at: FakeWorld): void =>
       edit(at.host, at.copy('web'), (draft) => {
         draft['subsets'] = [{ addresses: addresses.toReversed() }];
       });
@@ -267,20 +267,20 @@ describe('an edit after our write and before its answer', () => {
     await world.stop();
   });
 
-  it('of the tenant arrives', async () => {
+  it('arrives on the host when the tenant makes it', async () => {
     const world = await change((at) => putPair(at, 'web', '10.0.0.3', { labels: { app: '1' } }));
     expect(ipOf(world.copy('web'))).toBe('10.0.0.3');
     expect(labels(world, 'app')).toEqual(['1', '1']);
     await world.stop();
   });
 
-  it('of the tenant, who takes the object away, takes the copy away', async () => {
+  it('removes the copy when the tenant deletes the object', async () => {
     const world = await change((at) => at.virtual.remove('endpoints', 'default', 'web'));
     expect(world.copy('web')).toBeUndefined();
     await world.stop();
   });
 
-  it('that takes the copy away brings a new one', async () => {
+  it('leads to a new copy when it deletes the copy', async () => {
     const world = await change((at) => at.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
     expect(ipOf(world.copy('web'))).toBe('10.0.0.2');
     await world.stop();
@@ -288,8 +288,8 @@ describe('an edit after our write and before its answer', () => {
 });
 
 describe('a host that forbids a write', () => {
-  async function forbidden(): Promise<{ world: PaperWorld; tries: number[]; allow(): void }> {
-    const world = new PaperWorld();
+  async function forbidden(): Promise<{ world: FakeWorld; tries: number[]; allow(): void }> {
+    const world = new FakeWorld();
     putPair(world, 'web');
     let isForbidden = true;
     const tries: number[] = [];
@@ -310,7 +310,7 @@ describe('a host that forbids a write', () => {
     return { world, tries, allow };
   }
 
-  it('is asked again soon, because one that has just started forbids everything for a moment', async () => {
+  it('is tried again soon, because a server that has just started forbids everything for a moment', async () => {
     const { world, allow } = await forbidden();
     expect(world.copy('web')).toBeUndefined();
     allow();
@@ -320,7 +320,7 @@ describe('a host that forbids a write', () => {
     await world.stop();
   });
 
-  it('is asked once a minute in the long run', async () => {
+  it('is tried once a minute in the long run', async () => {
     const { world, tries } = await forbidden();
     for (let second = 0; second < 600; second++) {
       await world.clock.advance(1_000);

@@ -1,23 +1,23 @@
-// The live suites of sync in which others write too, servers lie, rights are missing and daemons take turns, between two
-// embedded API servers; test/kube/sync.test.ts plays the same between real ones.
+// The live suites of sync with disturbances, between two embedded API servers: other clients write, servers give wrong answers,
+// rights are missing, and daemons take turns. test/kube/sync.test.ts runs the same suites between real servers.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers, disturbed', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
 
-  racesSuite(() => ground);
-  rightsSuite(() => ground);
-  leadershipSuite(() => ground);
-  massDeleteSuite(() => ground);
-  processSuite(() => ground);
+  racesSuite(() => backend);
+  rightsSuite(() => backend);
+  leadershipSuite(() => backend);
+  massDeleteSuite(() => backend);
+  processSuite(() => backend);
 });

@@ -1,41 +1,41 @@
-// The owner of the copies is replaced while the daemon cannot watch it: between two embedded API servers, which refuse the
-// watch of host Services on demand.
+// The owner of the copies is replaced while the daemon cannot watch host Services: the embedded API servers refuse that watch
+// on demand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serviceUnavailable } from '../../src/object/meta/status.ts';
 import { stageForEach } from '../contract/stage-for-each.ts';
-import { hostNamespace, until, virtualCluster } from '../contract/sync-ground.ts';
+import { hostNamespace, until, virtualCluster } from '../contract/sync-backend.ts';
 import type { SyncStage } from '../contract/sync-stage.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);
 
-describe('rule 3: an owner that is replaced while its watch is away', () => {
-  let ground: EmbeddedGround;
+describe('rule 3: an owner that is replaced while its watch is broken', () => {
+  let backend: EmbeddedBackend;
   let stage: SyncStage;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
   stageForEach(
-    () => ground,
+    () => backend,
     (made) => {
       stage = made;
     },
     { hasOwner: false },
   );
 
-  it('no copy is made with the uid of the old one', async () => {
+  it('creates no copy with the uid of the old owner', async () => {
     await stage.createOwner();
     for (const name of names) await stage.pair({ name });
     const daemon = await stage.daemon();
     let refused = 0;
-    ground.host.fault = ({ resource, verb }, isDaemon) => {
+    backend.host.fault = ({ resource, verb }, isDaemon) => {
       if (!isDaemon || resource !== 'services' || (verb !== 'list' && verb !== 'watch')) return { kind: 'pass' };
       refused++;
       return { kind: 'answer', status: serviceUnavailable('no Services are shown') };
     };
     try {
-      ground.host.cluster.server.endWatches();
+      backend.host.cluster.server.endWatches();
       await daemon.clock.jump(3000);
       await until('a watch that is refused', async () => refused > 0 || undefined);
       await stage.forgetWrites();
@@ -47,7 +47,7 @@ describe('rule 3: an owner that is replaced while its watch is away', () => {
         return copies.every((one) => one?.metadata.ownerReferences?.[0]?.uid === metadata.uid) || undefined;
       });
     } finally {
-      ground.host.fault = undefined;
+      backend.host.fault = undefined;
     }
     const made = (await stage.writes()).filter((one) => /^host create \S+$/.test(one));
     expect(made.length, 'copies made').toBe(new Set(made).size);

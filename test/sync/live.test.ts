@@ -1,5 +1,5 @@
-// The live suites of sync between two embedded API servers; test/kube/sync.test.ts plays the same between real ones. Those
-// in which somebody interferes are in live-faults.test.ts.
+// The live suites of sync between two embedded API servers; test/kube/sync.test.ts runs the same suites between real servers.
+// The suites with disturbances are in live-faults.test.ts.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
@@ -7,19 +7,19 @@ import { goldenSuite } from '../contract/sync-golden.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
 
-  goldenSuite(() => ground);
-  countingSuite(() => ground);
-  mappingSuite(() => ground);
-  ownerSuite(() => ground);
-  addressesSuite(() => ground);
-  twoWaySuite(() => ground);
+  goldenSuite(() => backend);
+  countingSuite(() => backend);
+  mappingSuite(() => backend);
+  ownerSuite(() => backend);
+  addressesSuite(() => backend);
+  twoWaySuite(() => backend);
 });

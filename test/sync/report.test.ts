@@ -1,4 +1,4 @@
-// What the daemon says of itself as a whole, over paper clusters: verdict, readiness, outages.
+// The reports of a whole daemon over fake clusters: verdict, readiness and outages.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import { Outages } from '../../src/daemon/outages.ts';
@@ -8,14 +8,14 @@ import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { listObjects } from '../../src/sync/report/object-list.ts';
 import type { Verdict } from '../../src/sync/report/verdict.ts';
-import { type PaperOptions, PaperWorld, putPair } from './paper-sync.ts';
+import { type FakeOptions, FakeWorld, putPair } from './fake-sync.ts';
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
-/** The view of a daemon whose host answers writes with `answer` while there is one. */
-async function stage(options: PaperOptions = {}) {
-  world = new PaperWorld(options);
+/** The view of a daemon whose host answers all writes with `answer` while it is set. */
+async function stage(options: FakeOptions = {}) {
+  world = new FakeWorld(options);
   const metrics = createMetrics();
   const logged: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
@@ -46,13 +46,14 @@ async function stage(options: PaperOptions = {}) {
     sync: world.sync,
     lease: undefined,
     references: { status: () => undefined },
-    patches: { current: undefined },
+    patches: { current: undefined, troubles: [] },
     outages,
+    management: { readiness: () => undefined, status: () => undefined },
   } as unknown as DaemonView;
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 1000) {
       await world.clock.advance(1000);
-      outages.look({ areWritesWanted: wantsWrites(view) });
+      outages.update({ areWritesWanted: wantsWrites(view) });
     }
   };
   return {
@@ -62,7 +63,7 @@ async function stage(options: PaperOptions = {}) {
     pass,
     verdict: () => (statusOf(view) as { verdict: Verdict }).verdict,
     readiness: () => readinessOf(view),
-    told: (message: string) => logged.filter(({ msg }) => msg === message),
+    logged: (message: string) => logged.filter(({ msg }) => msg === message),
     outageSeconds: async () => /outage_seconds\{cluster="host"\} (.*)/.exec(await metrics.metrics())?.[1],
   };
 }
@@ -74,7 +75,7 @@ describe('an outage of the host', () => {
   it.each([
     ['fails', failed, 'etcd is gone'],
     ['forbids every write', forbidden, 'no verb'],
-  ])('that %s is told once, and readiness ends after 30 s and comes back', async (_, answer, message) => {
+  ])('that %s is logged once, and readiness ends after 30 s and returns afterwards', async (_, answer, message) => {
     const on = await stage();
     expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
     on.host.answer = answer;
@@ -87,7 +88,7 @@ describe('an outage of the host', () => {
     expect(on.readiness().lines).toContain(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
     expect(on.readiness().parts).toMatchObject([{ name: 'sync', isReady: false }]);
     expect(Number(await on.outageSeconds())).toBeGreaterThan(30);
-    expect(on.told('an api server has an outage')).toMatchObject([
+    expect(on.logged('an api server has an outage')).toMatchObject([
       { level: 'error', cluster: 'host', trouble: message },
     ]);
     on.host.answer = undefined;
@@ -95,11 +96,11 @@ describe('an outage of the host', () => {
     expect(world.copy('web')).toBeDefined();
     expect(on.readiness().isReady).toBe(true);
     expect(on.verdict()).toMatchObject({ state: 'inStep' });
-    expect(on.told('the outage of an api server is over')).toHaveLength(1);
+    expect(on.logged('the outage of an api server is over')).toHaveLength(1);
     expect(await on.outageSeconds()).toBe('0');
   });
 
-  it('is over when nothing wants to be written any more', async () => {
+  it('is over when no object waits for a write any more', async () => {
     const on = await stage();
     on.host.answer = failed;
     await world.change(() => putPair(world, 'web'));
@@ -110,7 +111,7 @@ describe('an outage of the host', () => {
     expect(on.readiness().isReady).toBe(true);
   });
 
-  it('is no affair of a standby whose leader does the writing, but of one that has lost the host', async () => {
+  it('does not count for a standby with a leader, but for a standby that has lost the host', async () => {
     const on = await stage();
     on.host.answer = failed;
     await world.change(() => putPair(world, 'web'));
@@ -125,7 +126,7 @@ describe('an outage of the host', () => {
     expect(on.verdict()).toMatchObject({ state: 'standby', sentence: 'standby: other does the writing' });
   });
 
-  it('leaves readiness alone while other objects can be written', async () => {
+  it('keeps readiness while other objects can be written', async () => {
     const on = await stage();
     on.host.answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'no' };
     await world.change(() => putPair(world, 'web'));
@@ -138,7 +139,7 @@ describe('an outage of the host', () => {
     });
   });
 
-  it('shows in a broken watch, but not in one that comes back at once', async () => {
+  it('is reported for a broken watch, but not for a watch that recovers at once', async () => {
     const on = await stage();
     await on.pass(5000);
     on.window.window.trouble = { message: 'connection refused', sinceMs: 4000 } as never;
@@ -151,22 +152,22 @@ describe('an outage of the host', () => {
   });
 });
 
-describe('a configuration that is valid and could not be taken over', () => {
-  it('stands in status and verdict, and leaves readiness alone', async () => {
+describe('a valid configuration that could not be applied', () => {
+  it('appears in status and verdict, and keeps readiness', async () => {
     const on = await stage();
-    on.view.notTakenOver = 'may not list secrets';
+    on.view.notApplied = 'may not list secrets';
     expect(statusOf(on.view)).toMatchObject({ newConfigurationNotTakenOver: 'may not list secrets' });
     expect(on.verdict()).toEqual({
       state: 'inStep',
       isWell: false,
-      sentence: 'in step: 0 objects; the new configuration could not be taken over: may not list secrets',
+      sentence: 'in step: 0 objects; the new configuration could not be applied: may not list secrets',
     });
     expect(on.readiness().isReady).toBe(true);
   });
 });
 
 describe('a host namespace that is being deleted', () => {
-  it('stands as OwnerMissing in verdict and readiness though its owner Service is still there', async () => {
+  it('appears as OwnerMissing in verdict and readiness although the owner Service still exists', async () => {
     const on = await stage();
     on.host.answer = { ...forbidden, namespaceTerminating: true } as Answer;
     await world.change(() => putPair(world, 'web'));
@@ -181,7 +182,7 @@ describe('a host namespace that is being deleted', () => {
     expect(on.readiness().lines.filter((line) => line.includes('OwnerMissing'))).toEqual([]);
   });
 
-  it('stands there too when the owner Service has gone', async () => {
+  it('appears as OwnerMissing after the owner Service has gone', async () => {
     const on = await stage({ hasOwner: false });
     await world.change(() => putPair(world, 'web'));
     expect(on.verdict().sentence).toMatch(/^blocked: OwnerMissing: Service "vc".* does not exist/);

@@ -1,19 +1,19 @@
-// The operator's own switch, turned while the daemon runs: off touches nothing, on catches up.
+// The operator changes hostward.endpoints.enabled while the daemon runs: off stops all writes, on catches up.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stageForEach } from '../contract/stage-for-each.ts';
-import { until } from '../contract/sync-ground.ts';
+import { until } from '../contract/sync-backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from '../contract/sync-stage.ts';
-import { type EmbeddedGround, startEmbeddedGround } from './embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('hostward.endpoints.enabled, changed while running', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   let stage: SyncStage;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
   stageForEach(
-    () => ground,
+    () => backend,
     (made) => {
       stage = made;
     },
@@ -22,7 +22,7 @@ describe('hostward.endpoints.enabled, changed while running', () => {
   const off = { hostward: { endpoints: { enabled: false } } };
   const on = { hostward: { endpoints: { enabled: true } } };
 
-  it('off writes to neither side, whatever changes; on again, everything missed is caught up', async () => {
+  it('writes to neither side while off, and catches up with every missed change when on again', async () => {
     const daemon = await stage.daemon({ config: on });
     await stage.pair({ name: 'db' });
     await stage.pair({ name: 'gone' });
@@ -45,7 +45,7 @@ describe('hostward.endpoints.enabled, changed while running', () => {
     expect((await stage.tenants('db'))?.metadata.labels).toMatchObject({ host: 'edit' });
   });
 
-  it('a daemon that began switched off begins its work when it is switched on', async () => {
+  it('starts to sync when it is switched on after a start in the off state', async () => {
     await stage.pair({ name: 'db' });
     const daemon = stage.assemble({ config: off });
     expect(await daemon.start()).toEqual({ kind: 'started' });

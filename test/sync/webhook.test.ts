@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/object/text/json.ts';
-import { ipOf, PaperWorld, putPair } from './paper-sync.ts';
+import { FakeWorld, ipOf, putPair } from './fake-sync.ts';
 
-describe('a webhook of the host that changes what is written', () => {
-  /** `over.now`: what the webhook makes of the metadata of a patch. */
-  const begin = async (over: { now: (metadata: JsonObject) => JsonObject }): Promise<PaperWorld> => {
-    const world = new PaperWorld();
+describe('a webhook of the host that changes our writes', () => {
+  /** `over.now` is the webhook: it changes the metadata of a patch. */
+  const begin = async (over: { now: (metadata: JsonObject) => JsonObject }): Promise<FakeWorld> => {
+    const world = new FakeWorld();
     putPair(world, 'web', '10.0.0.1', { labels: { one: 'a' } });
     const writer = world.host.writer();
     const patch: typeof writer.patch = (ref, place, body) => {
@@ -14,10 +14,10 @@ describe('a webhook of the host that changes what is written', () => {
     };
     return world.run({ hostWriter: { ...writer, patch } });
   };
-  const put = (world: PaperWorld, last: number, one: string) =>
+  const put = (world: FakeWorld, last: number, one: string) =>
     world.change(() => putPair(world, 'web', `10.0.0.${last}`, { labels: { one } }));
 
-  it('is noticed when only the addresses were written', async () => {
+  it('is noticed after a write of addresses only', async () => {
     const over = { now: (metadata: JsonObject) => metadata };
     const world = await begin(over);
     for (const last of [2, 3]) await put(world, last, 'a');

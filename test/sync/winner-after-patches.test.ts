@@ -1,17 +1,17 @@
 import { afterEach, expect, it } from 'vitest';
 import type { PatchEntry } from '../../src/config/settings/settings.ts';
-import { PaperWorld, putPair } from './paper-sync.ts';
-import { entry } from './patch/paper-patch.ts';
+import { FakeWorld, putPair } from './fake-sync.ts';
+import { entry } from './patch/fake-patch.ts';
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
 const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
 const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
 
-/** Two objects with one name on the host, of which the older would win; and who holds it. */
+/** Creates two objects that claim one host name; without patches the older one would win. */
 async function collide(patch: PatchEntry, ipOfOlder: string): Promise<void> {
-  world = new PaperWorld({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } }, patches: [patch] });
+  world = new FakeWorld({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } }, patches: [patch] });
   putPair(world, 'col-x-default', ipOfOlder, older);
   putPair(world, 'col', '10.0.0.2', younger);
   await world.run();
@@ -27,17 +27,17 @@ const rewrite = (refused: string) =>
     expression: `context.virtualObject.metadata.name === "${refused}" ? "10.9.0.1" : "10.0.0.9"`,
   });
 
-it('a name goes to whoever may be published, judged after the patches as before', async () => {
+it('a contested name goes to the object whose patched addresses are allowed', async () => {
   await collide(rewrite('col-x-default'), '10.0.0.1');
   expect(holder()).toBe('col');
 });
 
-it('and one whose address only a patch makes good has its chance', async () => {
-  await collide(rewrite('nobody'), '10.9.0.1');
+it('an object wins the name when only a patch makes its address allowed', async () => {
+  await collide(rewrite('neither-of-them'), '10.9.0.1');
   expect(holder()).toBe('col-x-default');
 });
 
-it('and a holder that its patches begin to refuse makes room', async () => {
+it('the holder loses the name when its patches begin to produce a refused address', async () => {
   const expression = 'context.virtualObject.metadata.labels?.moved === "yes" ? "10.9.0.1" : value';
   await collide(entry({ path: 'subsets[*].addresses[*].ip', expression }), '10.0.0.1');
   expect(holder()).toBe('col-x-default');

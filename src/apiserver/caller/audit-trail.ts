@@ -1,4 +1,5 @@
 // One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, whatever becomes of the request.
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEntry, AuditedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
@@ -31,8 +32,13 @@ export class AuditTrail {
   }
 }
 
+/** What a client may call its request: short, and nothing that could be taken for another line. */
+const plainId = /^[\w-]{1,64}$/;
+
 export function entryOf(request: IncomingMessage, target: Target): AuditEntry {
   const { method = '', headers, socket } = request;
   const userAgent = headers['user-agent'] ?? '';
-  return { target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
+  const given = headers['audit-id'];
+  const id = typeof given === 'string' && plainId.test(given) ? given : randomUUID();
+  return { id, target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

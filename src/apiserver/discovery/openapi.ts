@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Schema } from '../kinds/schema.ts';
+import type { Dialect } from '../request/dialect.ts';
 import { patchTypes } from '../verbs/patch-object.ts';
 import { openApiV2, openApiV2Bytes } from './openapi-v2.ts';
 
@@ -78,7 +79,7 @@ export class OpenApi {
     const used = new Set<string>();
     for (const kind of kinds) {
       for (const schema of schemasOf(kind)) used.add(schema);
-      Object.assign(paths, pathsOf(place, kind));
+      Object.assign(paths, pathsOf(place, kind, patchBodyOf(this.#catalog.dialect)));
     }
     return {
       openapi: '3.0.0',
@@ -96,7 +97,7 @@ function schemasOf(kind: Kind): string[] {
   return [kind.schema, ...actions.map(({ schema }) => schema)];
 }
 
-function pathsOf(place: string, kind: Kind): Record<string, object> {
+function pathsOf(place: string, kind: Kind, patchBody: object): Record<string, object> {
   const gvk = { group: kind.group, version: kind.version, kind: kind.kind };
   const collection = `/${place}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
   const paths: Record<string, object> = {};
@@ -143,9 +144,12 @@ const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name)
   schema: text,
 }));
 const patchParameters = [...writeParameters, { name: 'force', in: 'query', schema: { type: 'boolean' } }];
-const patchBody = {
-  content: Object.fromEntries(Object.values(patchTypes).map((type) => [type, { schema: { type: 'object' } }])),
-};
+
+/** kubectl apply sends what is offered here; the strict dialect accepts strategic merge patches and does not offer them. */
+function patchBodyOf(dialect: Dialect): object {
+  const types = Object.values(patchTypes).filter((type) => dialect !== 'strict' || type !== patchTypes.strategic);
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }])) };
+}
 
 /** What only this server reads of a schema. */
 function withoutOwnHints(key: string, value: unknown): unknown {

@@ -51,6 +51,8 @@ export interface Audit {
 }
 
 export interface AuditEntry {
+  /** The Audit-Id of the answer: the client's own, or a new one. */
+  id: string;
   target: Target;
   method: string;
   /** Undefined = nobody was let in. */

@@ -63,6 +63,10 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
   if (typeof propagation === 'string' && propagation !== '' && !policies.includes(propagation)) {
     errors.push(unsupportedValue('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
+  if (typeof propagation === 'string' && propagation !== '' && typeof orphan === 'boolean') {
+    const why = 'orphanDependents and deletionPropagation cannot be both set';
+    errors.push(invalidValue('propagationPolicy', propagation, why));
+  }
   if (errors.length > 0) throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors));
   return {
     dryRun: Array.isArray(dryRun) && dryRun.length > 0,

@@ -1,5 +1,5 @@
-// What the demo knows about both sides, as rows of a table: fed with what its own watches see, so that its lag is measured
-// where a user would see it and not where the daemon thinks it is.
+// Keeps one table row for each object of the demo. In: changes that the demo's own watches see. Out: rows with lag and state.
+// The board must never ask the daemon: it measures the lag that a user sees.
 import type { Clock } from '../../clock.ts';
 import type { Item } from '../../cluster/window/window.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
@@ -16,7 +16,7 @@ export interface BoardRow {
   key: Key;
   hostPlace: string;
   lastChange: { side: Side; agoMs: number };
-  /** How long the two sides differed, the last time they did. */
+  /** How long the two sides differed before they agreed again. */
   lagMs: number | undefined;
   state: 'in sync' | 'on its way' | 'not on the host' | 'leaving';
 }
@@ -30,7 +30,7 @@ interface Entry {
   lagMs: number | undefined;
 }
 
-/** What both sides should agree on; reserved keys and those of Kubernetes' own controllers differ by design. */
+/** Keeps the fields that should agree. Reserved keys and keys of Kubernetes' own controllers differ by design. */
 export function projectSeen(object: KubeObject): Seen {
   const { namespace = '', name = '', uid = '', resourceVersion = '', labels, annotations } = object.metadata;
   const owner = ownerOf(object);
@@ -38,7 +38,7 @@ export function projectSeen(object: KubeObject): Seen {
   return { namespace, name, uid, resourceVersion, fingerprint, ...(owner !== undefined && { owner }) };
 }
 
-/** Who they refer to is translated on the way; where they point is not. */
+/** Addresses and ports only: references to Pods are translated on the way, so they differ between the sides. */
 function endpointsOf(object: KubeObject): unknown[] {
   const subsets = (object['subsets'] ?? []) as Record<
     'addresses' | 'notReadyAddresses' | 'ports',
@@ -61,7 +61,7 @@ export class DemoBoard {
   #hostKeyOf: (key: Key) => Key;
   #entries = new Map<Key, Entry>();
   #keyOfHost = new Map<Key, Key>();
-  /** Told whenever both sides agree again. */
+  /** Called whenever both sides agree again. */
   #agreed: (row: BoardRow) => void;
 
   constructor(options: { clock: Clock; hostKeyOf: (key: Key) => Key; agreed: (row: BoardRow) => void }) {
@@ -75,7 +75,7 @@ export class DemoBoard {
     this.#change(key, 'virtual', seen?.fingerprint);
   }
 
-  /** Two virtual keys may have one host key: the annotations say whose copy it is. */
+  /** Asks the annotations first, because two virtual keys may have the same host key. */
   hostChanged(hostKey: Key, seen: Seen | undefined): void {
     const owner = seen?.owner;
     const key = owner ?? this.#keyOfHost.get(hostKey);
@@ -97,7 +97,7 @@ export class DemoBoard {
       if (entry.differsSinceMs !== undefined) entry.lagMs = now - entry.differsSinceMs;
       entry.differsSinceMs = undefined;
     } else if (entry.differsSinceMs === undefined) {
-      // The side that changes first is the change; the other one's is its echo.
+      // The first change starts the lag; the change of the other side is its echo.
       entry.differsSinceMs = now;
       entry.changedSide = side;
       entry.changedMs = now;

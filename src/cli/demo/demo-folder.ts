@@ -1,6 +1,6 @@
-// Where a demo puts its kubeconfigs: a folder that no running demo uses. In: the folder that the user named. Out: this
-// folder, or one with a number below it. What a kubeconfig in it leads to decides: the files of a demo that has been killed
-// remain, but no server answers to them.
+// Finds a folder for the kubeconfigs of a demo. In: the folder that the user named. Out: this folder, or a numbered folder
+// below it when another demo runs there. A folder is free when its kubeconfig leads to no server, because a killed demo
+// leaves its files behind.
 import { join, resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
@@ -8,9 +8,9 @@ import { silentLog } from '../../log.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import type { Side } from './demo-story.ts';
 
-/** More demos at a time than a person looks at; a tenth one is more likely a script that starts them in a loop. */
+/** More demos than a person watches at a time; a tenth demo is probably a script that starts demos in a loop. */
 const demoLimit = 9;
-/** An embedded server on this machine answers in milliseconds; a stopped one refuses the connection at once. */
+/** An embedded server on this machine answers in milliseconds; a stopped server refuses the connection at once. */
 const askTimeoutMs = 2_000;
 
 export async function freeFolder(context: Context, folder: string): Promise<string> {
@@ -29,10 +29,10 @@ export function kubeconfigIn(folder: string, side: Side): string {
 
 async function isInUse({ cwd, environment, clock, version }: Context, kubeconfig: string): Promise<boolean> {
   const opened = await openCredentials({ kubeconfig: resolve(cwd, kubeconfig), environment });
-  // A missing file, or one that is no kubeconfig.
+  // The file is missing or is not a kubeconfig.
   if (opened.kind === 'faults') return false;
   const { credentials } = opened;
-  // Another program at the same port does not have the server's certificate, and the request is not sent.
+  // Another program at the same port lacks the server's certificate, so the request is not sent.
   const connection = openConnection({ name: 'demo', credentials, clock, log: silentLog, version });
   try {
     const answer = await connection.request({

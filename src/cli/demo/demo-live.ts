@@ -1,5 +1,5 @@
-// The live demo: changes a sample every second, watches both sides with windows of its own, and shows what it sees until it
-// is told to stop. The kubectl commands it prints are exact, so that both sides can be looked at and edited meanwhile.
+// The live demo: changes a sample every second, watches both sides through its own windows, and draws the rows until Ctrl-C.
+// In: an open theatre. Out: a table or lines. The printed kubectl commands work as they are, for a user who wants to look.
 import { pause, type Timer } from '../../clock.ts';
 import { openWindow } from '../../cluster/window/open-window.ts';
 import type { Window } from '../../cluster/window/window.ts';
@@ -61,7 +61,7 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
     drawing?.stop();
     for (const window of windows) await window.stop();
   }
-  // The listener stays while the daemon drains: a second Ctrl-C must not end the process before.
+  // The listener stays while the daemon drains, so that a second Ctrl-C does not cut the drain short.
   void forgetStop;
   if (!isJson) context.stdout.write(`${[...theatre.patchLines(), summaryOf(lags)].join('\n')}\n`);
   return exitCodes.fine;
@@ -115,7 +115,7 @@ async function createSamples(theatre: Theatre): Promise<void> {
   }
 }
 
-/** A sample that the user deletes by hand stays away. */
+/** Patches samples and never creates them, so a sample that the user deletes stays away. */
 async function changeSamples(theatre: Theatre, over: AbortSignal): Promise<void> {
   const virtual = theatre.client('virtual');
   for (let tick = 0; !over.aborted; tick++) {
@@ -158,7 +158,7 @@ class Drawing {
 }
 
 function frame(theatre: Theatre, board: DemoBoard, words: { title: string; footer: readonly string[] }): string[] {
-  // A terminal that does not know its size, as in some containers, says 0.
+  // Some containers give a terminal that reports 0 columns and rows.
   const columns = theatre.context.stdout.columns || 80;
   const lines = theatre.context.stdout.rows || 24;
   const footer = [...theatre.patchLines(), ...words.footer];
@@ -170,7 +170,7 @@ function reasonOf(theatre: Theatre, key: Key): string | undefined {
   return status?.trouble?.find((one) => one.object === key)?.state.replace(/^.*\//, '');
 }
 
-/** Short enough to be whole at 80 columns, also for a second demo. */
+/** Every line fits 80 columns, even with the longer folder name of a second demo. */
 function footerOf(theatre: Theatre): string[] {
   const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${theatre.kubeconfigOf(side)}`;
   return [

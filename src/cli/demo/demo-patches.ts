@@ -1,5 +1,5 @@
-// The three patches that the demo runs with: a pair, a wildcard and a reference. In words, as configuration, and as plain
-// functions that say what the host ought to show, so that the board does not take the engine's word for it.
+// The three patches of the demo: a pair, a wildcard and a reference. They stand here as words, as configuration, and as plain
+// functions, so that the board can judge the host objects without the patch engine.
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 
@@ -24,14 +24,14 @@ sync:
 export const teamLabel = 'team';
 export const secretAnnotation = 'example.com/tls-secret';
 
-/** By place in the list of the configuration. */
+/** In the order of the configuration. */
 export const patchWords: readonly string[] = [
   'label team, "demo-" in front, both ways',
   'addresses 10.30.* become 10.130.*',
   'tls-secret, the host name of the Secret',
 ];
 
-/** A virtual object as its host copy ought to be, where patches touch it. */
+/** Applies the three patches to a virtual object, as the host copy should show them. */
 export function asPatched(object: KubeObject, virtualClusterName: string): KubeObject {
   const { metadata } = object;
   const { labels, annotations, namespace = '' } = metadata;
@@ -58,7 +58,7 @@ interface Subset {
   notReadyAddresses?: { ip: string }[];
 }
 
-/** The wildcard is for the ready ones only. */
+/** The path of the patch matches ready addresses only. */
 function patchedSubset(subset: Subset): Subset {
   if (subset.addresses === undefined) return subset;
   return { ...subset, addresses: subset.addresses.map((address) => ({ ...address, ip: hostIp(address.ip) })) };
@@ -68,7 +68,7 @@ export function hostIp(ip: string): string {
   return ip.startsWith('10.30.') ? `10.130.${ip.slice('10.30.'.length)}` : ip;
 }
 
-/** A line for each patch: what it is for, and what it has done since the daemon was started. */
+/** One line for each patch: its purpose, and its counts since the daemon started. */
 export function patchLines(totals: readonly { patch: number; values: number; changes: number; failures: number }[]) {
   return totals.map(({ patch, values, changes, failures }) => {
     const failed = failures === 0 ? '' : `, ${failures} failed`;

@@ -1,5 +1,5 @@
-// The objects that the demo keeps alive, and what happens to them second by second. Data and pure functions: the same
-// number always gives the same change.
+// The sample objects of the demo, and the change of each second. Data and pure functions: the same number always gives the
+// same change.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { secretAnnotation } from './demo-patches.ts';
 import { endpointsObject, subsetsOf } from './demo-story.ts';
@@ -7,7 +7,7 @@ import { endpointsObject, subsetsOf } from './demo-story.ts';
 export interface Sample {
   namespace: string;
   name: string;
-  /** Third octet of its addresses, so that rows can be told apart. */
+  /** Third octet of the addresses, so that a reader can tell the rows apart. */
   network: number;
   labels: Record<string, string>;
   annotations?: Record<string, string>;
@@ -46,7 +46,7 @@ export interface SampleChange {
   mergePatch: object;
 }
 
-/** One sample after the other; a label changes now and then, else the addresses do. */
+/** Changes one sample after the other: its addresses in most rounds, a label in every fourth. */
 export function changeAt(tick: number): SampleChange {
   const sample = samples[tick % samples.length] as Sample;
   const round = Math.floor(tick / samples.length) + 1;
@@ -57,7 +57,7 @@ export function changeAt(tick: number): SampleChange {
   return { sample, mergePatch };
 }
 
-/** Two to four addresses that move on with every round. */
+/** Gives two to four addresses, others in every round. */
 function addressesAt(sample: Sample, round: number): string[] {
   const count = 2 + (round % 3);
   return Array.from({ length: count }, (_, index) => `10.30.${sample.network}.${1 + ((round * 3 + index) % 250)}`);

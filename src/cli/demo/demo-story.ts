@@ -1,4 +1,5 @@
-// The story that `demo --once` plays: every step is what is done to either side, and what must then be true of both.
+// The story that `demo --once` plays, as data. Each step names the actions on either side and the state that both sides must
+// then reach.
 import { endpointsResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -21,22 +22,21 @@ export type Act =
   | { do: 'startDaemon' };
 
 export type Expectation =
-  /** Every member of `like` is there with that value; null means that it is not there. */
+  /** The object has every member of `like`; null means that the member is absent. */
   | { see: 'object'; at: Spot; like: object }
   | { see: 'absent'; at: Spot }
-  /** There again, with another uid than before the step. */
+  /** The object exists with another uid than before the step. */
   | { see: 'replaced'; at: Spot }
-  /** Not written since before the step. */
+  /** The object has not been written since the step began. */
   | { see: 'untouched'; at: Spot }
   | { see: 'event'; about: { namespace: string; name: string }; reason: string };
 
-export interface Step {
+export interface StoryStep {
   says: string;
   acts: readonly Act[];
   expects: readonly Expectation[];
 }
 
-/** Of the demo's virtual cluster. */
 export const virtualClusterName = 'demo';
 export const hostNamespace = 'vcluster-demo';
 
@@ -53,7 +53,7 @@ export function namespaceObject(name: string): KubeObject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 }
 
-/** Without a selector: its Endpoints are the tenant's own. */
+/** A Service without a selector, because only the Endpoints of such Services are the tenant's own. */
 export function serviceObject(namespace: string, name: string): KubeObject {
   const spec = { clusterIP: 'None', ports: [{ name: 'main', port: 5432, protocol: 'TCP', targetPort: 5432 }] };
   return { apiVersion: 'v1', kind: 'Service', metadata: { namespace, name }, spec };
@@ -87,7 +87,7 @@ const copyOf = (namespace: string, name: string) => ({
   'vcluster.loft.sh/object-name': name,
 });
 
-export const story: readonly Step[] = [
+export const story: readonly StoryStep[] = [
   {
     says: 'a tenant creates Endpoints, and the host gets its copy under the translated name',
     acts: [
@@ -124,7 +124,7 @@ export const story: readonly Step[] = [
     expects: [{ see: 'object', at: copy, like: { subsets: subsetsOf('10.20.0.1', '10.20.0.2') } }],
   },
   {
-    says: 'somebody edits addresses on the host, and the edit is reverted',
+    says: 'someone edits addresses on the host, and the daemon reverts the edit',
     acts: [{ do: 'change', at: copy, mergePatch: { subsets: subsetsOf('203.0.113.9') } }],
     expects: [
       { see: 'object', at: copy, like: { subsets: subsetsOf('10.20.0.1', '10.20.0.2') } },
@@ -132,7 +132,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'somebody deletes the host copy, and it is created again; the tenant loses nothing',
+    says: 'someone deletes the host copy, and the daemon creates it again; the tenant loses nothing',
     acts: [{ do: 'delete', at: copy }],
     expects: [
       { see: 'replaced', at: copy },
@@ -178,7 +178,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'the Secret that the tenant names stands on the host under the name that the host copy gives it',
+    says: 'the Secret that the tenant names is on the host, under the name that the host copy uses',
     acts: [],
     expects: [
       {
@@ -189,7 +189,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'somebody edits the patched label on the host, and the tenant gets it back without the prefix',
+    says: 'someone edits the patched label on the host, and the tenant gets the value without the prefix',
     acts: [{ do: 'change', at: copy, mergePatch: { metadata: { labels: { [teamLabel]: 'demo-payments' } } } }],
     expects: [
       { see: 'object', at: tenant, like: { metadata: { labels: { [teamLabel]: 'payments' } } } },
@@ -197,7 +197,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'a patch gives a label that Kubernetes refuses: nothing of the change is published, and an event says why',
+    says: 'a patch makes a label that Kubernetes refuses: the change stays off the host, and an event says why',
     acts: [
       {
         do: 'change',
@@ -218,7 +218,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'the tenant mends the label, and the whole change arrives',
+    says: 'the tenant corrects the label, and the whole change arrives on the host',
     acts: [{ do: 'change', at: tenant, mergePatch: { metadata: { labels: { [teamLabel]: 'logistics' } } } }],
     expects: [
       {
@@ -229,7 +229,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'two tenants meet on one host name: the first keeps it, the second is told so',
+    says: 'two objects map to one host name: the first keeps the name, and an event tells the second',
     acts: [
       ...pair('default', 'api-x-default', '10.20.1.1'),
       { do: 'create', side: 'virtual', ref: namespacesResource, object: namespaceObject('default-x-default') },
@@ -247,7 +247,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'the daemon is stopped, both sides are edited, and after its start each edit lands on the other side',
+    says: 'both sides are edited while the daemon is stopped, and after its start each edit reaches the other side',
     acts: [
       { do: 'stopDaemon' },
       {
@@ -268,7 +268,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'the holder of the contested name goes, and the one that waited is served',
+    says: 'the first object of the contested name is deleted, and the waiting object gets the name',
     acts: [{ do: 'delete', at: first }],
     expects: [
       {
@@ -279,7 +279,7 @@ export const story: readonly Step[] = [
     ],
   },
   {
-    says: 'the tenant deletes its Endpoints, and the host copy goes',
+    says: 'the tenant deletes its Endpoints, and the daemon deletes the host copy',
     acts: [{ do: 'delete', at: tenant }],
     expects: [
       { see: 'absent', at: copy },

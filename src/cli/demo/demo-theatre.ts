@@ -1,5 +1,5 @@
-// What the demo plays in: two embedded API servers, the daemon between them, clients for both sides and kubeconfigs for
-// whoever wants to look. Opened and closed as one thing, in the order in which the parts need each other.
+// Sets up the demo: two embedded API servers, the daemon between them, a client and a kubeconfig for each side. The parts are
+// opened in the order in which they need each other, and closed in reverse.
 import { resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
@@ -36,7 +36,7 @@ export class Theatre {
     this.#folder = options.folder;
   }
 
-  /** As the user would name it from where the demo was started. */
+  /** Relative to the folder in which the user started the demo. */
   kubeconfigOf(side: Side): string {
     return kubeconfigIn(this.#folder, side);
   }
@@ -53,13 +53,13 @@ export class Theatre {
     return this.#daemon;
   }
 
-  /** What the patches have done, a line for each. */
+  /** One line for each patch, with its counts. */
   patchLines(): string[] {
     const status = this.#daemon?.status() as { patches?: Parameters<typeof patchLines>[0] } | undefined;
     return patchLines(status?.patches ?? []);
   }
 
-  /** Where `hostward status` finds the daemon. */
+  /** The address for `hostward status --address`. */
   get statusAddress(): string {
     const { host, port } = this.#operations?.address ?? { host: '', port: 0 };
     return `${host}:${port}`;
@@ -67,13 +67,13 @@ export class Theatre {
 
   async open(): Promise<void> {
     const { context } = this;
-    // A second demo must not write over the kubeconfigs of a first one that still runs.
+    // A second demo must not overwrite the kubeconfigs of a running demo.
     this.#folder = await freeFolder(context, this.#folder);
     await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
     for (const side of sides) await this.#openSide(side);
     const host = this.client('host');
     expectOk(await host.create(namespacesResource, namespaceObject(hostNamespace)), 'prepare the host');
-    // The owner of all copies: where the virtual cluster's own Service would be.
+    // The daemon makes this Service the owner of all copies; on a real host it is the Service of the virtual cluster.
     expectOk(await host.create(servicesResource, ownerService()), 'prepare the host');
   }
 
@@ -90,11 +90,11 @@ export class Theatre {
   }
 
   async startDaemon(): Promise<void> {
-    const { clock, random, environment, version, nodePath, loadRooms } = this.context;
-    const rooms = await loadRooms();
+    const { clock, random, environment, version, nodePath, loadDaemon } = this.context;
+    const { assembleDaemon } = await loadDaemon();
     const metrics = createMetrics();
     const { settings, compiled } = this.#configuration();
-    const daemon = rooms.assembleDaemon({
+    const daemon = assembleDaemon({
       settings,
       patches: compiled,
       nodePath,
@@ -135,7 +135,6 @@ export class Theatre {
     for (const connection of this.#connections.values()) await connection.close();
     for (const [side, cluster] of this.#clusters) {
       await cluster.stop();
-      // A kubeconfig of a stopped server would lead nowhere.
       await this.context.files.remove(resolve(this.context.cwd, this.kubeconfigOf(side)));
     }
   }
@@ -161,7 +160,7 @@ function ownerService(): KubeObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { namespace: hostNamespace, name: virtualClusterName }, spec };
 }
 
-/** On the host side everything happens in one namespace, so that is where kubectl looks first. */
+/** Makes kubectl look in the virtual cluster's namespace on the host, because everything on the host happens there. */
 function kubeconfigOf(side: Side, cluster: Devcluster): string {
   if (side === 'virtual') return cluster.kubeconfig;
   const config = JSON.parse(cluster.kubeconfig) as { contexts: { context: { namespace?: string } }[] };

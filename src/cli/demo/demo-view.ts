@@ -1,5 +1,5 @@
-// The demo's rows as text: a frame for a terminal of any size, or a line per change for everything else. Pure; the screen
-// below only moves the cursor.
+// Turns the demo's rows into text: a frame for a terminal of any size, or one line for each change. Pure functions; only the
+// Screen class writes.
 
 import { safeValue } from '../../safe-text.ts';
 import type { Sink } from '../line/context.ts';
@@ -12,7 +12,7 @@ export interface FrameInput {
   lines: number;
   title: string;
   footer: readonly string[];
-  /** Why an object is not on the host, where the daemon knows. */
+  /** Why an object is not on the host, if the daemon knows the reason. */
   reasonOf(key: string): string | undefined;
 }
 
@@ -25,10 +25,10 @@ const tableColumns = [
 ];
 
 export function frameOf({ rows, columns, lines, title, footer, reasonOf }: FrameInput): string[] {
-  // The footer is worth less than the table: on a low terminal it goes first.
+  // On a low terminal the footer is left out, because the table matters more.
   const wantsFooter = lines >= footer.length + 8;
-  const room = Math.max(1, lines - 3 - (wantsFooter ? footer.length + 1 : 0));
-  const shown = rows.length > room ? rows.slice(0, room - 1) : rows;
+  const rowLimit = Math.max(1, lines - 3 - (wantsFooter ? footer.length + 1 : 0));
+  const shown = rows.length > rowLimit ? rows.slice(0, rowLimit - 1) : rows;
   const table = textTable(
     tableColumns,
     shown.map((row) => cellsOf(row, reasonOf)),
@@ -43,7 +43,7 @@ function cellsOf(row: BoardRow, reasonOf: (key: string) => string | undefined): 
   const reason = row.state === 'in sync' ? undefined : reasonOf(row.key);
   return [
     row.key,
-    // All copies stand in one namespace, which the title names.
+    // The title names the namespace of all copies.
     row.hostPlace.slice(row.hostPlace.indexOf('/') + 1),
     `${row.lastChange.side}, ${agoText(row.lastChange.agoMs)}`,
     lagText(row.lagMs),
@@ -70,7 +70,7 @@ function agoText(agoMs: number): string {
 
 const controlStart = '\u001b[';
 
-/** The alternate screen: whatever the terminal's size was or becomes, a frame overwrites the last one in place. */
+/** Draws on the alternate screen, where each frame overwrites the frame before it at any terminal size. */
 export class Screen {
   #sink: Sink;
   #isOpen = false;
@@ -84,7 +84,7 @@ export class Screen {
     this.#sink.control(`${controlStart}?1049h${controlStart}?25l`);
   }
 
-  /** In one write, each line cleared to its end and nothing cleared before: that is what flickers. */
+  /** Draws in one write and clears only the rest of each line, because clearing the screen first would flicker. */
   draw(frame: readonly string[]): void {
     if (!this.#isOpen) return;
     const body = frame.map((line) => `${safeValue(line)}${controlStart}K`).join('\r\n');

@@ -1,12 +1,12 @@
-// Plays a story against two API servers: does the acts of a step, then asks both sides until all that the step expects is
-// true or its time is up. In: steps, clients, a daemon to stop and start. Out: per step what differed, nothing when all is well.
+// Plays a story against two API servers. In: steps, clients, a daemon to stop and start. Out: for each step its differences; an
+// empty list means that the step passed. After the acts of a step, the runner asks both sides until they match or time is up.
 
 import { type Clock, pause } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import { eventsResource } from '../../cluster/wire/scope.ts';
 import { type ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { differences } from '../offline/difference.ts';
-import type { Act, Expectation, Side, Spot, Step } from './demo-story.ts';
+import type { Act, Expectation, Side, Spot, StoryStep } from './demo-story.ts';
 
 export interface Stage {
   clients: Record<Side, ClusterClient>;
@@ -16,23 +16,23 @@ export interface Stage {
 }
 
 export interface StepOutcome {
-  step: Step;
+  step: StoryStep;
   tookMs: number;
-  /** Empty when everything was as expected. */
+  /** Empty when the step passed. */
   differences: string[];
 }
 
-/** A hundred times what a step takes; a machine that needs longer shows a fault. */
+/** A hundred times longer than a usual step. */
 const stepDeadlineMs = 20_000;
 const askAgainMs = 10;
 
-export async function playStep(stage: Stage, step: Step): Promise<StepOutcome> {
+export async function playStep(stage: Stage, step: StoryStep): Promise<StepOutcome> {
   const startMs = stage.clock.now();
   const before = await remember(stage, step);
   for (const act of step.acts) await perform(stage, act);
   let differing: string[] = [];
   for (const expectation of step.expects) {
-    // In order: "untouched" means something only after what should have happened has happened.
+    // The order matters: "untouched" proves something only after the expected changes have arrived.
     differing = await waitFor(stage, expectation, before, startMs + stepDeadlineMs);
     if (differing.length > 0) break;
   }
@@ -41,7 +41,7 @@ export async function playStep(stage: Stage, step: Step): Promise<StepOutcome> {
 
 type Memory = Map<string, { uid: string | undefined; resourceVersion: string | undefined }>;
 
-async function remember(stage: Stage, step: Step): Promise<Memory> {
+async function remember(stage: Stage, step: StoryStep): Promise<Memory> {
   const memory: Memory = new Map();
   for (const expectation of step.expects) {
     if (expectation.see !== 'replaced' && expectation.see !== 'untouched') continue;

@@ -1,12 +1,12 @@
-// One question to the running daemon over its local HTTP port. In: an address and a path. Out: the value of its answer, or a
-// fault that says why there is none and what to do.
+// Asks the running daemon one question over its local HTTP port. In: an address and a path. Out: the JSON of the answer, or a
+// fault that says why the daemon did not answer and what to do.
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import { loadSettings } from './load-settings.ts';
 import type { Options } from './parse-arguments.ts';
 
 const defaultAddress = '127.0.0.1:9440';
-/** The daemon answers from memory, or after running the patches of one object. */
+/** The daemon answers from memory, or runs the patches of one object first. */
 const answerTimeoutMs = 10_000;
 /** Longer for a list of a hundred thousand objects. */
 const listTimeoutMs = 60_000;
@@ -18,11 +18,11 @@ export async function addressOf(context: Context, options: Options): Promise<str
     throw new CommandFault(exitCodes.usage, `--address wants HOST:PORT, found "${given}"`);
   }
   if (options.texts('config').length === 0) return defaultAddress;
-  // The address does not depend on the names, so their absence is no fault here.
-  const otherwise = { virtualClusterName: 'any', hostNamespace: 'any' };
-  const loaded = await loadSettings(context, options, { otherwise });
+  // Stand-in names, because the address does not depend on the real ones.
+  const placeholders = { virtualClusterName: 'any', hostNamespace: 'any' };
+  const loaded = await loadSettings(context, options, { placeholders });
   const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
-  // A daemon that listens everywhere answers status to this machine only.
+  // A daemon that listens on every address still answers /status only on this machine.
   return listen.replace(/^(0\.0\.0\.0|\[::\]|\*):/, '127.0.0.1:');
 }
 
@@ -31,7 +31,7 @@ export interface DaemonAnswer {
   value: Record<string, unknown>;
 }
 
-/** An answer 404 is an answer: nothing is known of an object. */
+/** 404 is an answer too: the daemon does not know the object. */
 export async function askDaemon(context: Context, address: string, path: string): Promise<DaemonAnswer> {
   const url = `http://${address}${path}`;
   const timeoutMs = path.startsWith('/status/objects') ? listTimeoutMs : answerTimeoutMs;
@@ -44,7 +44,7 @@ export async function askDaemon(context: Context, address: string, path: string)
   } catch (cause) {
     throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause)}`, {
       cause,
-      hint: 'is `hostward run` running on this machine? In a cluster: kubectl exec, or kubectl port-forward and --address',
+      hint: 'start `hostward run` on this machine; in a cluster, use kubectl exec, or kubectl port-forward and --address',
     });
   }
   const value = parsed(text);

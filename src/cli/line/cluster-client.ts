@@ -1,13 +1,13 @@
-// Plain calls to one API server for commands that look at a cluster or change it by hand: the demo and `release`. Answers
-// stay values; what a command cannot go on without becomes a fault of the environment here.
+// Plain calls to one API server, for commands that read or change a cluster themselves: the demo and `release`. In: a
+// connection. Out: answers as values; expectOk() turns a failed answer into a fault of the environment.
 import type { Answer } from '../../cluster/answer.ts';
-import type { Connection, Request } from '../../cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../cluster/wire/connection.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
-export interface Place {
+export interface ObjectName {
   namespace: string;
   name: string;
 }
@@ -19,8 +19,8 @@ export class ClusterClient {
     this.#connection = connection;
   }
 
-  get(ref: ResourceRef, place: Place): Promise<Answer> {
-    return this.#request({ method: 'GET', path: pathOf(ref, place) });
+  get(ref: ResourceRef, object: ObjectName): Promise<Answer> {
+    return this.#request({ method: 'GET', path: pathOf(ref, object) });
   }
 
   create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
@@ -33,26 +33,26 @@ export class ClusterClient {
     });
   }
 
-  change(ref: ResourceRef, place: Place, mergePatch: object): Promise<Answer> {
+  change(ref: ResourceRef, object: ObjectName, mergePatch: object): Promise<Answer> {
     return this.#request({
       method: 'PATCH',
-      path: pathOf(ref, place),
+      path: pathOf(ref, object),
       body: JSON.stringify(mergePatch),
       contentType: 'application/merge-patch+json',
     });
   }
 
-  remove(ref: ResourceRef, place: Place, preconditions?: Preconditions): Promise<Answer> {
+  remove(ref: ResourceRef, object: ObjectName, preconditions?: Preconditions): Promise<Answer> {
     const body = preconditions === undefined ? {} : { preconditions };
     return this.#request({
       method: 'DELETE',
-      path: pathOf(ref, place),
+      path: pathOf(ref, object),
       body: JSON.stringify(body),
       contentType: 'application/json',
     });
   }
 
-  /** Every object of a namespace, or of the cluster with an empty one, page by page. */
+  /** Lists every object of a namespace, or of the whole cluster when the namespace is empty, page by page. */
   async list(ref: ResourceRef, namespace: string, query: Record<string, string> = {}): Promise<KubeObject[]> {
     const listed = await this.tryList(ref, namespace, query);
     if (listed.kind === 'listed') return listed.objects;
@@ -86,21 +86,21 @@ export class ClusterClient {
     return this.#connection.close();
   }
 
-  #request(request: Request): Promise<Answer> {
+  #request(request: ApiRequest): Promise<Answer> {
     return this.#connection.request(request);
   }
 }
 
 const pageSize = 500;
-/** A page of objects of the largest size that an API server keeps. */
+/** A page of objects that all have the largest size an API server stores. */
 const pageBytesLimit = 1024 * 1024 * 1024;
 
-function pathOf(ref: ResourceRef, { namespace, name }: Place): string {
+function pathOf(ref: ResourceRef, { namespace, name }: ObjectName): string {
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
   return `/${ref.path}${scope}/${ref.resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`;
 }
 
-/** The object, or a fault of the environment with what the server said. */
+/** Returns the object, or throws a fault of the environment with the server's message. */
 export function expectOk(answer: Answer, action: string): KubeObject {
   if (answer.kind === 'ok') return answer.object;
   throw faultOf(answer, action);

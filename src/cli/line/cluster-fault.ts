@@ -1,4 +1,4 @@
-// Faults of the way to a cluster as one fault of the environment: each a sentence with what to do about it.
+// Joins the faults of connecting to a cluster into one fault of the environment: one sentence for each, with its fix.
 import type { ClusterFault } from '../../cluster/errors.ts';
 import { CommandFault, exitCodes } from './context.ts';
 

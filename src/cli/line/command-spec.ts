@@ -3,12 +3,12 @@
 export interface OptionSpec {
   name: string;
   short?: string;
-  /** What stands for the value in help; without it the option is a switch. */
+  /** Name of the value in help; an option without it is a switch. */
   value?: string;
-  /** May be given several times. */
+  /** The user may give the option several times. */
   repeats?: boolean;
   choices?: readonly string[];
-  /** The empty text is a value of its own. */
+  /** The empty text is a valid value. */
   mayBeEmpty?: boolean;
   summary: string;
 }
@@ -16,10 +16,10 @@ export interface OptionSpec {
 export interface CommandSpec {
   /** Two words for a command of a group, like `keys create`. */
   name: string;
-  /** What follows the name in the usage line, options left out. */
+  /** The operands in the usage line. */
   operands: string;
   maxOperands: number;
-  /** The option whose values operands are, in the order of the command line. */
+  /** The option that takes the operands as its values, in the order of the command line. */
   operandsAre?: string;
   summary: string;
   /** Paragraphs for `--help` of the command. */

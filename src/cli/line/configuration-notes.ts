@@ -1,6 +1,6 @@
-// What an operator must know of the configuration while the daemon runs: warnings, a newer version that was refused, settings
-// that wait for a restart. In: every reading of the files. Out: log lines, series, and what status and its verdict add. None of
-// it changes readiness: the configuration in force is a good one.
+// Reports on the configuration while the daemon runs: warnings, a rejected new version, settings that wait for a restart. In:
+// the result of every reload. Out: log lines, series, and additions to the status. Readiness does not change, because the
+// configuration in force is valid.
 import { Counter, Gauge } from 'prom-client';
 import { type Fault, formatFault } from '../../config/fault.ts';
 import type { Log } from '../../log.ts';
@@ -15,8 +15,8 @@ export interface NotesInStatus {
 export class ConfigurationNotes {
   readonly #log: Log;
   readonly #reloads: Counter<'result'>;
-  /** Warnings that the log has already. */
-  readonly #told = new Set<string>();
+  /** Warnings that are in the log already. */
+  readonly #logged = new Set<string>();
   #warnings: readonly string[] = [];
   #refused: readonly string[] = [];
   #waitsForRestart: readonly string[] = [];
@@ -50,12 +50,12 @@ export class ConfigurationNotes {
     );
   }
 
-  /** Of the configuration in force; each warning is told once in the log, and stands in status for as long as it is true. */
+  /** Takes the warnings of the configuration in force. The log gets each warning once; status shows it while it is true. */
   warn(warnings: readonly Fault[]): void {
     this.#warnings = warnings.map((warning) => formatFault(warning));
     for (const warning of this.#warnings) {
-      if (this.#told.has(warning)) continue;
-      this.#told.add(warning);
+      if (this.#logged.has(warning)) continue;
+      this.#logged.add(warning);
       this.#log.warn({ component: 'config', warning }, 'configuration warning');
     }
   }
@@ -65,18 +65,18 @@ export class ConfigurationNotes {
     this.#refused = [];
     const isNews = change.needsRestart.some((setting) => !this.#waitsForRestart.includes(setting));
     this.#waitsForRestart = change.needsRestart;
-    this.#log.info({ component: 'config', ...change }, 'configuration taken over');
+    this.#log.info({ component: 'config', ...change }, 'configuration applied');
     if (isNews) this.#log.warn({ component: 'config', settings: change.needsRestart }, 'settings wait for a restart');
   }
 
-  /** The same settings as before, whatever was refused in between. */
+  /** The files hold the settings in force again, perhaps after a rejected version. */
   unchanged(): void {
     this.#reloads.inc({ result: 'accepted' });
     this.#refused = [];
     this.#log.info({ component: 'config' }, 'configuration unchanged');
   }
 
-  /** `texts`: with the lines that are at fault. */
+  /** `texts` are the contents of the files, for the lines under each fault. */
   rejected(faults: readonly Fault[], texts: Parameters<typeof formatFault>[1]): void {
     this.#reloads.inc({ result: 'rejected' });
     this.#refused = faults.map((fault) => formatFault(fault));
@@ -84,7 +84,7 @@ export class ConfigurationNotes {
     this.#log.error({ component: 'config', faults: shown }, 'new configuration is invalid, the old one stays');
   }
 
-  /** The daemon's own status, with the verdict first and what must be said of the configuration behind it. */
+  /** Adds the notes to the daemon's own status and to its verdict, which stays first. */
   addTo(status: object): object {
     const { verdict, ...rest } = status as { verdict?: { isWell: boolean; sentence: string } };
     const sentences = [

@@ -1,31 +1,30 @@
-// What the front door hands to every command: streams, environment, files, time, signals and the rooms that a command may
-// not reach by itself. Commands take nothing from the process, so a test can be the process.
+// The context that the front door passes to every command: streams, environment, files, time, signals and the code of the
+// daemon. Commands take nothing from the process itself, so that a test can play the process.
 import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
 import type { Turn } from '../../config/steps.ts';
-import type { LoadRooms } from '../../daemon/daemon-options.ts';
+import type { LoadDaemon } from '../../daemon/daemon-options.ts';
 
 /** One of the two output streams. */
 export interface Sink {
-  /** For commands it makes the text safe for a terminal, see `safeText`. */
+  /** Makes the text safe for a terminal, see `safeText`. */
   write(text: string): void;
-  /** Text with control sequences of our own; what it holds from elsewhere must have been made safe before. */
+  /** Writes text with control sequences; the caller must make foreign text safe first. */
   control(text: string): void;
   readonly isTerminal: boolean;
-  /** Asked at every use: a terminal can be resized. Undefined when it is none. */
+  /** Read it at every use, because a terminal can be resized. Undefined when the stream is not a terminal. */
   readonly columns: number | undefined;
   readonly rows: number | undefined;
 }
 
 export interface Files {
-  /** UTF-8, of any length: objects to render. */
   read(path: string): Promise<string>;
-  /** A configuration file, or why there is none; nothing is thrown. */
+  /** Returns a configuration file, or the reason why it cannot be read; never throws. */
   readConfiguration: ReadFile;
-  /** Written whole or not at all, with the mode from the first byte on: kubeconfigs are credentials. */
+  /** Writes the whole file or nothing. The mode applies from the first byte, because a kubeconfig holds credentials. */
   write(path: string, text: string, options?: { mode?: number }): Promise<void>;
   makeFolder(path: string, options?: { mode?: number }): Promise<void>;
-  /** Names in a folder; those of folders end in a slash. */
+  /** Names in a folder; the names of folders end in a slash. */
   list(path: string): Promise<string[]>;
   remove(path: string): Promise<void>;
 }
@@ -36,7 +35,7 @@ export type SignalKind = 'stop' | 'reload' | 'resize';
 export interface Context {
   stdout: Sink;
   stderr: Sink;
-  /** Everything on standard input, up to its end; the same however often it is asked for. */
+  /** Reads standard input to its end; later calls return the same text. */
   readStdin(): Promise<string>;
   /** Standard input as it comes. */
   stdinChunks(): AsyncIterable<string>;
@@ -44,32 +43,30 @@ export interface Context {
   cwd: string;
   files: Files;
   clock: Clock;
-  /** Gives the event loop back for one round. */
+  /** Lets the event loop run once. */
   turn: Turn;
   /** For the daemon's local port. */
   fetch: (url: string, options: { signal: AbortSignal }) => Promise<Response>;
   /** 0 up to but not including 1. */
   random(): number;
-  /** The answer takes the listener away again. */
+  /** Returns a function that removes the listener. */
   onSignal(kind: SignalKind, listener: () => void): () => void;
-  /** The very last thing before the process ends, however it does; what it writes must be written when it returns. */
+  /** Runs `last` just before the process ends, for any reason; `last` must write synchronously. */
   onEnd(last: () => void): () => void;
-  /** Told of the fault that ends the command, in the words of standard error and before them. */
-  readonly faultListeners: Set<(said: SaidFault) => void>;
-  /** What this process has used up to now. */
+  /** Called with the fault that ends the command, before standard error gets the same words. */
+  readonly faultListeners: Set<(said: ReportedFault) => void>;
   usage(): ProcessUsage;
-  /** Of this program, from its package. */
   version: string;
-  /** `v26.10.0` and the like, for --version --verbose and bug reports. */
+  /** The version of Node, like `v26.10.0`. */
   runtime: string;
-  /** Path of the Node that runs this. */
+  /** Path of the running Node program, which starts the sandbox process too. */
   nodePath: string;
-  loadRooms: LoadRooms;
+  loadDaemon: LoadDaemon;
 }
 
-export interface SaidFault {
+export interface ReportedFault {
   sentence: string;
-  /** Each of several faults, where the sentence only counts them. */
+  /** One text for each fault when the sentence only counts the faults. */
   details: readonly string[];
   exitCode: ExitCode;
 }
@@ -78,30 +75,30 @@ export interface ProcessUsage {
   cpuUserSeconds: number;
   cpuSystemSeconds: number;
   residentBytes: number;
-  /** Since 1970. */
+  /** Seconds since 1970. */
   startTimeSeconds: number;
 }
 
 export const exitCodes = {
   fine: 0,
-  /** The input is at fault: a configuration, an object, a story that went differently. */
+  /** The input is at fault: a configuration, an object, a step of the story. */
   input: 1,
   /** The command line is at fault. */
   usage: 2,
   /** The environment is at fault: a cluster, a network, a permission, a port. */
   environment: 3,
-  /** We are at fault. Outside the range that users script against. */
+  /** Hostward itself is at fault. The number lies outside the range that users script against. */
   bug: 70,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** A fault of the user's: said in a sentence, never with a stack. */
+/** A fault that the user can mend: printed as a sentence, never with a stack. */
 export class CommandFault extends Error {
   readonly exitCode: ExitCode;
-  /** What would mend it; a sentence or a command line. */
+  /** The fix, as a sentence or a command line. */
   readonly hint: string | undefined;
-  /** Each of several faults, already printed. */
+  /** Several faults that have been printed already. */
   readonly details: readonly string[];
 
   constructor(

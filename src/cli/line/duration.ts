@@ -1,8 +1,8 @@
-// A length of time on the command line, written as kubectl and Helm take it: `30s`, `5m`, `1h30m`, or `0`.
+// Reads a duration on the command line, in the form of kubectl and Helm: `30s`, `5m`, `1h30m`, or `0`.
 import { CommandFault, exitCodes } from './context.ts';
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** A week: more is a slip of the pen, or somebody who wants no limit and had better watch the restarts of a pod. */
+/** A week; a longer time is probably a slip of the pen. */
 const aWeek = { ms: 7 * 24 * 3_600_000, says: 'a week' };
 
 export function durationMs(option: string, text: string, longest: { ms: number; says: string } = aWeek): number {

@@ -1,8 +1,8 @@
-// The words of --help, laid out for 80 columns from the command table.
+// Lays out --help from the command table.
 import type { CommandSpec, OptionSpec } from './command-spec.ts';
 import { commands, commandsOfGroup, globalOptions } from './command-table.ts';
 
-/** Help is read in terminals of the width that every terminal has. */
+/** Every terminal is at least this wide. */
 const helpWidth = 80;
 
 export function generalHelp(): string {
@@ -62,7 +62,7 @@ export function commandHelp(command: CommandSpec): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The table of commands in the README; a test holds the two together. */
+/** The table of commands in the README; a test compares both. */
 export function commandsAsMarkdown(): string {
   const rows = commands.map((command) => {
     const call = ['hostward', command.name, command.operands].filter((word) => word !== '').join(' ');
@@ -85,7 +85,7 @@ function optionLines(options: readonly OptionSpec[]): string[] {
   });
 }
 
-/** A head, and beside it a text that wraps under itself. */
+/** Puts a head before a text; further lines of the text are indented under its first line. */
 function hanging(head: string, text: string): string[] {
   const [first = '', ...more] = wrap(text, helpWidth - head.length);
   return [`${head}${first}`, ...more.map((line) => ' '.repeat(head.length) + line)];

@@ -1,8 +1,9 @@
-// Standard input as lines, each as soon as it has arrived, so that a program at the other end can wait for every answer.
+// Splits standard input into lines. Each line comes out as soon as it has arrived, because the program at the other end may
+// wait for an answer before it writes the next line.
 
 export type InputLine = { kind: 'line'; text: string } | { kind: 'tooLong' };
 
-/** Blank lines are left out. */
+/** Leaves out blank lines. */
 export async function* inputLines(
   chunks: AsyncIterable<string>,
   { maxLength }: { maxLength: number },
@@ -14,7 +15,7 @@ export async function* inputLines(
     for (const [at, part] of parts.entries()) {
       if (!isSkipping) rest += part;
       if (rest.length > maxLength) {
-        // Nothing of it is kept; its end is only waited for.
+        // Drops the line and skips to its end, so that a long line takes no memory.
         isSkipping = true;
         rest = '';
       }

@@ -1,7 +1,7 @@
-// Gathers what is written in one turn of the process and writes it as one text: a line at a time would cost a system call
-// for every object synced. In: texts. Out: the same texts in the same order, at the latest when the turn is over.
+// Gathers the lines of one turn of the event loop into one write, because a write for each line would cost a system call for
+// every synced object. In: lines. Out: the same lines in the same order, when the turn is over at the latest.
 
-/** Longer than this is not worth gathering, and a reader should not wait for it. */
+/** A larger batch saves no time and makes the reader wait. */
 const batchLimit = 64 * 1024;
 
 export class LineBatch {

@@ -1,5 +1,5 @@
-// From the options of a command to a configuration: reads the files, hands over flags and environment, and says the faults
-// of a configuration where a command cannot go on with them.
+// Loads a configuration for a command. In: the options and the environment. Out: settings with compiled patches, or faults; for
+// a command that cannot go on without a valid configuration, the faults are printed here.
 import { countOf, type Fault, formatFault } from '../../config/fault.ts';
 import { type Loaded, type LoadOptions, loadConfiguration, loadSteps } from '../../config/load/load.ts';
 import { type ReadFile, readConfigurationFiles } from '../../config/load/read-files.ts';
@@ -20,27 +20,27 @@ export interface Names {
   hostNamespace: string;
 }
 
-/** What `otherwise` holds stands in for names that neither flags nor environment give, whatever the files say. */
-export interface LoadHow {
-  otherwise?: Partial<Names>;
+/** The names in `placeholders` replace names that neither flags nor the environment give, even if the files give them. */
+export interface Placeholders {
+  placeholders?: Partial<Names>;
 }
 
-export async function loadSettings(context: Context, options: Options, how: LoadHow = {}): Promise<LoadedAll> {
+export async function loadSettings(context: Context, options: Options, how: Placeholders = {}): Promise<LoadedAll> {
   return (await prepareLoad(context, options, how)).loaded;
 }
 
-/** Names that nobody gave, files included, are `otherwise`; their faults come beside. For commands that need no real ones. */
+/** Uses the names in `placeholders` only where flags, environment and files give no name; returns the faults about those names. */
 export async function loadWithNames(
-  load: (otherwise: Partial<Names>) => Promise<LoadedAll>,
-  otherwise: Names,
+  load: (placeholders: Partial<Names>) => Promise<LoadedAll>,
+  placeholders: Names,
 ): Promise<{ loaded: LoadedAll; missing: readonly Fault[] }> {
   const loaded = await load({});
   const missing = faultsOf(loaded).filter((fault) => fault.code === 'CONFIG_NAME_MISSING');
   if (missing.length === 0) return { loaded, missing };
   const lacks = (key: keyof Names) => missing.some((fault) => fault.fix.endsWith(`hostward.${key}`));
   const names: Partial<Names> = {
-    ...(lacks('virtualClusterName') && { virtualClusterName: otherwise.virtualClusterName }),
-    ...(lacks('hostNamespace') && { hostNamespace: otherwise.hostNamespace }),
+    ...(lacks('virtualClusterName') && { virtualClusterName: placeholders.virtualClusterName }),
+    ...(lacks('hostNamespace') && { hostNamespace: placeholders.hostNamespace }),
   };
   return { loaded: await load(names), missing };
 }
@@ -49,13 +49,13 @@ export function faultsOf(loaded: Loaded): readonly Fault[] {
   return loaded.kind === 'faults' ? loaded.faults : [];
 }
 
-/** The same with its ingredients, for those who load again when the files change. */
-export async function prepareLoad(context: Context, options: Options, { otherwise }: LoadHow = {}) {
+/** Loads the settings and also returns what a later reload needs. */
+export async function prepareLoad(context: Context, options: Options, { placeholders }: Placeholders = {}) {
   const paths = options.texts('config');
   const { VCLUSTER_NAME, NAMESPACE } = context.environment;
   const flags = {
-    virtualClusterName: options.text('vcluster-name') ?? (VCLUSTER_NAME ? undefined : otherwise?.virtualClusterName),
-    hostNamespace: options.text('host-namespace') ?? (NAMESPACE ? undefined : otherwise?.hostNamespace),
+    virtualClusterName: options.text('vcluster-name') ?? (VCLUSTER_NAME ? undefined : placeholders?.virtualClusterName),
+    hostNamespace: options.text('host-namespace') ?? (NAMESPACE ? undefined : placeholders?.hostNamespace),
     virtualKubeconfig: options.text('virtual-kubeconfig'),
     hostKubeconfig: options.text('host-kubeconfig'),
   };
@@ -87,12 +87,12 @@ function* loadAll(options: LoadOptions): Steps<LoadedAll> {
   return yield* patchSteps(yield* loadSteps(options));
 }
 
-/** Names that stand in for those that nobody gave, where results show them. */
+/** Replace missing names in commands whose results show the names. */
 export const exampleNames: Names = { virtualClusterName: 'my-vcluster', hostNamespace: 'vcluster-my-vcluster' };
 
 export type GoodConfiguration = Extract<LoadedAll, { kind: 'ok' }>;
 
-/** For commands that need a good one: every fault on standard error, then the end. */
+/** Prints every fault on standard error and throws when the configuration is not valid. */
 export async function requireSettings(context: Context, options: Options): Promise<GoodConfiguration> {
   return requireGood(context, await loadSettings(context, options));
 }

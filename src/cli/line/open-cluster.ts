@@ -1,4 +1,4 @@
-// A client for one of the two clusters of a configuration, or the faults on the way to it.
+// Opens a client for one of the two clusters of a configuration, or throws the faults.
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { silentLog } from '../../log.ts';

@@ -1,12 +1,12 @@
-// The command line as a value: which command, which options, which operands; or the first thing that is wrong with it and
-// the known word it was probably meant to be.
+// Parses the command line. In: the arguments. Out: a command with its options and operands, or a usage fault that names the
+// first mistake and the word that the user probably meant.
 import { parseArgs } from 'node:util';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import type { CommandSpec, OptionSpec } from './command-spec.ts';
 import { commandNamed, commands, commandsOfGroup, globalOptions } from './command-table.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
-/** What a command asks for by the names of the command table; another name is a bug and throws. */
+/** The options of a command, by their names in the command table; an unknown name is a bug and throws. */
 export class Options {
   #specs: ReadonlyMap<string, OptionSpec>;
   #given: ReadonlyMap<string, readonly string[]>;
@@ -79,7 +79,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { kind: 'command', command, options: new Options(optionsOf(command), given, operands) };
 }
 
-/** Whoever comes second would get what was meant for the first. */
+/** Standard input can be read once, so a second reader would get the text that was meant for the first. */
 function refuseSharedInput(given: ReadonlyMap<string, readonly string[]>): void {
   const askers = ['config', 'file', 'host-object'].flatMap((name) =>
     (given.get(name) ?? []).filter((value) => value === '-').map(() => `--${name} -`),
@@ -94,7 +94,7 @@ export function optionsOf(command: CommandSpec): readonly OptionSpec[] {
   return [...command.options, ...globalOptions];
 }
 
-/** Whether stacks are wanted; answered without parsing, since parsing may be what fails. */
+/** Whether the user wants stacks. Works without parsing, because parsing itself may fail. */
 export function wantsVerbose(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -178,7 +178,7 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
     if (token.value === undefined) return 'true';
     throw usageFault(`${name} is a switch and takes no value, found "${token.value}"`, { command });
   }
-  // A lone dash is standard input, one before a digit a number; any other is the next option, and the value was forgotten.
+  // A lone dash is standard input, and a dash before a digit is a number; any other dash begins the next option.
   const isNextOption = token.inlineValue !== true && /^-[^\d.]/.test(token.value ?? '');
   const isEmpty = token.value === '' && spec.mayBeEmpty !== true;
   if (token.value === undefined || isEmpty || isNextOption) {
@@ -195,7 +195,7 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
   return token.value;
 }
 
-/** Other tools take their file as it is. */
+/** Many users give the file without an option, as other tools allow. */
 function fileHint(command: CommandSpec, word: string): { hint?: string } {
   const options = optionsOf(command).filter(({ name }) => name === 'config' || name === 'file');
   if (options.length === 0 || !/\.(ya?ml|json)$/.test(word)) return {};

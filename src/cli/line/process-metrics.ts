@@ -1,10 +1,10 @@
-// What the process is and what it uses, as series: the version that runs, CPU, memory, open files. In: a registry and the ways
-// to look. Names are those of Prometheus' own clients, so that dashboards made for others fit.
+// Declares the series of the process: version, CPU, memory, open files. In: a registry, and functions that read the values.
+// The series have the names of Prometheus' own clients, so that common dashboards work.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 import type { Context, ProcessUsage } from './context.ts';
 
-/** Linux only; elsewhere the series of open files is left out. */
+/** Exists on Linux only; elsewhere the series of open files stays empty. */
 const openFilesFolder = '/proc/self/fd';
 
 export function declareProcessMetrics(
@@ -19,15 +19,15 @@ export function declareProcessMetrics(
     registers,
   }).set({ version, node_version: runtime }, 1);
   const counter = (name: string, help: string, read: (now: ProcessUsage) => number) => {
-    let told = 0;
+    let counted = 0;
     new Counter({
       name,
       help,
       registers,
       collect() {
         const now = read(usage());
-        if (now > told) this.inc(now - told);
-        told = Math.max(told, now);
+        if (now > counted) this.inc(now - counted);
+        counted = Math.max(counted, now);
       },
     });
   };
@@ -52,7 +52,7 @@ export function declareProcessMetrics(
   gauge('process_start_time_seconds', 'Start of the process, seconds since 1970', () => usage().startTimeSeconds);
   gauge('process_open_fds', 'Open file descriptors', async () => {
     const open = await files.list(openFilesFolder).catch(() => undefined);
-    // One of them is the look itself.
+    // Reading the folder opens one more file.
     return open && open.length - 1;
   });
 }

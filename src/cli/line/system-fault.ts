@@ -1,5 +1,5 @@
-// What the operating system said, as a sentence and an exit code: a file that is not there is the user's input, a port that
-// is taken is the environment.
+// Turns an error of the operating system into a sentence and an exit code: a missing file is a fault of the input, a taken
+// port is a fault of the environment.
 import { CommandFault, type ExitCode, exitCodes } from './context.ts';
 
 interface SystemError extends Error {
@@ -12,8 +12,8 @@ interface SystemError extends Error {
 
 const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   ENOENT: { exitCode: exitCodes.input, says: 'there is no such file or folder' },
-  ENOTDIR: { exitCode: exitCodes.input, says: 'a part of the path is no folder' },
-  EEXIST: { exitCode: exitCodes.input, says: 'something of this name is there already' },
+  ENOTDIR: { exitCode: exitCodes.input, says: 'a part of the path is not a folder' },
+  EEXIST: { exitCode: exitCodes.input, says: 'the name is already taken' },
   EISDIR: { exitCode: exitCodes.input, says: 'it is a folder, expected a file' },
   EACCES: { exitCode: exitCodes.environment, says: 'permission denied' },
   EPERM: { exitCode: exitCodes.environment, says: 'not permitted' },
@@ -25,13 +25,13 @@ const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   ECONNREFUSED: { exitCode: exitCodes.environment, says: 'connection refused' },
   ECONNRESET: { exitCode: exitCodes.environment, says: 'connection reset' },
   ETIMEDOUT: { exitCode: exitCodes.environment, says: 'no answer in time' },
-  EHOSTUNREACH: { exitCode: exitCodes.environment, says: 'no route to it' },
-  ENETUNREACH: { exitCode: exitCodes.environment, says: 'no route to its network' },
-  ENOTFOUND: { exitCode: exitCodes.environment, says: 'its name is not known' },
-  EAI_AGAIN: { exitCode: exitCodes.environment, says: 'its name cannot be looked up now' },
+  EHOSTUNREACH: { exitCode: exitCodes.environment, says: 'no route to the address' },
+  ENETUNREACH: { exitCode: exitCodes.environment, says: 'no route to the network' },
+  ENOTFOUND: { exitCode: exitCodes.environment, says: 'the name is not known' },
+  EAI_AGAIN: { exitCode: exitCodes.environment, says: 'the name cannot be looked up now' },
 };
 
-/** Undefined for everything that is not the system's word: then it is a bug. */
+/** Undefined when the error does not come from the operating system; such an error is a bug. */
 export function systemFault(thrown: unknown): CommandFault | undefined {
   if (!isSystemError(thrown)) return undefined;
   const meaning = meanings[thrown.code];

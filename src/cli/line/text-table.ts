@@ -1,5 +1,5 @@
-// Lays rows out as columns within a width. The widest flexible cells are shortened first, with an ellipsis in the middle,
-// because Kubernetes names often differ only at their ends.
+// Lays out rows as columns within a width. The widest flexible column shrinks first. A shortened cell has its ellipsis in the
+// middle, because Kubernetes names often differ only at their ends.
 
 import { safeValue } from '../../safe-text.ts';
 

@@ -1,5 +1,5 @@
-// Whether a YAML object can be an Endpoints at all: what an API server would refuse at the door is said here, with its path,
-// before anything is translated.
+// Checks the shape of an Endpoints from a file. In: an object. Out: the faults that would make an API server refuse the object,
+// each with its path. The check runs before any translation.
 import { isRecord } from '../../object/text/json.ts';
 
 /** Every fault as `path: wanted …, found …`. */
@@ -11,7 +11,7 @@ export function shapeFaults(object: Record<string, unknown>): string[] {
     for (const [key, value] of entries(metadata[field], `metadata.${field}`, faults)) {
       if (typeof value !== 'string') {
         const fix = typeof value === 'object' ? '' : '; put it in quotes';
-        faults.push(`${say(`metadata.${field}["${key}"]`, 'a text', value)}${fix}`);
+        faults.push(`${faultText(`metadata.${field}["${key}"]`, 'a text', value)}${fix}`);
       }
     }
   }
@@ -19,45 +19,45 @@ export function shapeFaults(object: Record<string, unknown>): string[] {
   for (const [subset, path] of list(object['subsets'], 'subsets', faults)) {
     for (const field of ['addresses', 'notReadyAddresses']) {
       for (const [address, at] of list(subset[field], `${path}.${field}`, faults)) {
-        if (typeof address['ip'] !== 'string') faults.push(say(`${at}.ip`, 'an IP address', address['ip']));
+        if (typeof address['ip'] !== 'string') faults.push(faultText(`${at}.ip`, 'an IP address', address['ip']));
         entries(address['targetRef'], `${at}.targetRef`, faults);
       }
     }
     for (const [port, at] of list(subset['ports'], `${path}.ports`, faults)) {
-      if (!Number.isInteger(port['port'])) faults.push(say(`${at}.port`, 'a number', port['port']));
+      if (!Number.isInteger(port['port'])) faults.push(faultText(`${at}.port`, 'a number', port['port']));
     }
   }
   return faults;
 }
 
-function isNothing(value: unknown): value is null | undefined {
+function isMissing(value: unknown): value is null | undefined {
   return value === undefined || value === null;
 }
 
 function text(value: unknown, path: string, faults: string[]): void {
-  if (!isNothing(value) && typeof value !== 'string') faults.push(say(path, 'a text', value));
+  if (!isMissing(value) && typeof value !== 'string') faults.push(faultText(path, 'a text', value));
 }
 
 function entries(value: unknown, path: string, faults: string[]): [string, unknown][] {
-  if (isNothing(value)) return [];
+  if (isMissing(value)) return [];
   if (typeof value === 'object' && !Array.isArray(value)) return Object.entries(value);
-  faults.push(say(path, 'a map', value));
+  faults.push(faultText(path, 'a map', value));
   return [];
 }
 
 function list(value: unknown, path: string, faults: string[]): [Record<string, unknown>, string][] {
-  if (isNothing(value)) return [];
+  if (isMissing(value)) return [];
   if (!Array.isArray(value)) {
-    faults.push(say(path, 'a list', value));
+    faults.push(faultText(path, 'a list', value));
     return [];
   }
   return value.flatMap((item: unknown, index): [Record<string, unknown>, string][] => {
     if (isRecord(item)) return [[item, `${path}[${index}]`]];
-    faults.push(say(`${path}[${index}]`, 'a map', item));
+    faults.push(faultText(`${path}[${index}]`, 'a map', item));
     return [];
   });
 }
 
-function say(path: string, wanted: string, found: unknown): string {
+function faultText(path: string, wanted: string, found: unknown): string {
   return `${path}: wanted ${wanted}, found ${found === undefined ? 'nothing' : JSON.stringify(found)?.slice(0, 60)}`;
 }

@@ -1,18 +1,18 @@
-// `check --compat`: what a configuration does otherwise here than in vCluster's own patch engine, each with its place.
+// `check --compat`: lists where Hostward runs a configuration differently from vCluster's own patch engine, with positions.
 import { formatFault, type Position, warning } from '../../config/fault.ts';
 import { patchListPath, pathOf } from '../../daemon/load-patches.ts';
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type CompatNote, compatNotes, type NameContext } from '../../sync/patch/lint/compat.ts';
 import type { LoadedAll } from '../line/load-settings.ts';
 
-export interface PlacedNote extends Partial<Position> {
+export interface PositionedNote extends Partial<Position> {
   path: string;
   rule: string;
   hostward: string;
   vcluster: string;
 }
 
-export function placedNotes(loaded: LoadedAll): PlacedNote[] {
+export function positionedNotes(loaded: LoadedAll): PositionedNote[] {
   const { compiled, positions } = loaded;
   return compatNotes(compiled.set.patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
     ...positions.positionOf([...patchListPath, index, field]),
@@ -21,11 +21,11 @@ export function placedNotes(loaded: LoadedAll): PlacedNote[] {
   }));
 }
 
-export function noteText({ path, hostward, vcluster, ...note }: PlacedNote, texts: LoadedAll['texts']): string {
+export function noteText({ path, hostward, vcluster, ...note }: PositionedNote, texts: LoadedAll['texts']): string {
   const { file, line, column } = note;
   const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
   const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
-  // The line and the caret are those of every fault.
+  // Borrows the line and the caret of a fault, so that notes look like faults.
   const caret = formatFault(warning({ code: '', at, sentence: '' }), texts)
     .split('\n')
     .slice(1);

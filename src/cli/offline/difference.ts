@@ -1,6 +1,6 @@
-// Where a value is not like another one that names only what matters; each line is a path with what was wanted and found.
+// Compares a value with a pattern that names only the members that matter. Each difference is one line: `path: wanted …, found …`.
 
-/** Objects: every member of `wanted`, null for "not there". Lists: same length, each element like its fellow. */
+/** Objects must have every member of `wanted`, where null means absent. Lists must have the same length. */
 export function differences(wanted: unknown, found: unknown, path = ''): string[] {
   if (wanted === null) return found === undefined || found === null ? [] : [line(path, undefined, found)];
   if (Array.isArray(wanted)) {
@@ -8,7 +8,7 @@ export function differences(wanted: unknown, found: unknown, path = ''): string[
     return wanted.flatMap((element, index) => differences(element, found[index], `${path}[${index}]`));
   }
   if (typeof wanted === 'object') {
-    // A map that lacks everything lacks what must not be there.
+    // A missing map passes where every wanted member is absent.
     const map = typeof found === 'object' && found !== null ? found : {};
     return Object.entries(wanted).flatMap(([key, value]) =>
       differences(

@@ -1,5 +1,5 @@
-// Answers requests to evaluate an expression: finds its values in the object and has it tried in the sandbox process. In:
-// requests from anybody. Out: for each a value or an error, never a throw. Nothing of an expression runs in this process.
+// Evaluates expressions on request. In: an expression, and values or an object. Out: a value or an error; a bad request never
+// throws. The expressions run in the sandbox process and never in this process.
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { EvaluationError } from '../../expression/evaluate/evaluation-error.ts';
@@ -12,10 +12,10 @@ import type { Context } from '../line/context.ts';
 
 export interface EvalRequest {
   expression: string;
-  /** Undefined: taken from the object. */
+  /** Undefined means that the value comes from the object. */
   value: unknown;
   valueExists: boolean | undefined;
-  /** Undefined: none; the empty one is the whole object. */
+  /** The empty path is the whole object. */
   path: string | undefined;
   object: JsonMap | undefined;
   hostObject: JsonMap | undefined;
@@ -23,10 +23,10 @@ export interface EvalRequest {
 }
 
 export type EvalOutcome = { value: unknown } | { error: EvaluationError };
-/** `matches` where a path matched several places. */
+/** `matches` when the path matched several values. */
 export type EvalAnswer = EvalOutcome | { matches: ({ path: string } & EvalOutcome)[] };
 
-interface Place {
+interface EvalTarget {
   path: string;
   value: unknown;
   valueExists: boolean;
@@ -54,18 +54,18 @@ export class EvalSession {
   async answer(request: EvalRequest): Promise<EvalAnswer> {
     if ([request.value, request.object, request.hostObject].some(isTooDeep))
       return failed('size', `the input nests deeper than ${depthLimit} levels`);
-    const places = placesOf(request);
-    if ('error' in places) return places;
+    const targets = targetsOf(request);
+    if ('error' in targets) return targets;
     const outcomes: ({ path: string } & EvalOutcome)[] = [];
-    for (const place of places) outcomes.push({ path: place.path, ...(await this.#try(request, place)) });
+    for (const target of targets) outcomes.push({ path: target.path, ...(await this.#try(request, target)) });
     const [only] = outcomes;
     if (outcomes.length !== 1 || only === undefined) return { matches: outcomes };
     const { path: _, ...outcome } = only;
     return outcome;
   }
 
-  async #try({ expression, object, hostObject }: EvalRequest, place: Place): Promise<EvalOutcome> {
-    const inputs = { ...place, virtualObject: contextObject(object), hostObject: contextObject(hostObject) };
+  async #try({ expression, object, hostObject }: EvalRequest, target: EvalTarget): Promise<EvalOutcome> {
+    const inputs = { ...target, virtualObject: contextObject(object), hostObject: contextObject(hostObject) };
     try {
       const tried = await this.#trial.try(expression, inputs);
       return tried.kind === 'value' ? { value: tried.value } : { error: tried.error };
@@ -79,7 +79,7 @@ export function failed(kind: EvaluationError['kind'], message: string): { error:
   return { error: { kind, message } };
 }
 
-function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
+function targetsOf(request: EvalRequest): EvalTarget[] | { error: EvaluationError } {
   const parsed = parsePath(request.path ?? '');
   if (parsed.kind === 'fault') {
     const { message, column, fix } = parsed;
@@ -97,7 +97,7 @@ function placesOf(request: EvalRequest): Place[] | { error: EvaluationError } {
   return found.values.map((one, at) => ({ path: found.paths?.[at] ?? '', value: one, valueExists: true }));
 }
 
-/** As expressions of the daemon see an object: without versions and without our own bookkeeping. */
+/** Hides the fields that the daemon hides from expressions: versions and Hostward's own annotations. */
 function contextObject(object: JsonMap | undefined): unknown {
   const metadata = object?.['metadata'];
   if (object === undefined || !isRecord(metadata)) return object ?? null;
@@ -107,7 +107,7 @@ function contextObject(object: JsonMap | undefined): unknown {
   return { ...object, metadata: { ...shown, annotations: Object.fromEntries(kept) } };
 }
 
-/** Deeper ones cannot be printed again without the risk of running out of stack; Kubernetes itself stops far below. */
+/** Printing a deeper value may overflow the stack. Kubernetes objects nest far less. */
 const depthLimit = 500;
 
 function isTooDeep(value: unknown): boolean {

@@ -1,5 +1,5 @@
-// What `render --explain` tells: which patch matched where, what it made of each value, and how long it took. Gathers while
-// patches run, prints afterwards. Values are shown whole: whoever asks has the configuration and the object.
+// Builds the text of `render --explain`. In: trace entries while the patches run. Out: for each patch its matches, the values
+// before and after, and its time. Values are not redacted, because the user has the configuration and the object anyway.
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
@@ -12,7 +12,7 @@ export interface ExplainedPatch {
   direction: Direction;
   patch: number;
   path: string;
-  /** Of its call to the sandbox process; what is remembered from before takes next to none. */
+  /** Time of the calls to the sandbox process; a remembered answer takes almost no time. */
   tookMs: number;
   matches: { at: string; before: unknown; after?: unknown; error?: string }[];
 }
@@ -28,7 +28,7 @@ export class Explanation {
     this.#clock = clock;
   }
 
-  /** A pass looks at an object several times; the first look is the one to explain. */
+  /** Explains only the first pass over an object, because the daemon's rules run several passes. */
   begin(object: Key, direction: Direction): void {
     const id = `${direction} ${object}`;
     this.#now = { object, direction, isRepeat: this.#begun.has(id) };
@@ -46,14 +46,14 @@ export class Explanation {
     const atMs = this.#clock.now();
     explained.tookMs += atMs - this.#sinceMs;
     this.#sinceMs = atMs;
-    // The walk goes on to write into what it matched.
+    // Copies the values, because later patches write into them.
     const result = error === undefined ? { after: structuredClone(after) } : { error };
     explained.matches.push({ at, before: structuredClone(before), ...result });
   }
 
   patches(set: PatchSet): ExplainedPatch[] {
-    return this.#passes(set).flatMap(({ object, direction, going }) =>
-      going.map(({ index, entry }) => {
+    return this.#passes(set).flatMap(({ object, direction, active }) =>
+      active.map(({ index, entry }) => {
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, matches: [] };
         return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
@@ -61,22 +61,22 @@ export class Explanation {
     );
   }
 
-  #passes(set: PatchSet): { object: Key; direction: Direction; going: PatchSet['patches'] }[] {
+  #passes(set: PatchSet): { object: Key; direction: Direction; active: PatchSet['patches'] }[] {
     return [...this.#begun].map((id) => {
       const space = id.indexOf(' ');
       const direction = id.slice(0, space) as Direction;
-      const going = set.patches.filter((patch) => goes(patch, direction));
-      return { object: id.slice(space + 1) as Key, direction, going };
+      const active = set.patches.filter((patch) => runsIn(patch, direction));
+      return { object: id.slice(space + 1) as Key, direction, active };
     });
   }
 
-  /** Comment lines, so that what is printed stays YAML and stays a diff. */
+  /** Comment lines, so that the output remains valid YAML and a valid diff. */
   text(set: PatchSet): string {
     const lines: string[] = [];
-    for (const { object, direction, going } of this.#passes(set)) {
-      if (going.length === 0) continue;
+    for (const { object, direction, active } of this.#passes(set)) {
+      if (active.length === 0) continue;
       lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
-      for (const { index, entry } of going) {
+      for (const { index, entry } of active) {
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const said = found === undefined ? 'matched nothing' : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
         lines.push(`  patch ${index}, path "${entry.path}": ${said}`);
@@ -89,11 +89,11 @@ export class Explanation {
   }
 }
 
-/** A screen of addresses says what a thousand of them would. */
+/** One screen of matches is enough to understand a patch. */
 const shownMatches = 20;
 const shownCharacters = 100;
 
-function goes(patch: PatchSet['patches'][number], direction: Direction): boolean {
+function runsIn(patch: PatchSet['patches'][number], direction: Direction): boolean {
   if (patch.reference !== undefined || patch.isLabels) return true;
   return (direction === 'forward' ? patch.forward : patch.back) !== undefined;
 }

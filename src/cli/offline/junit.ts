@@ -1,4 +1,4 @@
-// Results of `hostward test` as JUnit XML, the one form that every build server reads.
+// Prints the results of `hostward test` as JUnit XML, which every build server reads.
 import type { CaseResult } from './test-case.ts';
 
 export function junitXml(results: readonly CaseResult[]): string {
@@ -30,7 +30,7 @@ function seconds(results: readonly CaseResult[]): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** XML has no way at all to write most control characters. */
+/** Replaces control characters, because XML cannot hold most of them, even escaped. */
 function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (mark) => entities[mark] as string).replace(/[^\P{Cc}\n\t]/gu, '\uFFFD');
 }

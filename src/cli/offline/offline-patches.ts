@@ -1,5 +1,5 @@
-// The patches of a configuration for commands that have no daemon. They run in the sandbox process all the same: an
-// expression that V8 cannot stop must not hang the command. No expression, no process.
+// Opens the patches of a configuration for commands without a daemon. In: a configuration. Out: a patcher, or undefined when
+// there are no patches. Patches run in the sandbox process here too, because an endless expression must not hang the command.
 
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { SandboxSetup } from '../../expression/realm/harness.ts';
@@ -32,7 +32,7 @@ export function sandboxOpener(context: Context): (setup: SandboxSetup) => ChildS
   return (setup) => new ChildSandbox({ setup, clock, log: silentLog, nodePath });
 }
 
-/** Where no process can be started, it is the machine's fault. */
+/** A sandbox that cannot start is a fault of the environment. */
 export async function startSandbox(start: () => Promise<void>): Promise<void> {
   try {
     await start();

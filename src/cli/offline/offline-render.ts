@@ -1,5 +1,5 @@
-// Renders objects with their patches, forward and back, by rehearsing what the daemon would do between two clusters that
-// are not there. In: a configuration and objects. Out: objects, and a sentence for each that has none. Prints nothing.
+// Renders objects with their patches, forward and back: it runs the daemon's rules between two clusters in memory. In: a
+// configuration and objects. Out: objects, and a message for each object without a result. Prints nothing.
 
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
@@ -17,19 +17,18 @@ import { type NamedObject, withoutServerFields } from './print-objects.ts';
 
 export interface OfflineRenderInput {
   configuration: Pick<GoodConfiguration, 'settings' | 'compiled'>;
-  /** Endpoints of the virtual side, and Services where they matter. */
+  /** Virtual Endpoints, and Services where they matter. */
   objects: readonly KubeObject[];
   hostObjects: readonly KubeObject[];
   direction: 'forward' | 'back';
   ownerUid?: string | undefined;
   withBookkeeping: boolean;
   isExplained: boolean;
-  /** Started and stopped by whoever renders several times. */
+  /** A running patcher of a caller that renders several times; the caller stops it. */
   opened?: OpenedPatcher | undefined;
 }
 
 export interface OfflineRender {
-  /** For each object: what it was and what it becomes. */
   objects: { before: NamedObject; after: NamedObject }[];
   notices: { message: string; isFailure: boolean }[];
   explanation: Explanation | undefined;
@@ -60,7 +59,7 @@ async function renderWith(
   const virtual = input.objects
     .filter((object) => object.kind === kind.kind)
     .map((object) => withNamespace(object, 'default'));
-  refuseStrangers(host, virtual, (key) => {
+  refuseUnrelated(host, virtual, (key) => {
     const place = placement.placeOf(key);
     return place && keyOf(place.namespace, place.name);
   });
@@ -77,11 +76,11 @@ async function renderWith(
     ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
   });
   const result: OfflineRender = { objects: [], notices: [], explanation };
-  const placeOfFailure = (failure: PatchFailure): string => placeOf(failure, compiled.sourceOf);
+  const positionOfFailure = (failure: PatchFailure): string => positionOf(failure, compiled.sourceOf);
   for (const one of rehearsed) {
     for (const { failure } of backflowFailuresIn(one.backflowFailures))
-      result.notices.push(failureNotice(one.key, failure, placeOfFailure));
-    const notice = noticeOf(one, placeOfFailure);
+      result.notices.push(failureNotice(one.key, failure, positionOfFailure));
+    const notice = noticeOf(one, positionOfFailure);
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
@@ -107,10 +106,10 @@ function pairOf(
   };
 }
 
-/** Why there is nothing to print; undefined when there is. */
+/** Explains why an object has no result; undefined when it has a result. */
 function noticeOf(
   { key, outcome, host }: Rehearsed,
-  placeOfFailure: (failure: PatchFailure) => string,
+  positionOfFailure: (failure: PatchFailure) => string,
 ): OfflineRender['notices'][number] | undefined {
   switch (outcome.kind) {
     case 'inSync':
@@ -128,7 +127,7 @@ function noticeOf(
         const why = detail === undefined ? message : `${message}: ${detail}`;
         return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
       }
-      return failureNotice(key, failure, placeOfFailure);
+      return failureNotice(key, failure, positionOfFailure);
     }
     default:
       return outcome satisfies never;
@@ -138,30 +137,30 @@ function noticeOf(
 function failureNotice(
   key: Key,
   failure: PatchFailure,
-  placeOfFailure: (failure: PatchFailure) => string,
+  positionOfFailure: (failure: PatchFailure) => string,
 ): OfflineRender['notices'][number] {
   const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
-  return { message: `${placeOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
+  return { message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
-function placeOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
+function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
   const { source, patch } = failure;
   if (source !== undefined || patch === undefined) return source ?? 'configuration';
   return sourceOf(patch, 'expression') ?? sourceOf(patch, 'path') ?? 'configuration';
 }
 
-function refuseStrangers(
+function refuseUnrelated(
   host: readonly KubeObject[],
   virtual: readonly KubeObject[],
   hostKeyOf: (key: string) => string | undefined,
 ): void {
-  const places = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((place) => place !== undefined);
-  const stranger = host.find((object) => !places.includes(keyOfObject(object)));
-  if (stranger === undefined) return;
+  const hostKeys = virtual.map((object) => hostKeyOf(keyOfObject(object))).filter((key) => key !== undefined);
+  const unrelated = host.find((object) => !hostKeys.includes(keyOfObject(object)));
+  if (unrelated === undefined) return;
   throw new CommandFault(
     exitCodes.input,
-    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(stranger)}"`,
-    { hint: places.length === 0 ? 'no virtual object has a place on the host' : `expected: ${places.join(', ')}` },
+    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
+    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
   );
 }
 

@@ -1,10 +1,9 @@
-// Kubernetes objects as text: YAML, JSON or a diff, as kubectl prints them.
-
+// Prints Kubernetes objects as kubectl does: YAML, JSON or a diff.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { unifiedDiff } from '../../object/text/line-diff.ts';
 import { toYaml } from './yaml-text.ts';
 
-/** One object as it is, several as a v1 List. */
+/** Returns one object as it is, and several objects as a v1 List. */
 export function objectsValue(objects: readonly KubeObject[]): unknown {
   const all = objects.map(sorted);
   return all.length === 1 ? all[0] : { apiVersion: 'v1', items: all, kind: 'List', metadata: {} };
@@ -26,13 +25,13 @@ export function objectDiff(before: NamedObject, after: NamedObject): string {
   return unifiedDiff(textOf(before), textOf(after));
 }
 
-/** What only a server writes is on neither side of the question. */
+/** Removes the fields that only a server writes, because they differ in every cluster. */
 export function withoutServerFields(object: KubeObject): KubeObject {
   const { uid, resourceVersion, generation, creationTimestamp, managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** Keys in order, so that two outputs can be compared line by line. */
+/** Sorts the keys, so that two outputs can be compared line by line. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

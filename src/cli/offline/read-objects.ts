@@ -1,4 +1,4 @@
-// Kubernetes objects from files and standard input: YAML or JSON, several documents, Lists in any depth that kubectl prints.
+// Reads Kubernetes objects from files and standard input: YAML or JSON, with several documents, Lists, and Lists of Lists.
 import { resolve } from 'node:path';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -8,7 +8,7 @@ import { parseDocuments } from './yaml-text.ts';
 
 export interface ReadObject {
   object: KubeObject;
-  /** For sentences: the file as the user named it. */
+  /** The file as the user named it, for messages. */
   origin: string;
 }
 
@@ -24,12 +24,12 @@ export async function readObjects(context: Context, paths: readonly string[]): P
     }
     for (const document of parsed.documents) gather(document, origin, found);
   }
-  refuseTwins(found);
+  refuseDuplicates(found);
   return found;
 }
 
-/** No cluster holds two objects of one name, and which of them was meant nobody can tell. */
-function refuseTwins(found: readonly ReadObject[]): void {
+/** Refuses two objects of the same kind and name, because the user can mean only one of them. */
+function refuseDuplicates(found: readonly ReadObject[]): void {
   const origins = new Map<string, string>();
   for (const { object, origin } of found) {
     const { namespace = '', name } = object.metadata;
@@ -54,7 +54,7 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
   }
   const items = value['items'];
   if (kind.endsWith('List') && Array.isArray(items)) {
-    // The items of a typed list carry no kind of their own.
+    // An EndpointsList has items without a kind.
     const itemKind = kind.slice(0, -'List'.length);
     for (const item of items) {
       const isBare = isRecord(item) && item['kind'] === undefined && itemKind !== '';

@@ -1,5 +1,5 @@
-// One case of `hostward test`: loads its configuration, renders its objects forward and back, and compares. In: a folder.
-// Out: what differed. A case that cannot be run has failed; nothing here ends the others.
+// Runs one case of `hostward test`: loads the configuration, renders the objects forward and back, and compares. In: a folder.
+// Out: the differences. A case that cannot run counts as failed, and the other cases go on.
 import { join, resolve } from 'node:path';
 import { formatFault } from '../../config/fault.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
@@ -24,7 +24,7 @@ import { toYaml } from './yaml-text.ts';
 export interface CaseResult {
   name: string;
   tookMs: number;
-  /** Empty when all is as expected. */
+  /** Empty when the case passed. */
   problems: { what: string; text: string }[];
   /** Files that --update wrote. */
   updated: string[];
@@ -34,7 +34,7 @@ interface Run {
   context: Context;
   folder: string;
   isUpdate: boolean;
-  /** Names in the folder and in its back/. */
+  /** Names of the files in the folder and in its folder back/. */
   names: ReadonlySet<string>;
   result: CaseResult;
 }
@@ -71,11 +71,11 @@ async function compareCase(run: Run): Promise<void> {
     const hostObjects = run.names.has('host-before.yaml') ? await objectsIn(run, 'host-before.yaml') : [];
     const forward = await render('forward', hostObjects);
     await compareObjects(run, 'host.yaml', forward);
-    await compareSaid(run, 'says.txt', forward);
+    await compareMessages(run, 'says.txt', forward);
     if (!run.names.has('back/host.yaml')) return;
     const back = await render('back', await objectsIn(run, 'back/host.yaml'));
     await compareObjects(run, 'back/virtual.yaml', back);
-    await compareSaid(run, 'back/says.txt', back);
+    await compareMessages(run, 'back/says.txt', back);
   } finally {
     await opened?.stop();
   }
@@ -91,7 +91,7 @@ function renderer(
 
 async function configurationOf({ context, folder, result }: Run): Promise<GoodConfiguration | undefined> {
   const file = await context.files.readConfiguration(resolve(context.cwd, folder, 'config.yaml'));
-  // By its own name: what is said must not depend on where the folder stands.
+  // Names the file config.yaml without its folder, so that messages do not depend on the place of the folder.
   const files = [{ ...file, name: 'config.yaml' }];
   const { loaded } = await loadWithNames(
     async (flags) => withPatches(loadConfiguration({ files, flags, environment: {} })),
@@ -123,8 +123,8 @@ async function compareObjects(run: Run, name: string, { objects }: OfflineRender
   run.result.problems.push({ what, text: `${what}\n${diff}` });
 }
 
-/** What is said of objects that are not written; failures, and an edit that reaches nobody, have to be expected. */
-async function compareSaid(run: Run, name: string, { notices }: OfflineRender): Promise<void> {
+/** Compares the messages about objects that are not written. A failure, or an ignored edit on the host, needs a says.txt. */
+async function compareMessages(run: Run, name: string, { notices }: OfflineRender): Promise<void> {
   const said = notices.map(({ message }) => `${message}\n`).join('');
   const isExpected = run.names.has(name);
   const isFailed = notices.some(({ isFailure }) => isFailure);
@@ -134,12 +134,12 @@ async function compareSaid(run: Run, name: string, { notices }: OfflineRender): 
   if (missing.length === 0 && isExpected) return;
   if (run.isUpdate) return update(run, name, said);
   const text = isExpected
-    ? `${name}: expected to be said: ${missing.join('\n')}\nfound: ${said || 'nothing'}`
+    ? `${name}: expected the message: ${missing.join('\n')}\nfound: ${said || 'no message'}`
     : `${isFailed ? 'a patch failed' : 'nothing is written'}, and there is no ${name} that expects it: ${said}`;
   run.result.problems.push({ what: `${name} differs`, text });
 }
 
-/** Comments at the head of a file are its documentation and stay. */
+/** Keeps the comments at the head of a file, because they document the case. */
 async function update(run: Run, name: string, text: string): Promise<void> {
   const path = resolve(run.context.cwd, run.folder, name);
   const before = run.names.has(name) ? await run.context.files.read(path) : '';
@@ -148,7 +148,7 @@ async function update(run: Run, name: string, text: string): Promise<void> {
   run.result.updated.push(name);
 }
 
-/** What an API server adds on its own need not be spelled out in what is expected. */
+/** Adds the defaults of an API server, so that an expected file need not spell them out. */
 function withDefaults(object: KubeObject): KubeObject {
   if (object.kind !== endpointsKind.kind) return object;
   const { subsets, ...rest } = object;
@@ -161,9 +161,9 @@ function withDefaults(object: KubeObject): KubeObject {
 }
 
 function textOf(objects: readonly KubeObject[]): string {
-  const placeOf = ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+  const keyOf = ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
   return objects
-    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     .map((object) => toYaml(sorted(withoutServerFields(withoutBookkeeping(object)))))
     .join('---\n');
 }

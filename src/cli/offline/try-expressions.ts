@@ -1,8 +1,8 @@
-// `check` tries every expression on samples, in the sandbox process: one that comes to no end fails every object, and a reverse
-// expression that does not undo its expression changes the tenant's object at the first edit on the host.
+// Runs every expression on samples, for `check`. In: a configuration. Out: warnings. An endless expression would fail every
+// object, and a reverse expression that does not undo its expression would change tenants' objects after an edit on the host.
 import { type Fault, warning } from '../../config/fault.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
-import { placedWarning } from '../../daemon/load-patches.ts';
+import { positionedWarning } from '../../daemon/load-patches.ts';
 import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
 import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
 import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
@@ -30,30 +30,30 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
     const isTimeUp = () => context.clock.now() - began > allowedMs;
     const trial = { evaluator, kind: endpointsKind, isTimeUp };
     const endless = await findEndless(patches, trial);
-    // They would only be waited for once more.
+    // Leaves out the endless expressions, which would cost their time once more.
     const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
     const examples = await findCounterExamples(others, trial);
     const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
-    const placed = warnings.map((found) => placedWarning(found, configuration));
+    const placed = warnings.map((found) => positionedWarning(found, configuration));
     return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
     await evaluator.stop();
   }
 }
 
-/** Some twenty expressions without an end; a check that takes longer is interrupted before it has said anything. */
+/** Enough for some twenty endless expressions. A user interrupts a check that takes longer. */
 const allowedMs = 20_000;
 
 const notAllTried = warning({
   code: 'PATCH_NOT_TRIED',
-  sentence: `trying the expressions took more than ${allowedMs / 1_000} seconds, so that some of them were not tried`,
-  fix: 'mend those that come to no result, then check again',
+  sentence: `some expressions were not tried, because trying them took more than ${allowedMs / 1_000} seconds`,
+  fix: 'mend the expressions that run out of their time, then check again',
 });
 
 const limitWords: Record<Endless['limit'], string> = {
   timeout: 'runs out of its time',
   memory: 'runs out of its memory',
-  size: 'makes more than a result may hold',
+  size: 'returns a result that is too large',
 };
 
 function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning {
@@ -64,14 +64,14 @@ function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning
     column: 1,
     rule: 'endless',
     sentence: `the expression ${limitWords[limit]} on every sample, ${short(value)} among them`,
-    fix: 'bound its loops and what it makes; objects that it is asked about fail',
+    fix: 'limit its loops and the size of its result; every object that it runs on fails',
   };
 }
 
 function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarning {
   const end =
     returned === undefined
-      ? 'fails on the way back, as every other sample does'
+      ? 'fails on the way back, as do all other samples'
       : `comes back as ${returned === null ? 'nothing' : short(returned)}`;
   return {
     index: back.index,
@@ -80,7 +80,7 @@ function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarn
     column: 1,
     rule: 'round-trip',
     sentence: `the reverse expression does not undo the expression: ${short(value)} is ${short(onHost)} on the host and ${end}`,
-    fix: 'make each undo exactly what the other does',
+    fix: 'change one of them until the way back restores every value',
   };
 }
 

@@ -1,20 +1,20 @@
-// YAML out and in, as kubectl writes and reads it.
+// Writes and reads YAML as kubectl does.
 import { CORE_SCHEMA, dump, loadAll, mergeTag, YAMLException } from 'js-yaml';
 import { safeText } from '../../safe-text.ts';
 
-/** Far deeper than any object, far below the stack. */
+/** Deeper than any Kubernetes object, and far below the limit of the stack. */
 const depthLimit = 64;
-/** kubectl knows merge keys, which YAML 1.2 has dropped. */
+/** kubectl reads merge keys (`<<`), which YAML 1.2 no longer has. */
 const schema = CORE_SCHEMA.withTags(mergeTag);
 
-/** People alias a label map or two; bombs alias thousands. */
+/** People write a few aliases; an alias bomb has thousands. */
 const aliasLimit = 100;
 
-/** Also safe for a terminal: unsafe characters become escapes of YAML, in double quotes. */
+/** The text is safe for a terminal: unsafe characters become YAML escapes in double quotes. */
 export function toYaml(value: unknown): string {
   const text = dumped(value);
   if (safeText(text) === text) return text;
-  // A value that looks like a mark leaves JSON, which is YAML too.
+  // The value itself contains a mark, so JSON is printed instead, which is YAML too.
   if (text.includes(writtenMark)) return safeText(`${JSON.stringify(value, undefined, 2)}\n`);
   return dumped(withMarks(value)).replace(writtenMarks, (_, digits: string) =>
     digits.length > 4 ? `\\U${digits}` : `\\u${digits}`,
@@ -25,7 +25,7 @@ function dumped(value: unknown): string {
   return dump(value, { lineWidth: -1, noRefs: true, seqNoIndent: true });
 }
 
-/** The printer leaves direction marks as they are, but quotes and escapes this one: two of it enclose hexadecimal digits. */
+/** The YAML printer prints direction marks raw, but it escapes this character: two marks enclose the digits of an escape. */
 const mark = '\u0001';
 const writtenMark = '\\x01';
 const writtenMarks = /\\x01((?:[0-9a-f]{4}){1,2})\\x01/g;
@@ -47,13 +47,13 @@ export type ParsedDocuments =
   | { kind: 'documents'; documents: unknown[] }
   | { kind: 'fault'; line: number; column: number; reason: string };
 
-/** JSON is tried first: it is a subset, and a long List of it parses a hundred times faster. */
+/** Tries JSON first, because a long List in JSON parses a hundred times faster. */
 export function parseDocuments(text: string): ParsedDocuments {
   if (/^\s*[[{]/.test(text)) {
     try {
       return { kind: 'documents', documents: [JSON.parse(text)] };
     } catch {
-      // Flow-style YAML, or JSON with a fault that the YAML parser places better.
+      // The text is flow-style YAML, or faulty JSON; the YAML parser gives a better position for the fault.
     }
   }
   try {

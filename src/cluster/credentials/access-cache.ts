@@ -1,15 +1,15 @@
-// Keeps the last reading of the credentials and knows when to read again: once a minute for files, shortly before a
-// plugin's credential expires, and after a 401. One reading at a time; a reading that fails keeps the old one.
+// Keeps the last credentials and decides when to read them again: once a minute for files, shortly before a plugin's
+// credential expires, and after a 401. Only one reading runs at a time; a failed reading leaves the old credentials.
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { messageOf } from '../errors.ts';
 import type { Access, Credentials } from './access.ts';
 
-/** The interval of client-go: projected tokens rotate long before they expire. */
+/** The interval of client-go; a projected token is replaced long before it expires. */
 const rereadFilesMs = 60_000;
-/** A 401 from a server that is itself confused must not run a plugin for each request. */
+/** A faulty server may answer every request with 401; without this pause each request would start the plugin. */
 const renewFloorMs = 5_000;
-/** A plugin's credential is renewed this long before its end, or in its last fifth if it is a short one. */
+/** A plugin's credential is renewed this long before it expires; a short-lived one in the last fifth of its life. */
 const renewAheadMs = 60_000;
 
 export class AccessCache {
@@ -27,7 +27,7 @@ export class AccessCache {
     this.#log = log;
   }
 
-  /** A value, not a promise, in all but the first call: this is on the path of every request. */
+  /** Returns a promise only in the first call or after an expiry: every request calls this method. */
   current(): Access | Promise<Access> {
     if (this.#access === undefined) return this.#read();
     if (this.#clock.now() >= this.#rereadAtMs) {
@@ -38,11 +38,11 @@ export class AccessCache {
     return this.#access;
   }
 
-  /** After a 401 with `used`: something else to try, or undefined when there is nothing newer. */
+  /** After a 401 with `used`: the newer credentials, or undefined when there are no newer ones. */
   async renew(used: Access): Promise<Access | undefined> {
     if (this.#access !== used) return this.#access;
     if (this.#reading === undefined && this.#clock.now() - this.#readAtMs < renewFloorMs) {
-      // Files are always worth a look: this is how a rotated token is found at once.
+      // A plugin is not run again so soon. Files are always read again, so that a rotated token is found at once.
       if (used.from === 'plugin') return undefined;
     }
     const renewed = await this.#read().catch(() => undefined);
@@ -59,7 +59,7 @@ export class AccessCache {
   async #readNow(): Promise<Access> {
     try {
       const fresh = await this.#credentials.read();
-      // The same value stays the same object, so that whoever compares notices only real changes.
+      // An equal value keeps its identity, so that a comparison by identity reports only real changes.
       if (this.#access === undefined || !sameAccess(this.#access, fresh)) this.#access = fresh;
       else if (fresh.expiresAtMs !== undefined) this.#access.expiresAtMs = fresh.expiresAtMs;
       this.#readAtMs = this.#clock.now();

@@ -1,5 +1,5 @@
-// What it takes to get into one cluster: the server, TLS material, headers. Shapes only, shared by the sources of
-// credentials and by the transport that uses them.
+// The types for access to one cluster: server, TLS material and headers. The readers of credentials and the transport
+// share these types.
 import type { ProxyAgent } from 'undici';
 import type { ClusterFault } from '../errors.ts';
 
@@ -11,25 +11,25 @@ export interface TlsMaterial {
   rejectUnauthorized: boolean;
 }
 
-/** What one reading of the credentials gave. */
+/** The result of one reading of the credentials. */
 export interface Access {
   headers: Readonly<Record<string, string | string[]>>;
   tls: TlsMaterial;
-  /** Files are cheap to read again and rotate without notice; a plugin is a process and says when to ask again. */
+  /** Files change without notice and are cheap to read again; a plugin is a process and reports its own expiry. */
   from: 'files' | 'plugin';
-  /** Wall time at which these stop to work, when the source tells. */
+  /** Wall time at which the credentials expire; absent when the source does not say. */
   expiresAtMs?: number;
 }
 
 export interface Credentials {
   readonly server: string;
-  /** Where they come from, for messages: `kubeconfig "…" context "…"`. */
+  /** The origin of the credentials, for messages: `kubeconfig "…" context "…"`. */
   readonly source: string;
-  /** The namespace that the context or the pod names. */
+  /** The namespace of the kubeconfig context or of the pod. */
   readonly namespace: string | undefined;
-  /** A proxy on the way; its code is loaded with the credentials, since few need it. */
+  /** The proxy between us and the server; its code is loaded only for kubeconfigs that name a proxy. */
   readonly proxy: { url: string; Agent: typeof ProxyAgent } | undefined;
-  /** Reads files and asks plugins anew; throws CredentialsError. */
+  /** Reads the files and runs the plugin again; throws CredentialsError. */
   read(): Promise<Access>;
 }
 

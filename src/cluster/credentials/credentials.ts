@@ -1,6 +1,6 @@
-// Credentials for one cluster: where its server is and how to prove who we are. In come a kubeconfig file or the files
-// that Kubernetes mounts into a pod; out comes a source that can be read again and again, because tokens and
-// certificates rotate. Everything wrong is told as a list of faults with what to do. Never logs a secret.
+// Opens the credentials for one cluster: the address of its server and the proof of our identity. In: a kubeconfig file,
+// or the files that Kubernetes mounts into a pod. Out: a source that can be read repeatedly, because tokens and
+// certificates rotate, or a list of all faults with their fixes. Must never log a secret or send a request.
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import type { ClusterFault } from '../errors.ts';
@@ -10,15 +10,15 @@ import { openKubeconfig } from './kubeconfig.ts';
 import { readSecretFile } from './secret-file.ts';
 
 export interface CredentialsOptions {
-  /** A kubeconfig file; undefined = the pod's own service account. */
+  /** Path of a kubeconfig file; undefined = the service account of the pod. */
   kubeconfig: string | undefined;
-  /** KUBERNETES_SERVICE_HOST and _PORT are looked for in here, and exec plugins get it. */
+  /** Holds KUBERNETES_SERVICE_HOST and _PORT in a pod; exec plugins inherit this environment. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Before /var/run/secrets/…; tests only. */
+  /** A prefix for /var/run/secrets/…; for tests only. */
   rootFolder?: string;
 }
 
-/** Reads once, so that every fault shows at start. */
+/** Reads the credentials once, so that the start reports every fault. */
 export async function openCredentials(options: CredentialsOptions): Promise<CredentialsResult> {
   const opened =
     options.kubeconfig === undefined
@@ -43,7 +43,7 @@ async function openInCluster(options: CredentialsOptions): Promise<CredentialsRe
     const fault: ClusterFault = {
       code: 'CLUSTER_NOT_IN_CLUSTER',
       message:
-        'looking for in-cluster credentials: wanted KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in the environment, as in every pod, found none',
+        'looking for in-cluster credentials: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod',
       fix: 'run in a pod, or name a kubeconfig file',
     };
     return { kind: 'faults', faults: [fault] };

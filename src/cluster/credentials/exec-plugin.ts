@@ -1,5 +1,5 @@
-// Asks an exec plugin of a kubeconfig for a credential. Our own few lines, because client-node runs it without a time
-// limit, without KUBERNETES_EXEC_INFO, and does not tell when the credential expires.
+// Runs the exec plugin of a kubeconfig. We do not use client-node for this: client-node runs plugins without a time limit
+// and without KUBERNETES_EXEC_INFO, and hides when the credential expires.
 import { execFile } from 'node:child_process';
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
@@ -11,9 +11,9 @@ export interface PluginCredential {
   expiresAtMs: number | undefined;
 }
 
-/** A plugin that opens a browser and waits for a person is no use to a daemon; a slow cloud login is. */
+/** Long enough for a slow cloud login. A plugin that waits for a person in a browser can never serve a daemon. */
 const pluginTimeoutMs = 60_000;
-/** An ExecCredential is a few KiB; whatever prints more is not one. */
+/** An ExecCredential has a few KiB, so a longer output is something else. */
 const pluginOutputLimit = 1024 * 1024;
 
 export async function runPlugin(
@@ -31,7 +31,7 @@ export async function runPlugin(
       },
     ]);
   };
-  if (command === '') return fail('it names no command');
+  if (command === '') return fail('the user entry names no command');
   const env: Record<string, string | undefined> = { ...environment };
   for (const entry of Array.isArray(exec.env) ? exec.env : []) env[String(entry?.name)] = String(entry?.value ?? '');
   env['KUBERNETES_EXEC_INFO'] = execInfo(selected.cluster, exec);
@@ -54,7 +54,7 @@ function run(command: string, args: string[], env: Record<string, string | undef
       const said = excerpt(stderr);
       reject(said === '' ? error : new Error(`it ended with ${error.code ?? error.signal}: ${said}`));
     });
-    // Nobody sits at this terminal.
+    // A daemon has no person at a terminal, so a plugin that reads its input must not wait.
     child.stdin?.end();
   });
 }

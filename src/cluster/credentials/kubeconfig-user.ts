@@ -1,5 +1,5 @@
-// The user of a kubeconfig turned into headers and TLS material: tokens, token files, client certificates, basic
-// authentication, exec plugins, the old auth providers, impersonation. Everything is read anew at each call.
+// Turns the user entry of a kubeconfig into headers and TLS material: tokens, token files, client certificates, basic
+// authentication, exec plugins, the old auth providers, impersonation. Each call reads the files again.
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
@@ -7,11 +7,11 @@ import type { Access, TlsMaterial } from './access.ts';
 import { runPlugin } from './exec-plugin.ts';
 import { readSecretFile } from './secret-file.ts';
 
-/** What the current context of a file names. */
-export interface Selected {
+/** The entries of a kubeconfig that its current context names. */
+export interface SelectedContext {
   cluster: Cluster;
   user: User;
-  /** The user's entry as written: client-node knows neither `tokenFile` nor impersonated groups. */
+  /** The user entry as written, because client-node knows neither `tokenFile` nor impersonated groups. */
   rawUser: Readonly<Record<string, unknown>>;
   context: string;
   namespace: string | undefined;
@@ -19,8 +19,8 @@ export interface Selected {
 
 export type UserEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Throws CredentialsError with everything that is wrong. */
-export async function readUser(selected: Selected, environment: UserEnvironment): Promise<Access> {
+/** Throws one CredentialsError with all faults. */
+export async function readUser(selected: SelectedContext, environment: UserEnvironment): Promise<Access> {
   const { cluster, user, rawUser } = selected;
   const faults: ClusterFault[] = [];
   const tls: TlsMaterial = {
@@ -45,7 +45,7 @@ export async function readUser(selected: Selected, environment: UserEnvironment)
   return { headers, tls, from: 'files' };
 }
 
-async function withPlugin(selected: Selected, access: Access, environment: UserEnvironment): Promise<Access> {
+async function withPlugin(selected: SelectedContext, access: Access, environment: UserEnvironment): Promise<Access> {
   const credential = await runPlugin(selected, environment);
   const tls = {
     ...access.tls,
@@ -60,8 +60,8 @@ async function withPlugin(selected: Selected, access: Access, environment: UserE
   return credential.expiresAtMs === undefined ? renewed : { ...renewed, expiresAtMs: credential.expiresAtMs };
 }
 
-/** The whole of client-node is loaded here and only here: nobody else has to carry it. */
-async function withAuthProvider(selected: Selected, access: Access): Promise<Access> {
+/** Only this function loads the whole of client-node, so that other kubeconfigs do not pay for its memory. */
+async function withAuthProvider(selected: SelectedContext, access: Access): Promise<Access> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser(selected.cluster, selected.user);

@@ -1,13 +1,13 @@
-// One kubeconfig file: which cluster and which user its current context names, checked with every fault told at once,
-// and read again whenever credentials are read, so that a rewritten file is noticed. The shapes are client-node's; only
-// the narrow modules of it are loaded, since the whole of it would double the memory of the daemon.
+// Selects the cluster and the user of the current context in one kubeconfig file, and reports all faults at once. Every
+// reading of the credentials reads the file again, so that a rewritten file takes effect. Only small modules of
+// client-node are loaded: the whole library would double the memory of the daemon.
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord } from '../../object/text/json.ts';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import type { Access, Credentials, CredentialsResult } from './access.ts';
-import { readUser, type Selected } from './kubeconfig-user.ts';
+import { readUser, type SelectedContext } from './kubeconfig-user.ts';
 import { isMissing, reasonOf } from './secret-file.ts';
 
 export interface KubeconfigOptions {
@@ -35,14 +35,14 @@ export async function openKubeconfig(options: KubeconfigOptions): Promise<Creden
 }
 
 async function loadProxy(url: string): Promise<Credentials['proxy']> {
-  // All of undici: its proxy agent does not work without the methods that the rest adds to it.
+  // The whole of undici is needed: other modules add methods that the proxy agent calls.
   const { ProxyAgent } = await import('undici');
   return { url, Agent: ProxyAgent };
 }
 
-type Selection = { kind: 'ok'; selected: Selected } | { kind: 'faults'; faults: readonly ClusterFault[] };
+type ContextResult = { kind: 'ok'; selected: SelectedContext } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
-async function select(path: string): Promise<Selection> {
+async function select(path: string): Promise<ContextResult> {
   const loaded = await load(path);
   if (loaded.kind === 'faults') return loaded;
   const faults: ClusterFault[] = [];
@@ -96,11 +96,11 @@ async function toSelected(
   context: Record<string, unknown>,
   clusterEntry: Record<string, unknown>,
   userEntry: Record<string, unknown>,
-): Promise<Selected> {
+): Promise<SelectedContext> {
   const { newClusters, newUsers } = await import('@kubernetes/client-node/dist/config_types.js');
   const rawUser = isRecord(userEntry['user']) ? userEntry['user'] : {};
   const [cluster] = newClusters([clusterEntry]);
-  // The deprecated `token-file` would be read at once and without a word about what failed; it is read by us instead.
+  // client-node would read the deprecated `token-file` itself and report no error, so we read that file ourselves.
   const { 'token-file': _, ...withoutTokenFile } = rawUser;
   const [user] = newUsers([{ ...userEntry, user: withoutTokenFile }]);
   if (cluster === undefined || user === undefined) throw new Error('client-node dropped a valid kubeconfig entry');
@@ -114,10 +114,10 @@ async function toSelected(
   };
 }
 
-type Loaded = { kind: 'ok'; document: Record<string, unknown> } | { kind: 'faults'; faults: readonly ClusterFault[] };
+type ParsedFile = { kind: 'ok'; document: Record<string, unknown> } | { kind: 'faults'; faults: ClusterFault[] };
 
-async function load(path: string): Promise<Loaded> {
-  const faults = (code: ClusterFault['code'], message: string, fix: string, mayPass = false): Loaded => ({
+async function load(path: string): Promise<ParsedFile> {
+  const faults = (code: ClusterFault['code'], message: string, fix: string, mayPass = false): ParsedFile => ({
     kind: 'faults',
     faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix, ...(mayPass && { mayPass }) }],
   });
@@ -182,7 +182,7 @@ function oneOf(names: readonly string[]): string {
   return names.length === 0 ? '(the file has none)' : names.map((name) => `"${name}"`).join(', ');
 }
 
-/** Without the excerpt of the file that follows: there are secrets in it. */
+/** The parser appends an excerpt of the file, which may hold secrets, so only the first line is kept. */
 function firstLine(message: string): string {
   return excerpt(message.split('\n', 1)[0] ?? '').replace(/:$/, '');
 }

@@ -1,4 +1,4 @@
-// Reads one small file that credentials name, and says in words why it could not.
+// Reads one small file that credentials name, and explains a failure in words.
 import { readFile } from 'node:fs/promises';
 import type { ClusterFault } from '../errors.ts';
 import { messageOf } from '../errors.ts';

@@ -1,5 +1,5 @@
-// What a window knows: per key one packed item. Older news of a key never replace newer ones, which is also how the results of
-// own writes stand until the watch has caught up.
+// The contents of a window: one packed item per key. An older version never replaces a newer one, so the result of an own
+// write stays until the watch has caught up.
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import {
   isSameContent,
@@ -13,16 +13,16 @@ import {
 import { compareVersions } from './resource-version.ts';
 import type { Item } from './window.ts';
 
-/** Own deletes that the watch has not confirmed; beyond this the oldest are forgotten, at worst a key flickers. */
+/** Limit for own deletes that the watch has not confirmed. A forgotten one can make its key reappear for a moment. */
 const tombstoneLimit = 10_000;
 
 /**
- * Items kept beside their texts, up to twice as many: enough for what is between a look and its answer. More of them cost more than
- * they save, as every one survives several collections of the young generation: with 128 nearly half of the collector's time.
+ * Unpacked items kept beside their texts, in two generations: enough for the objects that running passes use. More cost more than
+ * they save, because each item survives several collections: with 128, nearly half of the collector's time went to them.
  */
 const freshLimit = 16;
 
-interface Fresh<T> {
+interface UnpackedItem<T> {
   packed: PackedItem;
   item: T;
 }
@@ -33,13 +33,13 @@ export class Cache<T extends Item> {
   #project: (object: KubeObject) => T | undefined;
   readonly #payloadFields: PayloadFields;
   #entries = new Map<Key, PackedItem>();
-  /** Key → resource version that an own delete has done away with. */
+  /** Key → the resource version that an own delete removed. */
   #tombstones = new Map<Key, string>();
-  /** Items as they were lately packed or unpacked: a pass looks at the same few several times, and its own writes again. */
-  #fresh = new Map<Key, Fresh<T>>();
-  /** Those before them. Dropping all at once would take from each running pass what it is about to ask for again. */
-  #lessFresh = new Map<Key, Fresh<T>>();
-  /** Keys that own writes have touched since the running list began. */
+  /** Recently packed or unpacked items: a pass reads the same few objects several times. */
+  #fresh = new Map<Key, UnpackedItem<T>>();
+  /** The generation before `#fresh`. Without it, a full generation would drop items that a running pass needs next. */
+  #lessFresh = new Map<Key, UnpackedItem<T>>();
+  /** Keys of own writes since the running list began. */
   #touched: Set<Key> | undefined;
 
   constructor(project: (object: KubeObject) => T | undefined, payloadFields: PayloadFields = []) {
@@ -72,7 +72,7 @@ export class Cache<T extends Item> {
     return packed && markOf(packed);
   }
 
-  /** Shared by all who ask for it, so nobody may change it. To freeze what is in it as well costs as much as the parsing. */
+  /** Callers share the item, so it is frozen. A deep freeze would cost as much as the parsing. */
   #keepFresh(key: Key, packed: PackedItem, item: T): T {
     Object.freeze(item);
     if (this.#fresh.size >= freshLimit) {
@@ -83,12 +83,12 @@ export class Cache<T extends Item> {
     return item;
   }
 
-  /** News of the watch, or the result of an own write. */
+  /** Stores an object from the watch or from an own write. */
   set(object: KubeObject): Effect {
     const key = keyOfObject(object);
     const rv = object.metadata.resourceVersion ?? '';
     const known = this.#entries.get(key);
-    // Before anything else: half of all events are the echoes of own writes.
+    // This test comes first, because half of all events repeat own writes.
     if (known !== undefined && compareVersions(rv, versionOf(known)) <= 0) return 'none';
     const gone = this.#tombstones.get(key);
     if (gone !== undefined) {
@@ -103,12 +103,12 @@ export class Cache<T extends Item> {
     return known !== undefined && isSameContent(known, packed) ? 'none' : 'set';
   }
 
-  /** A DELETED event; its version is that of the deletion. */
+  /** Handles a DELETED event. The event carries the version of the deletion. */
   remove(object: KubeObject): Effect {
     const key = keyOfObject(object);
     const rv = object.metadata.resourceVersion ?? '';
     const gone = this.#tombstones.get(key);
-    // An older delete was of an object before; the own one is still to come.
+    // An event older than our delete belongs to an earlier object, and the event for our delete still follows.
     if (gone !== undefined && compareVersions(rv, gone) > 0) this.#tombstones.delete(key);
     const known = this.#entries.get(key);
     if (known === undefined || compareVersions(rv, versionOf(known)) < 0) return 'none';
@@ -139,7 +139,7 @@ export class Cache<T extends Item> {
     }
   }
 
-  /** Begins to gather a complete list beside what is known. */
+  /** Begins to collect a complete list while the current contents stay visible. */
   gather(): Gathering<T> {
     this.#touched = new Set();
     return new Gathering(this.#project, this.#payloadFields, this.#entries);
@@ -150,15 +150,15 @@ export class Cache<T extends Item> {
   }
 
   /**
-   * Puts the list in place of what was known and gives back what was there before. Own writes finished while it was
-   * gathered may be newer than it; unless `isAuthoritative` (the server has gone back in time), they stand.
+   * Replaces the contents with the list and returns the old contents. Own writes that finished during the list may be newer
+   * than the list, and stay. With `isAuthoritative` (the server has gone back in time) the list wins over them too.
    */
   swap(gathered: Gathering<T>, options: { isAuthoritative: boolean }): ReadonlyMap<Key, PackedItem> {
     const before = this.#entries;
     const after = gathered.entries;
     for (const key of options.isAuthoritative ? [] : (this.#touched ?? []))
       this.#keepNewer(key, before, after, gathered.rv);
-    // A list that began after an own delete shows it; what came in between stands in #touched and was kept above.
+    // A list that began after an own delete already reflects it; later deletes are in #touched and were kept above.
     for (const key of [...this.#tombstones.keys()]) {
       if (options.isAuthoritative || this.#touched?.has(key) !== true) this.#tombstones.delete(key);
     }
@@ -194,7 +194,7 @@ export class Cache<T extends Item> {
   }
 }
 
-/** The side buffer of a list: nobody sees it before it is complete. */
+/** The buffer of a running list: no reader sees an incomplete list. */
 export class Gathering<T extends Item> {
   readonly entries = new Map<Key, PackedItem>();
   rv = '';

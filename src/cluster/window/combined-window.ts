@@ -1,20 +1,20 @@
-// Several windows on one resource seen as one: one watch for each namespace that is mapped exactly, or a single wide one
-// narrowed to the namespaces that are ours.
+// Makes several windows on one resource look like one: a window for each namespace that is mapped by its exact name, or
+// a single cluster-wide window that shows only our namespaces.
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 import { splitKey } from '../../object/meta/object.ts';
 import type { Item, Window, WindowListener, WindowState } from './window.ts';
 
-/** `byNamespace` has one window for each namespace, each of which shows that namespace only. */
+/** `byNamespace` holds one window for each namespace; each window shows only its namespace. */
 export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): Window<T> {
   return new CombinedWindow(byNamespace);
 }
 
-/** Hides every namespace that does not match: what is hidden does not exist. */
+/** Hides every namespace that does not match, as if its objects did not exist. */
 export function narrowWindow<T extends Item>(wide: Window<T>, matches: (namespace: string) => boolean): Window<T> {
   return new NarrowedWindow(wide, matches);
 }
 
-/** The state of many is that of the one that is least well. */
+/** The combined state is the worst state among the windows. */
 const worstFirst: readonly WindowState[] = ['stopped', 'idle', 'retrying', 'listing', 'watching'];
 
 class CombinedWindow<T extends Item> implements Window<T> {
@@ -79,7 +79,7 @@ class CombinedWindow<T extends Item> implements Window<T> {
     this.#partOf(key)?.forget(key, resourceVersion);
   }
 
-  /** `listed` is told for each namespace; the first time only when all of them are in. */
+  /** `listed` is called for the list of each namespace, but for the first time only when every namespace has a list. */
   subscribe(listener: WindowListener): () => void {
     const counts = new Map<string, number>();
     const removed: Key[] = [];
@@ -110,7 +110,7 @@ class CombinedWindow<T extends Item> implements Window<T> {
     return oldest;
   }
 
-  /** Of the one that has been silent longest. */
+  /** The time of the window that has been silent longest. */
   get lastHeardMs(): number {
     return Math.min(...[...this.#parts.values()].map((part) => part.lastHeardMs));
   }

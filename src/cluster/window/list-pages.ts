@@ -1,25 +1,25 @@
-// Reads one complete, consistent list page by page and hands each object on as it comes, so that a list of any length
-// costs the memory of one page. Believes nothing that is not a list of the right kind with a resource version.
+// Reads one complete, consistent list page by page and passes each object on at once, so that a list of any length needs
+// the memory of one page. Refuses every answer that is not a list of the right kind with a resource version.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
 import { answerTooLong, type Connection } from '../wire/connection.ts';
-import { listPath, type Scope } from '../wire/scope.ts';
+import { listPath, type WindowScope } from '../wire/scope.ts';
 import { isVersion } from './resource-version.ts';
 
 /** The page size of client-go. */
 export const pageLimit = 500;
-/** Larger pages stall the loop while they are parsed: the next one asks for half as many objects. */
+/** Parsing a larger page stalls the event loop, so the next request asks for half as many objects. */
 const pageBytesAim = 2 * 1024 * 1024;
-/** 500 objects of 1.5 MiB would be worse, but then the first page fails and a smaller one is asked for. */
+/** 500 objects of 1.5 MiB exceed this limit: that page fails, and the next request asks for a smaller page. */
 const pageBytesMax = 64 * 1024 * 1024;
-/** Budgets of a whole list, far beyond any real one: a server that never ends must not fill our memory. */
+/** Limits of a whole list, far beyond any real list: a server that sends pages without end must not fill our memory. */
 const listItemsMax = 1_000_000;
 const listPagesMax = 20_000;
 const listBytesMax = 8 * 1024 * 1024 * 1024;
 const pageTimeoutMs = 60_000;
-/** Objects projected between two looks at the other work of the process. */
+/** Objects projected before the event loop gets its turn. */
 const sliceItems = 250;
 
 export type ListResult =
@@ -32,7 +32,7 @@ export type ListResult =
 
 export interface ListOptions {
   connection: Connection;
-  scope: Scope;
+  scope: WindowScope;
   signal: AbortSignal;
   page(number: number): void;
   accept(object: KubeObject): void;
@@ -122,8 +122,8 @@ function readList(object: KubeObject): ListRead {
   return { kind: 'list', resourceVersion: metadata.resourceVersion, itemKind: kind.slice(0, -4), items, continueToken };
 }
 
-/** Why this cannot be an object of the scope, if it cannot. */
-export function objectProblem(object: unknown, scope: Scope): string | undefined {
+/** The reason why the value is not an object of the scope; undefined for a good object. */
+export function objectProblem(object: unknown, scope: WindowScope): string | undefined {
   if (typeof object !== 'object' || object === null || !('metadata' in object)) return 'is not an object with metadata';
   const metadata = object.metadata as KubeObject['metadata'] | null;
   if (typeof metadata !== 'object' || metadata === null) return 'has no metadata';
@@ -135,7 +135,7 @@ export function objectProblem(object: unknown, scope: Scope): string | undefined
   return undefined;
 }
 
-function what(scope: Scope): string {
+function what(scope: WindowScope): string {
   const where = scope.namespace === undefined ? 'all namespaces' : `namespace "${scope.namespace}"`;
   return `listing ${scope.ref.resource} in ${where}`;
 }

@@ -1,5 +1,5 @@
-// Opens a window: a reflector and a cache behind the Window interface, with listeners that cannot hurt each other and
-// promises for whoever waits for a list.
+// Opens a window: a reflector and a cache behind the Window interface. Isolates the listeners from each other, and
+// resolves the promises of callers who wait for a list.
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -20,9 +20,9 @@ export interface WindowOptions<T extends Item> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** What to keep of an object; undefined = nothing, as if it were not there. A fresh value at each call. */
+  /** Returns the item to keep of an object, a new value at each call; undefined hides the object. */
   project(object: KubeObject): T | undefined;
-  /** Fields of an item that are no metadata: what most changes change. */
+  /** Fields of an item that are not metadata. Most changes touch only these fields. */
   payloadFields?: readonly string[];
   clock: Clock;
   random: () => number;
@@ -55,7 +55,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   #name: string;
   #log: Log;
   #cache: Cache<T>;
-  /** Whether the watch would show the object if it were there; a get may find one that the selectors leave out. */
+  /** Whether the selectors include the object: a GET may return an object that the watch never shows. */
   #isWatched: (object: KubeObject) => boolean;
   #reflector: Reflector<T>;
   #metrics: WindowMetrics;
@@ -130,7 +130,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return this.#cache.keys();
   }
 
-  /** The list begins at once, so within any time that may be asked for; after a failure its backoff is kept to. */
+  /** Begins the list at once; only the backoff after a failure delays it. */
   relist(reason: string): Promise<void> {
     this.#log.info({ reason }, 'list asked for');
     return this.#waitFor(this.#reflector.requestList());
@@ -139,7 +139,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   remember(object: KubeObject): void {
     const { resourceVersion } = object.metadata;
     this.#reflector.noteOwnVersion(resourceVersion);
-    // The answer is late: what the watch has passed and does not know any more was deleted since.
+    // A late answer: the watch has passed this version and lacks the object, so the object was deleted since.
     const isMissing = !this.#cache.has(keyOfObject(object)) && this.#reflector.hasPassed(resourceVersion);
     if (isMissing && this.#isWatched(object)) return;
     this.#cache.remember(object);
@@ -177,12 +177,12 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     for (const waiter of served) waiter.resolve();
   }
 
-  /** What a listener throws is its own bug: logged here, kept away from the stream and from the other listeners. */
+  /** An error of one listener is logged here and must not reach the stream or the other listeners. */
   #tell(say: (listener: WindowListener) => unknown): void {
     for (const listener of this.#listeners) {
       try {
         const said = say(listener);
-        // Nobody asked for a promise, but one that is rejected unheard would end the process.
+        // Listeners should not return promises, but an unhandled rejection would end the process.
         if (said instanceof Promise) said.catch((error: unknown) => this.#listenerFailed(error));
       } catch (error) {
         this.#listenerFailed(error);

@@ -1,40 +1,40 @@
-// An item as two texts, because ten thousand parsed objects cost three times the memory of their texts: its metadata, which
-// seldom change and are then kept as they are, and its version with its payload. Its key, under which it is kept, is in
-// neither. Pure.
+// Stores an item as two texts, because ten thousand parsed objects need three times the memory of their texts. The first text
+// is the metadata: it seldom changes, and an unchanged text is kept. The second text is the version and the payload. Neither
+// text holds the key, because the cache already stores the item under its key. Pure.
 import { type Key, splitKey } from '../../object/meta/object.ts';
 import type { Item } from './window.ts';
 
 export interface PackedItem {
-  /** `["<mark>",{…}]`: all of the item but its key, its version and its payload. */
+  /** `["<mark>",{…}]`: the item without its key, its version and its payload. */
   metadata: string;
   /** `["<resource version>",{…}]`. */
   payload: string;
 }
 
-/** Fields that are the payload; the others are metadata. */
+/** The fields of the payload; all other fields are metadata. */
 export type PayloadFields = readonly string[];
 
-/** `known`: as the item was before; what is still the same of it is shared. */
+/** `known` is the packed item before the change: an equal metadata text is shared, not stored twice. */
 export function packItem(item: Item, fields: PayloadFields, known: PackedItem | undefined): PackedItem {
   const { namespace, name, resourceVersion, mark } = item;
-  const parts = item as unknown as Record<string, unknown>;
+  const members = item as unknown as Record<string, unknown>;
   const payload: Record<string, unknown> = {};
-  // Not deleted: that would make a slow object of it.
-  parts['namespace'] = undefined;
-  parts['name'] = undefined;
-  parts['resourceVersion'] = undefined;
+  // A deleted member would turn the item into a slow hash table, so the members are set to undefined.
+  members['namespace'] = undefined;
+  members['name'] = undefined;
+  members['resourceVersion'] = undefined;
   if (mark !== undefined) item.mark = undefined;
   for (const field of fields) {
-    if (parts[field] === undefined) continue;
-    payload[field] = parts[field];
-    parts[field] = undefined;
+    if (members[field] === undefined) continue;
+    payload[field] = members[field];
+    members[field] = undefined;
   }
   const text = JSON.stringify([mark ?? '', item]);
   item.namespace = namespace;
   item.name = name;
   item.resourceVersion = resourceVersion;
   if (mark !== undefined) item.mark = mark;
-  for (const field in payload) parts[field] = payload[field];
+  for (const field in payload) members[field] = payload[field];
   return {
     metadata: known?.metadata === text ? known.metadata : text,
     payload: JSON.stringify([resourceVersion, payload]),
@@ -58,13 +58,13 @@ export function versionOf({ payload }: PackedItem): string {
 }
 
 export function markOf({ metadata }: PackedItem): string {
-  // Nothing of our own is ever escaped; what others wrote may be.
+  // Our own marks need no escapes, but a mark made from a tenant's text may have them.
   const to = metadata.indexOf('"', 2);
   const isPlain = metadata.startsWith('",{', to) && !metadata.slice(2, to).includes('\\');
   return isPlain ? metadata.slice(2, to) : (JSON.parse(metadata) as [string, string])[0];
 }
 
-/** Whether two differ in their version at most. */
+/** Whether two packed items are equal apart from their versions. */
 export function isSameContent(a: PackedItem, b: PackedItem): boolean {
   if (a.metadata !== b.metadata) return false;
   const fromA = a.payload.indexOf('"', 2);

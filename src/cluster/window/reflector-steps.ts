@@ -1,5 +1,5 @@
-// What a reflector does next, as pure decisions: how a list or a watch ended goes in, the next step and its delay come
-// out. All the odd cases of list and watch have their names here.
+// Decides the next step of a reflector. In: how a list or a watch ended, and the failures before. Out: the next step and
+// its delay. Every odd end of a list or a watch has a name here. Pure.
 
 import type { RestartReason } from '../metrics.ts';
 import type { ListResult } from './list-pages.ts';
@@ -11,15 +11,15 @@ export type ReflectorState =
   | { kind: 'retrying'; next: 'list' | 'watch'; delayMs: number; reason: RestartReason }
   | { kind: 'stopped' };
 
-export interface Step {
+export interface ReflectorStep {
   next: 'list' | 'watch';
   delayMs: number;
   reason: RestartReason | 'first';
-  /** Set when something is wrong, not when a watch has ended as watches do. */
+  /** Set for a failure; absent after the normal end of a watch. */
   trouble?: string;
-  /** Whose count the trouble adds to. */
+  /** The failure count that increases. */
   failed?: keyof Failures;
-  /** The next watch is to make sure first that the server has not gone back in time. */
+  /** Before the next watch, check that the server has not gone back in time. */
   checkVersion?: boolean;
 }
 
@@ -30,29 +30,29 @@ export type WatchEnd =
   | { kind: 'throttled' | 'failed' | 'refused'; retryAfterMs: number | undefined; message: string };
 
 /**
- * Failures in a row. Two counts, since a server that serves us again after an hour of refusals should be asked at once for
- * what was missed, and one that serves us nonsense should be asked less and less often although it serves.
+ * Consecutive failures, in two counts. When a server recovers after an hour of refusals, the missed changes should be fetched
+ * at once. A server that answers with nonsense should be asked less and less often, although it answers.
  */
 export interface Failures {
-  /** Not served: no way to it, no right, no time for us. Over with the first success. */
+  /** The server was unreachable, overloaded or refused us. The first success resets this count. */
   unserved: number;
-  /** Served, but with something of no use, or not for long. Over when a watch has lived for a while. */
+  /** The server answered with something unusable, or the watch ended early. A long watch resets this count. */
   spoilt: number;
 }
 
 export interface History {
   failures: Failures;
-  /** The watch had begun when it ended. */
+  /** The server had accepted the watch before it ended. */
   wasOpened: boolean;
   watchedMs: number;
   sinceListMs: number;
 }
 
-/** A server that closes each watch at once is asked once a second, not in a hot loop. */
+/** A server that closes every watch at once gets one watch a second, instead of a busy loop. */
 export const watchFloorMs = 1_000;
 const backoffBaseMs = 200;
 export const backoffCapMs = 30_000;
-/** What a lost event can do is bounded by this: a watch that ends after it is followed by a list. */
+/** Limits the damage of a lost event: a list follows the first watch that ends after this time. */
 export const auditIntervalMs = 30 * 60_000;
 
 export function backoffMs(failures: number, random: () => number): number {
@@ -60,7 +60,7 @@ export function backoffMs(failures: number, random: () => number): number {
   return Math.min(backoffCapMs, fullMs * (0.5 + random()));
 }
 
-export function afterWatch(end: WatchEnd, history: History, random: () => number): Step {
+export function afterWatch(end: WatchEnd, history: History, random: () => number): ReflectorStep {
   const failed = history.wasOpened || isSpoilt(end) ? 'spoilt' : 'unserved';
   const waitMs = backoffMs(history.failures[failed], random);
   switch (end.kind) {
@@ -78,7 +78,7 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
     case 'disorder':
       return { next: 'list', delayMs: waitMs, reason: end.kind, trouble: end.message, failed };
     case 'refused':
-      // 400 and 404 blame what we ask for, so do not ask the same again.
+      // 400 and 404 refuse the request itself, so the same watch would fail again.
       return { next: 'list', delayMs: waitMs, reason: 'refused', trouble: end.message, failed };
     case 'throttled':
     case 'failed':
@@ -95,7 +95,7 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
   }
 }
 
-/** A refusal of what the watch asked for is an answer too: the list before it succeeded, and so would the next. */
+/** A refused watch counts as spoilt, not as unserved: the list before it succeeded, and so would the next list. */
 function isSpoilt({ kind }: WatchEnd): boolean {
   return kind === 'gone' || kind === 'fault' || kind === 'rollback' || kind === 'disorder' || kind === 'refused';
 }
@@ -104,7 +104,7 @@ export function afterList(
   result: Exclude<ListResult, { kind: 'listed' }>,
   history: Pick<History, 'failures'>,
   random: () => number,
-): Step {
+): ReflectorStep {
   const failed = result.kind === 'failed' ? 'unserved' : 'spoilt';
   const waitMs = backoffMs(history.failures[failed], random);
   switch (result.kind) {

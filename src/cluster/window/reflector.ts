@@ -1,6 +1,6 @@
-// Keeps a cache true to one scope of one cluster, whatever happens on the way: idle, listing page n, watching, retrying,
-// stopped. Objects come in, the cache and the sink hear of changes. It must never know what the objects are for, and no
-// listener's mistake reaches its stream.
+// Keeps a cache equal to one scope of one cluster despite network and server faults; the states are idle, listing page n,
+// watching, retrying and stopped. In: objects from lists and watches. Out: changes of the cache, reported to the sink. Must
+// never know what the objects are for.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -9,7 +9,7 @@ import { excerpt } from '../errors.ts';
 import type { WindowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
 import { headOfEvent } from '../wire/object-head.ts';
-import { listPath, type Scope, watchPath } from '../wire/scope.ts';
+import { listPath, type WindowScope, watchPath } from '../wire/scope.ts';
 import { type Cache, type Gathering, keyOfObject } from './cache.ts';
 import { listPages, objectProblem } from './list-pages.ts';
 import { isSameContent } from './packed-item.ts';
@@ -19,15 +19,15 @@ import {
   type Failures,
   type History,
   type ReflectorState,
-  type Step,
+  type ReflectorStep,
   type WatchEnd,
 } from './reflector-steps.ts';
 import { compareVersions, isVersion, newest } from './resource-version.ts';
-import type { Decoded } from './watch-lines.ts';
+import type { DecodedLine } from './watch-lines.ts';
 import { watchOnce } from './watch-session.ts';
 import type { Item, WindowChange } from './window.ts';
 
-/** Who hears what the reflector has learnt. */
+/** The receiver of the changes that the reflector finds. */
 export interface ReflectorSink {
   changed(change: WindowChange): void;
   /** `upTo` is the highest number given by `requestList` that this list answers. */
@@ -36,7 +36,7 @@ export interface ReflectorSink {
 
 export interface ReflectorOptions<T extends Item> {
   connection: Connection;
-  scope: Scope;
+  scope: WindowScope;
   cache: Cache<T>;
   clock: Clock;
   random: () => number;
@@ -45,15 +45,15 @@ export interface ReflectorOptions<T extends Item> {
   sink: ReflectorSink;
 }
 
-/** A watch that lived so long was a good one: failures before it no longer count. */
+/** A watch of this length was healthy and resets the count of spoilt failures. */
 const healthyMs = 10_000;
-/** Keys told to listeners between two looks at the rest of the process. */
+/** Keys reported to listeners before the event loop gets its turn. */
 const sliceKeys = 1_000;
-/** One object at most: a server that takes longer for it is in no state to be believed. */
+/** The check asks for one object at most, so a server that needs longer is overloaded. */
 const versionCheckTimeoutMs = 15_000;
-/** The numbers of client-go. A watch that hangs unnoticed ends by itself. */
+/** The numbers of client-go. The server ends every watch after this time, so a hung watch cannot last. */
 const shortestWatchSeconds = 300;
-/** Without it all watches of all daemons would end together for ever after a restart of the server. */
+/** Without this spread, all watches of all daemons would end at the same moment after a restart of the server. */
 const watchSpreadSeconds = 300;
 
 export class Reflector<T extends Item> {
@@ -66,13 +66,13 @@ export class Reflector<T extends Item> {
   #failures: Failures = { unserved: 0, spoilt: 0 };
   #listedAtMs = 0;
   #hasListed = false;
-  /** Where the watch stands; it resumes from here. */
+  /** The version that the watch has reached; the next watch resumes here. */
   #streamVersion = '0';
-  /** The newest version among our own writes; the watch may not have come to it. */
+  /** The newest version among our own writes; the watch may not have reached it yet. */
   #ownVersion = '0';
   #itemKind = '';
   #suspectsRollback = false;
-  /** Lists asked for so far, and how many of them were asked for before the running list began. */
+  /** Lists requested so far, and how many of those requests the last complete list answered. */
   #requested = 0;
   #served = 0;
 
@@ -103,19 +103,19 @@ export class Reflector<T extends Item> {
     await this.#running;
   }
 
-  /** The number that `listed({upTo})` will reach when a list begun after this call is in. */
+  /** Requests a list. `listed({upTo})` reaches the returned number when a list that began after this call is complete. */
   requestList(): number {
     this.#requested++;
     if (this.#state.kind === 'watching') this.#interrupt.abort();
     return this.#requested;
   }
 
-  /** Versions of own writes count as seen: a later list that is older shows that the server has gone back. */
+  /** Records the version of an own write: a later list with an older version shows that the server has gone back in time. */
   noteOwnVersion(resourceVersion: string | undefined): void {
     if (isVersion(resourceVersion)) this.#ownVersion = newest(this.#ownVersion, resourceVersion);
   }
 
-  /** Whether the news of that version, if there were any, have come in. */
+  /** Whether the watch has passed that version, so that every event up to it has arrived. */
   hasPassed(resourceVersion: string | undefined): boolean {
     return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#streamVersion) <= 0;
   }
@@ -129,7 +129,7 @@ export class Reflector<T extends Item> {
   }
 
   async #run(): Promise<void> {
-    let step: Step = { next: 'list', delayMs: 0, reason: 'first' };
+    let step: ReflectorStep = { next: 'list', delayMs: 0, reason: 'first' };
     while (!this.#isStopped) {
       this.#interrupt = new AbortController();
       await this.#wait(step);
@@ -140,17 +140,17 @@ export class Reflector<T extends Item> {
     }
   }
 
-  async #wait(step: Step): Promise<void> {
+  async #wait(step: ReflectorStep): Promise<void> {
     if (step.reason !== 'first') this.#options.metrics.restart(step.reason);
     if (step.delayMs <= 0 || step.reason === 'first') return;
     this.#enter({ kind: 'retrying', next: step.next, delayMs: step.delayMs, reason: step.reason });
     await pause(this.#options.clock, step.delayMs, this.#interrupt.signal);
   }
 
-  #note(step: Step): void {
+  #note(step: ReflectorStep): void {
     if (step.trouble === undefined || this.#isStopped) return;
     const failed = step.failed ?? 'unserved';
-    // Whatever a server serves us, it serves us.
+    // A spoilt answer still shows that the server answers us.
     if (failed === 'spoilt') this.#failures.unserved = 0;
     this.#failures[failed]++;
     this.#trouble = { message: step.trouble, sinceMs: this.#trouble?.sinceMs ?? this.#options.clock.now() };
@@ -166,7 +166,7 @@ export class Reflector<T extends Item> {
     this.#lastHeardMs = this.#options.clock.now();
   }
 
-  async #list(step: Step): Promise<Step> {
+  async #list(step: ReflectorStep): Promise<ReflectorStep> {
     const { cache, clock, metrics, connection, scope, random } = this.#options;
     const { signal } = this.#interrupt;
     const upTo = this.#requested;
@@ -191,11 +191,11 @@ export class Reflector<T extends Item> {
     this.#hear();
     const isOlder = compareVersions(result.resourceVersion, seenBefore) < 0;
     if (isOlder && !this.#suspectsRollback) {
-      // One such list may come from a server that lags; two are the truth, and older than what we knew.
+      // One older list may come from a replica that lags; a second one shows that the server has gone back in time.
       cache.giveUpGathering();
       this.#suspectsRollback = true;
       metrics.list('rollback');
-      const trouble = `the list has resource version ${result.resourceVersion}, older than ${seenBefore} that was seen before`;
+      const trouble = `the list has resource version ${result.resourceVersion}, older than the known ${seenBefore}`;
       return afterWatch({ kind: 'rollback', message: trouble }, this.#history(clock.now()), random);
     }
     this.#suspectsRollback = false;
@@ -250,7 +250,7 @@ export class Reflector<T extends Item> {
     return { failures: this.#failures, wasOpened, watchedMs, sinceListMs: nowMs - this.#listedAtMs };
   }
 
-  async #watch(step: Step): Promise<Step> {
+  async #watch(step: ReflectorStep): Promise<ReflectorStep> {
     const { clock, random, connection, scope, metrics, cache } = this.#options;
     const startMs = clock.now();
     if (step.checkVersion === true) {
@@ -282,7 +282,7 @@ export class Reflector<T extends Item> {
     return afterWatch(end, history, random);
   }
 
-  /** What an own write was answered comes again, and is known then: half of all events are such. */
+  /** An echo repeats the answer to an own write, so the cache has it already. Half of all events are echoes. */
   #isEcho(line: Buffer): boolean {
     const { cache, metrics } = this.#options;
     if (compareVersions(this.#ownVersion, this.#streamVersion) <= 0) return false;
@@ -297,7 +297,7 @@ export class Reflector<T extends Item> {
     return true;
   }
 
-  #apply(event: Extract<Decoded, { kind: 'event' }>): WatchEnd | undefined {
+  #apply(event: Extract<DecodedLine, { kind: 'event' }>): WatchEnd | undefined {
     const { scope, cache, metrics } = this.#options;
     const { type, object } = event;
     const rv = object.metadata.resourceVersion;
@@ -323,7 +323,7 @@ export class Reflector<T extends Item> {
     return undefined;
   }
 
-  /** Events of one watch come in the order of their versions. A repeated one is harmless; any other tells of a loss. */
+  /** Events of a watch arrive in the order of their versions. A repeated event is harmless; any other one shows a loss. */
   #outOfOrder(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject, rv: string): WatchEnd | undefined {
     this.#options.metrics.event('stale');
     const known = this.#options.cache.versionOf(keyOfObject(object));
@@ -331,18 +331,18 @@ export class Reflector<T extends Item> {
     return isRepeated ? undefined : { kind: 'disorder', message: wentBack(rv, this.#streamVersion).message };
   }
 
-  /** After a silence or an outage: a server restored from a backup accepts a watch from the future and says nothing. */
+  /** After a silence or an outage: a server restored from a backup accepts a watch from a future version and stays silent. */
   async #checkVersion(): Promise<WatchEnd | undefined> {
     const { connection, scope } = this.#options;
     const path = listPath(scope, { limit: 1, continueToken: undefined });
     const { signal } = this.#interrupt;
-    // A watch that is under way may come further while the answer is on its way.
+    // A running watch may advance before the answer arrives, so the version is read first.
     const known = this.#streamVersion;
     const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
     if (signal.aborted) return { kind: 'aborted' };
     if (answer.kind === 'throttled' || answer.kind === 'failed')
       return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
-    // A server that has just started refuses everybody: without an answer nothing has been found out.
+    // A server that has just started refuses every client, so a refusal proves nothing about its versions.
     if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
       return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
     const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
@@ -352,5 +352,5 @@ export class Reflector<T extends Item> {
 }
 
 function wentBack(rv: string, known: string): { kind: 'rollback'; message: string } {
-  return { kind: 'rollback', message: `the watch came to resource version ${rv} after ${known}` };
+  return { kind: 'rollback', message: `the server sent resource version ${rv} after ${known}` };
 }

@@ -1,7 +1,7 @@
-// Resource versions: decimal numbers of any length, larger means later within one resource. Compared as text, because
-// they do not fit a double for ever.
+// Resource versions are decimal numbers of any length; a larger number is later within one resource. They are compared as
+// texts, because a double cannot hold every such number.
 
-/** False for "", "0" and whatever is not a decimal number: such a thing orders nothing. */
+/** False for "", "0" and every text that is not a decimal number: such a text cannot be ordered. */
 export function isVersion(text: unknown): text is string {
   return typeof text === 'string' && /^[1-9][0-9]*$/.test(text);
 }

@@ -1,5 +1,5 @@
-// Cuts a byte stream into lines of text, whatever the sizes of its chunks, and decodes one line into a watch event. A line
-// that is not a well-formed event is a fault of the stream and is told as one, never skipped: something has been lost.
+// Splits a byte stream into lines, whatever the sizes of its chunks, and decodes a line into a watch event. A malformed
+// line is reported as a fault of the stream and never skipped, because the line may have held a change.
 import { isUtf8 } from 'node:buffer';
 import type { KubeObject, WatchEventType } from '../../object/meta/object.ts';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
@@ -51,22 +51,22 @@ export class LineSplitter {
     }
   }
 
-  /** Bytes of a line whose end has not come. */
+  /** Whether a line has begun and its end has not arrived. */
   get unfinished(): boolean {
     return this.#partial.size > 0 || this.#chunks.length > 0;
   }
 }
 
-export type Decoded =
+export type DecodedLine =
   | { kind: 'event'; type: Exclude<WatchEventType, 'ERROR'>; object: KubeObject }
   | { kind: 'error'; code: number; retryAfterMs: number | undefined; message: string }
   | { kind: 'fault'; message: string }
-  /** Nothing in it; some proxies keep a connection alive like this. */
+  /** An empty line; some proxies send these to keep a connection alive. */
   | { kind: 'blank' };
 
-export function decodeEvent(bytes: Buffer): Decoded {
+export function decodeEvent(bytes: Buffer): DecodedLine {
   if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return { kind: 'blank' };
-  // Decoding would put U+FFFD in place of broken bytes and call them a label.
+  // Decoding would replace broken bytes by U+FFFD, and a label with a wrong value would enter the cache.
   if (!isUtf8(bytes)) return { kind: 'fault', message: 'a line of the watch is not UTF-8' };
   const text = bytes.toString('utf8');
   let value: unknown;
@@ -95,12 +95,12 @@ export function decodeEvent(bytes: Buffer): Decoded {
   }
 }
 
-function errorOf(status: Record<string, unknown>): Decoded {
+function errorOf(status: Record<string, unknown>): DecodedLine {
   const details = isRecord(status['details']) ? status['details'] : {};
   return {
     kind: 'error',
     code: typeof status['code'] === 'number' ? status['code'] : 0,
     retryAfterMs: retryAfterSecondsMs(details['retryAfterSeconds']),
-    message: `the watch says: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
+    message: `the watch reports: ${excerpt(String(status['message'] ?? status['reason'] ?? 'unknown error'))}`,
   };
 }

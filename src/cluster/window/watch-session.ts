@@ -1,24 +1,24 @@
-// One watch from its first byte to its end: opens the stream, cuts it into events, hands them on in slices short enough
-// that the rest of the process keeps its turn, and says how it ended.
+// One watch from its first byte to its end: opens the stream, splits it into events, passes the events on in slices that
+// do not block the event loop, and reports how the watch ended.
 import type { Clock } from '../../clock.ts';
 import type { Connection, Stream, StreamEnd } from '../wire/connection.ts';
 import type { WatchEnd } from './reflector-steps.ts';
-import { type Decoded, decodeEvent, LineSplitter } from './watch-lines.ts';
+import { type DecodedLine, decodeEvent, LineSplitter } from './watch-lines.ts';
 
 /**
- * kube-apiserver sends a bookmark about once a minute, but to a new watch only when its cache of the resource has come beyond
- * the version where the watch began. Of a resource without changes that takes until etcd tells the cache how far it is: ten
- * minutes by default. A request for a list makes the cache ask.
+ * kube-apiserver sends a bookmark about once a minute. A new watch gets its first bookmark only when the server's cache has
+ * passed the version where the watch began. For a resource without changes that can take ten minutes, until etcd reports its
+ * progress; a list request makes the cache ask etcd at once.
  */
 const bookmarkIntervalMs = 60_000;
-/** Silence beyond a bookmark interval plus this is a peer that is gone. */
+/** After a bookmark interval and this margin without a byte, the server counts as gone. */
 const silenceMarginMs = 15_000;
 const headersTimeoutMs = 30_000;
-/** A third of the longest stall of the loop that we allow ourselves, since others take their share of a turn too. */
+/** A third of the longest allowed stall of the event loop, because other work shares the turn. */
 const sliceMs = 8;
-/** The clock is looked at once in so many lines; a line costs about 10 µs. */
+/** The clock is read once per this many lines; a line costs about 10 µs. */
 const linesPerLook = 32;
-/** A bound of the slice for when the clock stands still or is coarse. */
+/** Ends a slice even when the clock is coarse or stands still. */
 const sliceLines = 2_000;
 
 export interface WatchSessionOptions {
@@ -28,13 +28,13 @@ export interface WatchSessionOptions {
   signal: AbortSignal;
   opened(): void;
   heard(): void;
-  /** Whether the server answers and has not gone back in time; asked when a watch is silent from its beginning. */
+  /** Checks that the server answers and has not gone back in time; called when a watch is silent from its beginning. */
   probe(): Promise<WatchEnd | undefined>;
-  /** Takes an event of which nothing but the beginning needs to be read. */
+  /** True for a line that needs no decoding, because its first bytes show a known object. */
   skip(line: Buffer): boolean;
-  /** Applies one event; an end given back closes the watch. */
-  event(event: Extract<Decoded, { kind: 'event' }>): WatchEnd | undefined;
-  /** After each slice. */
+  /** Applies one event; a returned end closes the watch. */
+  event(event: Extract<DecodedLine, { kind: 'event' }>): WatchEnd | undefined;
+  /** Called after each slice. */
   slice(): void;
 }
 
@@ -43,7 +43,7 @@ export async function watchOnce(options: WatchSessionOptions): Promise<WatchEnd>
   return session.run();
 }
 
-interface Slice {
+interface WorkSlice {
   startMs: number;
   lines: number;
 }
@@ -53,12 +53,12 @@ class WatchSession {
   #lines = new LineSplitter();
   #stream: Stream | undefined;
   #end: WatchEnd | undefined;
-  /** The slice is over and lines are left. */
+  /** True while lines wait for the next slice. */
   #isDraining = false;
-  #slice: Slice | undefined;
-  /** From then on the server sends bookmarks to this watch, and silence means that they do not arrive. */
+  #slice: WorkSlice | undefined;
+  /** After its first bookmark a watch gets one every minute, so a silence then means a broken connection. */
   #hasBookmark = false;
-  /** The server was asked and answered while this watch was silent. */
+  /** The server answered a probe while this watch was silent. */
   #isExcused = false;
   #drained: (() => void) | undefined;
 
@@ -82,7 +82,7 @@ class WatchSession {
     const abort = () => this.#close({ kind: 'aborted' });
     signal.addEventListener('abort', abort, { once: true });
     const streamEnd = await stream.ended;
-    // What came before the end still counts, even if the slices have not got to it.
+    // Lines that arrived before the end still count, although their slice has not run yet.
     if (this.#isDraining) await new Promise<void>((resolve) => (this.#drained = resolve));
     signal.removeEventListener('abort', abort);
     return this.#end ?? this.#toEnd(streamEnd);
@@ -124,8 +124,8 @@ class WatchSession {
     this.#drained?.();
   }
 
-  /** One for all chunks that a turn of the loop brings: a socket is read many times before anyone else is asked. */
-  #currentSlice(): Slice {
+  /** All chunks of one event loop turn share a slice: a socket is read many times before other work gets its turn. */
+  #currentSlice(): WorkSlice {
     if (this.#slice === undefined) {
       this.#slice = { startMs: this.#options.clock.now(), lines: 0 };
       setImmediate(() => {
@@ -136,7 +136,7 @@ class WatchSession {
     return this.#slice;
   }
 
-  #isOver(slice: Slice): boolean {
+  #isOver(slice: WorkSlice): boolean {
     if (slice.lines >= sliceLines) return true;
     return slice.lines % linesPerLook === 0 && this.#options.clock.now() - slice.startMs >= sliceMs;
   }
@@ -174,10 +174,10 @@ class WatchSession {
       case 'aborted':
         return end;
       case 'ended':
-        // A server that ends in good order ends after a whole line.
+        // A regular end comes after a whole line.
         return this.#lines.unfinished ? { kind: 'broken', message: 'the watch was cut in the middle of a line' } : end;
       case 'silent':
-        // A watch without bookmarks may be dead, or its server sends no bookmarks: a new watch is right in both cases.
+        // Either the watch is dead or its server sends no bookmarks; a new watch is right in both cases.
         return this.#isExcused && !this.#hasBookmark ? { kind: 'ended' } : end;
       case 'broken':
         return end;
@@ -186,7 +186,7 @@ class WatchSession {
         if (answer.kind === 'gone') return { kind: 'gone', message: answer.message };
         if (answer.kind === 'throttled' || answer.kind === 'failed')
           return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
-        // Rights and credentials come back without our doing; what we know stays good meanwhile.
+        // Rights and credentials may come back without a new list, and the cache stays valid meanwhile.
         const isOurs = answer.kind !== 'unauthorized' && answer.kind !== 'forbidden';
         return { kind: isOurs ? 'refused' : 'failed', retryAfterMs: undefined, message: answer.message };
       }
@@ -196,7 +196,7 @@ class WatchSession {
   }
 }
 
-function errorEnd(error: Extract<Decoded, { kind: 'error' }>): WatchEnd {
+function errorEnd(error: Extract<DecodedLine, { kind: 'error' }>): WatchEnd {
   if (error.code === 410) return { kind: 'gone', message: error.message };
   const kind = error.code === 429 ? 'throttled' : 'failed';
   return { kind, retryAfterMs: error.retryAfterMs, message: error.message };

@@ -1,14 +1,14 @@
-// A window is our view of one resource in one scope of one cluster: a reflector keeps it true, reads cost nothing, and
-// listeners hear keys, never whole objects. This file is the seam; the reflector and the cache stand behind it.
+// A window is our copy of one resource in one scope of one cluster. In: list and watch answers, and the results of our own
+// writes. Out: cheap reads, and notices that name keys, never whole objects. Must never know what the objects are for.
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 
-/** What a projection must keep of every object; whatever else sync needs is up to the projection. */
+/** The fields that a projection must keep of every object. A projection may keep more. */
 export interface Item {
   namespace: string;
   name: string;
   uid: string;
   resourceVersion: string;
-  /** A short word that can be read of every object at no cost; see `Window.markOf`. */
+  /** A short text that can be read without unpacking the item; see `Window.markOf`. */
   mark?: string | undefined;
 }
 
@@ -16,14 +16,14 @@ export type WindowState = 'idle' | 'listing' | 'watching' | 'retrying' | 'stoppe
 
 export interface WindowChange {
   key: Key;
-  /** `removed` on evidence of a watch event or of absence from a complete, consistent list. */
+  /** `removed` only after a DELETED event, or when a complete, consistent list lacks the object. */
   kind: 'set' | 'removed';
   origin: 'list' | 'watch';
 }
 
 export interface WindowListener {
   changed?(change: WindowChange): void;
-  /** A complete list has been swapped in; every `changed` of it has been delivered before. */
+  /** A complete list has replaced the contents; every `changed` notice of the list came before this call. */
   listed?(list: { isFirst: boolean; count: number; removed: readonly Key[] }): void;
 }
 
@@ -31,25 +31,25 @@ export interface Window<T extends Item> {
   start(): void;
   stop(): Promise<void>;
   readonly state: WindowState;
-  /** True once the first complete, consistent list is in; never false again. */
+  /** True after the first complete, consistent list; never false again. */
   readonly hasSynced: boolean;
-  /** Resolves when hasSynced turns true; rejects when the window is stopped before. */
+  /** Resolves when hasSynced becomes true; rejects when the window is stopped earlier. */
   whenSynced(): Promise<void>;
-  /** The newest version known, own writes included. Shared with others who ask, and frozen. */
+  /** The newest known version, own writes included. All callers share the item, so it is frozen. */
   get(key: Key): T | undefined;
-  /** The mark of an item, '' for none; undefined when there is no such item. Cheaper than the item by far. */
+  /** The mark of an item, '' when the item has no mark, undefined without an item. Far cheaper than `get`. */
   markOf(key: Key): string | undefined;
   has(key: Key): boolean;
   readonly size: number;
   keys(): IterableIterator<Key>;
-  /** Starts a list at once, unless it has to wait after a failure, and resolves when it has been swapped in. */
+  /** Starts a list at once, or after the backoff of a failure. Resolves when the list has replaced the contents. */
   relist(reason: string): Promise<void>;
-  /** The result of an own write: the window shows it at once and ignores older news of that key. */
+  /** Stores the result of an own write: the window shows the result at once and ignores older events of that key. */
   remember(object: KubeObject): void;
-  /** An own delete succeeded, or a GET found nothing: gone unless something newer than `resourceVersion` is known. */
+  /** After an own delete or a 404: removes the object, unless a version newer than `resourceVersion` is known. */
   forget(key: Key, resourceVersion?: string): void;
   subscribe(listener: WindowListener): () => void;
-  /** For status: what the last trouble was, if the window is in trouble now. */
+  /** For status: the current failure, if the window cannot list or watch now. */
   readonly trouble: { message: string; sinceMs: number } | undefined;
   /** Monotonic time of the last sign of life from the server. */
   readonly lastHeardMs: number;

@@ -1,58 +1,58 @@
-// The seam between the callers of an API server and the transport: one request with one answer, or one stream.
+// The interface between the callers of an API server and the transport: one request with one answer, or one stream.
 import type { Answer } from '../answer.ts';
 
-/** The reason of a `refused` answer that this process refused, not the server. */
+/** The reason of a `refused` answer when our own limit refused the body, not the server. */
 export const answerTooLong = 'AnswerTooLong';
 
 /**
- * A slot that is used again and again. A signal with many listeners, or a set, links each request to the next one by
- * what it leaves behind, and that chain survives until the next full garbage collection.
+ * A reusable slot for the abort function of a request. An AbortSignal with many listeners, or a set, would link finished
+ * requests into a chain that survives until the next full garbage collection.
  */
 export interface RequestHandle {
   abort: (() => void) | undefined;
 }
 
-export interface Request {
+export interface ApiRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** From the root of the API, with its query: `/api/v1/…?limit=500`. */
+  /** The path from the root of the API, with its query: `/api/v1/…?limit=500`. */
   path: string;
   /** JSON text. */
   body?: string;
   contentType?: 'application/json' | 'application/merge-patch+json';
-  /** From the call to the last byte of the answer; default 30 s. */
+  /** Time from the call to the last byte of the answer; default 30 s. */
   timeoutMs?: number;
-  /** Of the answer's body; default 8 MiB. */
+  /** Limit for the body of the answer; default 8 MiB. */
   maxBytes?: number;
-  /** Asked when the first byte is about to leave; false = not sent. */
+  /** Called just before the first byte leaves; false = do not send. */
   permit?: () => boolean;
-  /** Aborting an exchange that has begun leaves its outcome unknown. */
+  /** Aborts the request. The outcome of a request that has left is then unknown. */
   signal?: AbortSignal;
-  /** Where the way to abort it stands while it is under way. */
+  /** Holds the abort function while the request runs. */
   handle?: RequestHandle;
 }
 
 export interface StreamRequest {
   path: string;
-  /** For the response headers. */
+  /** Time limit for the response headers. */
   headersTimeoutMs: number;
-  /** Without a byte for so long, the other side counts as gone. */
+  /** The server counts as gone after this time without a byte. */
   silenceMs: number;
-  /** Called after such a silence. True = the silence has another reason, and the stream gets the same time again. */
+  /** Called after such a silence. True = the silence has a good reason, and the stream gets the same time again. */
   isExcused?: () => Promise<boolean>;
 }
 
 export interface StreamSink {
-  /** The server has accepted; data follows. */
+  /** The server has accepted the stream; data follows. */
   opened(): void;
   data(chunk: Buffer): void;
 }
 
 export type StreamEnd =
-  /** The server ended it in good order. */
+  /** The server ended the stream regularly. */
   | { kind: 'ended' }
   | { kind: 'broken'; message: string }
   | { kind: 'silent'; message: string }
-  /** It never began: the server answered something else than 200. */
+  /** The stream never began: the server answered with a status other than 200. */
   | { kind: 'answered'; answer: Exclude<Answer, { kind: 'ok' | 'notSent' }> }
   | { kind: 'aborted' };
 
@@ -67,8 +67,8 @@ export interface Connection {
   /** `virtual` or `host`: the label of metrics and log lines. */
   readonly name: string;
   readonly server: string;
-  request(request: Request): Promise<Answer>;
+  request(request: ApiRequest): Promise<Answer>;
   stream(request: StreamRequest, sink: StreamSink): Stream;
-  /** Cuts everything that is open. */
+  /** Cuts all open requests and streams. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// One request on the wire and its answer: collects the body, keeps the deadline, settles exactly once.
+// One request on the wire and its answer: collects the body, enforces the deadline, and settles exactly once.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../clock.ts';
@@ -44,7 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request may have waited for its connection, and the permission given before may have ended.
+    // The request may have waited for a connection, and its permit may have ended meanwhile.
     if (!this.#isSettled && this.#limits.permit?.() === false) this.#finish({ kind: 'notPermitted' });
     if (this.#isSettled) controller.abort(new NotPermitted());
     else this.#controller = controller;

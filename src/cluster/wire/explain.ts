@@ -1,20 +1,20 @@
-// Says in words what a network error means for the person who has to mend it: refused, no such name, wrong CA, expired
-// certificate, silence. Codes come from Node's sockets, TLS and undici.
+// Explains a network error to the person who has to fix it: refused, no such name, wrong CA, expired certificate, silence.
+// The codes come from Node's sockets, TLS and undici.
 import { messageOf } from '../errors.ts';
 
 export interface Explained {
   message: string;
   fix: string;
-  /** A server that is not up yet, or a way to it that is not there yet, and nothing that somebody has to mend. */
+  /** The error may end without help, because the server or the network is not up yet. */
   mayPass: boolean;
 }
 
 interface Meaning {
   codes: readonly string[];
-  /** What was being done to the server, whose address follows. */
+  /** The failed action; the address of the server follows. */
   action: string;
   state: string;
-  /** The code or the library's own words are worth showing. */
+  /** Whether the message also quotes the error code or the words of the library. */
   shows?: 'code' | 'words';
   fix: string;
   mayPass?: true;
@@ -90,7 +90,7 @@ const meanings: readonly Meaning[] = [
   {
     codes: ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO'],
     action: 'speaking TLS with',
-    state: 'the other side does not',
+    state: 'the other side does not speak TLS',
     shows: 'words',
     fix: 'check the port and the scheme, http or https',
   },
@@ -105,7 +105,7 @@ const wrongCaCodes: readonly string[] = [
   'CERT_SIGNATURE_FAILURE',
 ];
 
-/** `caSource` says where the CA comes from that the server was checked against. */
+/** `caSource` names the origin of the CA that the server certificate was checked against. */
 export function explain(error: unknown, server: string, caSource: string): Explained {
   const code = codeOf(error);
   const meaning = meanings.find(({ codes }) => codes.includes(code)) ?? byFamily(code, caSource);
@@ -155,7 +155,7 @@ function byFamily(code: string, caSource: string): Omit<Meaning, 'codes'> {
 }
 
 function codeOf(error: unknown): string {
-  // Deeper than any library wraps; a chain of causes may be a ring.
+  // Deeper than any library nests causes; the limit also ends a circular chain.
   const depthLimit = 5;
   for (
     let current = error, depth = 0;

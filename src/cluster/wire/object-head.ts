@@ -1,6 +1,6 @@
-// Reads which object at which version a JSON text describes from its first bytes alone. Half of all watch events repeat the
-// answer to an own write, and parsing them in whole would be wasted. Every API server writes the names before anything that may
-// be long; where one does not, there is no head and the caller parses the whole text. Pure.
+// Reads the name and version of an object from the first bytes of its JSON text. Half of all watch events repeat the answer to
+// an own write, and parsing them completely would be wasted work. API servers write the names before the long fields. For any
+// other order this file finds no head, and the caller parses the whole text. Pure.
 
 export interface ObjectHead {
   kind: string;
@@ -14,18 +14,18 @@ const headBytes = 768;
 
 const opening = /\{"kind":"(\w+)","apiVersion":"[\w./]+","metadata":\{/y;
 const eventOpening = /\{"type":"(ADDED|MODIFIED)","object":(?=\{)/y;
-/** A quote inside a value is escaped, so a value that a tenant chooses cannot end early. */
+/** JSON escapes a quote inside a value, so a tenant cannot end a value early and forge a member. */
 const textMember = /"(\w+)":"([^"\\]*)"[,}]/y;
 
-/** Undefined for a text that does not begin as objects do. The rest of the text is not checked. */
+/** Undefined when the text does not begin like an object. The rest of the text is not checked. */
 export function headOf(bytes: Buffer): ObjectHead | undefined {
   return readHead(bytes.toString('latin1', 0, headBytes), 0);
 }
 
-/** Stands between two events that a proxy has put on one line, and never inside a JSON text, where quotes are escaped. */
+/** Separates two events that a proxy has put on one line. It never occurs inside a JSON value, where quotes are escaped. */
 const nextEvent = Buffer.from('}{"type":"');
 
-/** The head of a watch event that brings an object and is alone on its line. */
+/** The head of an ADDED or MODIFIED event that is alone on its line. */
 export function headOfEvent(bytes: Buffer): { type: 'ADDED' | 'MODIFIED'; head: ObjectHead } | undefined {
   const text = bytes.toString('latin1', 0, headBytes);
   eventOpening.lastIndex = 0;

@@ -1,5 +1,5 @@
-// Finds out, before any work begins, whether a cluster can be worked with: is there an API server, does it know us, is
-// the namespace there, may we do what we shall have to do. Everything missing is told at once, as faults with a fix.
+// Checks a cluster before any work begins: is it an API server, does it accept our credentials, does the namespace exist,
+// do we have the rights that we need? Reports everything that is missing at once, as faults with a fix.
 
 import type { Answer } from '../answer.ts';
 import { type ClusterFault, excerpt } from '../errors.ts';
@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 
 export interface Permission {
   verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
-  /** API group, '' for the core. */
+  /** API group, '' for the core group. */
   group: string;
   resource: string;
   /** Undefined = in all namespaces. */
@@ -16,7 +16,7 @@ export interface Permission {
 
 export type ProbeResult = { kind: 'ok'; version: string } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
-/** Asks who is there. */
+/** Asks the server for its version, which needs no rights on objects. */
 export async function probe(connection: Connection): Promise<ProbeResult> {
   const answer = await connection.request({ method: 'GET', path: '/version', timeoutMs: probeTimeoutMs });
   if (answer.kind !== 'ok') return { kind: 'faults', faults: [unusable(connection, answer)] };
@@ -25,12 +25,12 @@ export async function probe(connection: Connection): Promise<ProbeResult> {
   return { kind: 'ok', version };
 }
 
-/** A start that waits longer looks like one that hangs. */
+/** A start that waits longer looks like a start that hangs. */
 const probeTimeoutMs = 10_000;
-/** Reviews are small and independent, but a list of mappings can ask for hundreds. */
+/** Reviews are small and independent, but many namespace mappings can need hundreds of reviews. */
 const reviewsAtOnce = 8;
 
-/** One fault for each right that is missing; none when the server does not answer such questions. */
+/** Returns one fault for each missing right, and no fault when the server does not offer access reviews. */
 export async function checkPermissions(
   connection: Connection,
   permissions: readonly Permission[],
@@ -67,7 +67,7 @@ async function review(connection: Connection, permission: Permission): Promise<C
     contentType: 'application/json',
     timeoutMs: probeTimeoutMs,
   });
-  // Only a clear no is a no: a server without reviews, or one that stumbles, will show at the first real request.
+  // Only a clear refusal counts. Without a review, or after a failed one, the first real request shows a missing right.
   const status = answer.kind === 'ok' ? (answer.object['status'] as { allowed?: unknown } | undefined) : undefined;
   if (status?.allowed !== false) return undefined;
   return missing(connection.name, permission);
@@ -85,7 +85,7 @@ export function missing(cluster: string, permission: Permission): ClusterFault {
   };
 }
 
-/** `unknown` when we have no right to look, which is no fault: a Role seldom lets one read namespaces. */
+/** `unknown` without the right to read the namespace. That is not a fault, because a Role seldom includes this right. */
 export async function checkNamespace(
   connection: Connection,
   namespace: string,
@@ -99,7 +99,7 @@ export async function checkNamespace(
   if (answer.kind !== 'notFound') return { kind: 'unknown' };
   const fault: ClusterFault = {
     code: 'CLUSTER_NAMESPACE_MISSING',
-    message: `looking for namespace "${namespace}" on the ${connection.name} cluster: there is none of that name`,
+    message: `looking for namespace "${namespace}" on the ${connection.name} cluster: the namespace does not exist`,
     fix: 'create it, or name the namespace that the virtual cluster runs in',
   };
   return { kind: 'missing', fault };
@@ -115,7 +115,7 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
         fix: 'renew the token or the client certificate',
       };
     case 'failed':
-      // A status means that something has answered, only not as an API server does.
+      // A status shows that a server answered; a status below 500 is then not an answer of an API server.
       return answer.status === undefined || answer.status >= 500
         ? {
             code: 'CLUSTER_UNREACHABLE',
@@ -147,7 +147,7 @@ const notKubernetesFix = 'check that address and port are those of a Kubernetes 
 function notKubernetes(connection: Connection): ClusterFault {
   return {
     code: 'CLUSTER_NOT_KUBERNETES',
-    message: `asking "${excerpt(connection.server)}" for its version: wanted an answer of a Kubernetes API server, got another one`,
+    message: `asking "${excerpt(connection.server)}" for its version: the answer is not from a Kubernetes API server`,
     fix: notKubernetesFix,
   };
 }

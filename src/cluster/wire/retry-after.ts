@@ -1,14 +1,14 @@
-// How long a server asks us to wait, in either form of the header or in a Status, never longer than we are willing to.
+// Reads the time that a server asks us to wait, from the Retry-After header or from a Status, and limits it.
 
-/** A server that says an hour would silence us for good by one mistake. */
+/** Without a limit, one wrong value such as an hour would stop the sync for an hour. */
 export const maxRetryAfterMs = 60_000;
 
-/** Seconds or an HTTP date; undefined when absent or unreadable. */
+/** The header holds seconds or an HTTP date; undefined when the header is absent or unreadable. */
 export function retryAfterMs(header: string | undefined, wallTime: Date): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
   if (/^[0-9]+$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs);
-  // Only the date forms of HTTP: Date.parse alone would read "-5" or "1.5" as a year.
+  // Date.parse alone would read "-5" or "1.5" as a year, so only the date forms of HTTP pass.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined;
   const atMs = Date.parse(text);
   if (Number.isNaN(atMs)) return undefined;

@@ -1,6 +1,6 @@
-// Names resources, says what part of a cluster a window looks at, and builds the paths that ask for it.
+// Names resources and the part of a cluster that a window shows, and builds the request paths for both.
 
-/** Plural resource with its group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
+/** A resource by its plural name, group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
 export interface ResourceRef {
   /** `api/v1` or `apis/<group>/<version>`. */
   path: string;
@@ -12,9 +12,9 @@ export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'servic
 export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events' };
 export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
 
-export interface Scope {
+export interface WindowScope {
   ref: ResourceRef;
-  /** Undefined = all namespaces, or a resource that has none. */
+  /** Undefined = all namespaces, or a resource without namespaces. */
   namespace: string | undefined;
   labelSelector: string | undefined;
   fieldSelector: string | undefined;
@@ -31,15 +31,15 @@ export function objectPath(ref: ResourceRef, place: { namespace: string; name: s
   return `${collectionPath(ref, namespace)}/${encodeURIComponent(place.name)}`;
 }
 
-/** No resourceVersion: the server then answers with what is true now, not with what a cache remembers. */
-export function listPath(scope: Scope, page: { limit: number; continueToken: string | undefined }): string {
+/** Without a resourceVersion the server answers with its current state; with one it may answer from an old cache. */
+export function listPath(scope: WindowScope, page: { limit: number; continueToken: string | undefined }): string {
   return withQuery(scope, {
     limit: String(page.limit),
     ...(page.continueToken === undefined ? {} : { continue: page.continueToken }),
   });
 }
 
-export function watchPath(scope: Scope, watch: { resourceVersion: string; timeoutSeconds: number }): string {
+export function watchPath(scope: WindowScope, watch: { resourceVersion: string; timeoutSeconds: number }): string {
   return withQuery(scope, {
     watch: '1',
     allowWatchBookmarks: 'true',
@@ -48,7 +48,7 @@ export function watchPath(scope: Scope, watch: { resourceVersion: string; timeou
   });
 }
 
-function withQuery(scope: Scope, parameters: Record<string, string>): string {
+function withQuery(scope: WindowScope, parameters: Record<string, string>): string {
   const query = new URLSearchParams();
   if (scope.labelSelector !== undefined) query.set('labelSelector', scope.labelSelector);
   if (scope.fieldSelector !== undefined) query.set('fieldSelector', scope.fieldSelector);

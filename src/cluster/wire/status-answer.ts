@@ -1,4 +1,4 @@
-// Turns one HTTP response into an Answer: which outcome it is, and in which words. Knows Status objects, no sockets.
+// Turns one HTTP response into an Answer: chooses the kind and words the message. Knows Status objects, but no sockets.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
@@ -6,7 +6,7 @@ import { retryAfterSecondsMs } from './retry-after.ts';
 
 export interface HttpResponse {
   status: number;
-  /** What the request was, for the wording: `PATCH /api/v1/…`. */
+  /** The request, for messages: `PATCH /api/v1/…`. */
   what: string;
   method: string;
   server: string;
@@ -67,8 +67,8 @@ function failed(response: HttpResponse, message: string): Answer {
 }
 
 /**
- * These also come as plain text, from the server's own filters and from proxies before it. A 404 or 410 that is not a
- * Status is somebody else's and says nothing about the object.
+ * API servers and proxies also send these statuses as plain text. A 404 or 410 without a Status object comes from another
+ * program and proves nothing about the object.
  */
 function isPlainRefusal(status: number): boolean {
   return status === 401 || status === 403 || status === 429 || status >= 500;
@@ -78,19 +78,19 @@ function isNamespaceTerminating(status: StatusBody): boolean {
   return status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false;
 }
 
-/** Said with 500 by kube-apiserver, in the words of etcd or of gRPC; the same object will never be smaller. */
+/** kube-apiserver reports this with 500 in the words of etcd or gRPC. A retry is useless: the object stays too large. */
 function isTooLarge(status: StatusBody): boolean {
   return /request is too large|message larger than max/.test(status.message ?? '');
 }
 
 function redirected(response: HttpResponse): string {
   const target = excerpt(response.location ?? 'nowhere');
-  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got a redirect (${response.status}) to "${target}"`;
+  return `${response.what} at ${response.server}: this is not a Kubernetes API server, it redirects (${response.status}) to "${target}"`;
 }
 
 function notKubernetes(response: HttpResponse, text: string): string {
   const start = excerpt(text, 60);
-  return `${response.what} at ${response.server}: wanted an answer of a Kubernetes API server, got status ${response.status} with a body of another make, beginning "${start}"`;
+  return `${response.what} at ${response.server}: the answer is not from a Kubernetes API server: status ${response.status}, beginning "${start}"`;
 }
 
 function parse(text: string): KubeObject | undefined {

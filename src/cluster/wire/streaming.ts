@@ -1,4 +1,4 @@
-// One long response on the wire: hands on its bytes as they come, notices silence, says once how it ended.
+// One long response on the wire: passes its bytes on as they arrive, detects silence, and reports its end exactly once.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../clock.ts';
@@ -12,7 +12,7 @@ export type Streamed =
   | { kind: 'response'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'aborted' };
 
-/** A refusal is a Status of a few hundred bytes. */
+/** A refused stream answers with a Status of a few hundred bytes. */
 const refusalLimit = 64 * 1024;
 
 export class Streaming implements Dispatcher.DispatchHandler {
@@ -80,7 +80,7 @@ export class Streaming implements Dispatcher.DispatchHandler {
   }
 
   resume(): void {
-    // Silence while we did not listen is no silence of theirs.
+    // The server could not be heard during the pause, so the silence is measured from now.
     this.#lastByteMs = this.#clock.now();
     if (this.#phase === 'open') this.#controller?.resume();
   }

@@ -1,5 +1,5 @@
-// Carries requests to one API server and brings back answers: connections that are kept, credentials that are renewed,
-// deadlines, and network errors in words. In comes a Request, out goes an Answer; it must never know what is in either.
+// Carries requests to one API server: keeps connections open, renews credentials, enforces deadlines, and explains network
+// errors. In: an ApiRequest. Out: an Answer or a stream. Must never know what the bodies mean.
 import type { Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../../clock.ts';
@@ -9,9 +9,9 @@ import type { Access, Credentials } from '../credentials/access.ts';
 import { AccessCache, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import {
+  type ApiRequest,
   answerTooLong,
   type Connection,
-  type Request,
   type Stream,
   type StreamEnd,
   type StreamRequest,
@@ -28,21 +28,21 @@ export interface ConnectionOptions {
   credentials: Credentials;
   clock: Clock;
   log: Log;
-  /** Shared between connections, one line per warning and process is enough. */
+  /** Shared between connections, because one log line per warning and process is enough. */
   seenWarnings?: Set<string>;
   version?: string;
 }
 
-/** The writer has at most this many in flight; reads queue for a moment behind them. */
+/** The writer has at most this many requests in flight; a read may wait a moment behind them. */
 const requestConnections = 32;
-/** One per watch; a mapping of several hundred namespaces is beyond what one daemon is for. */
+/** Each watch needs a connection; one daemon is not meant for several hundred mapped namespaces. */
 const streamConnections = 512;
 const defaultTimeoutMs = 30_000;
 const defaultMaxBytes = 8 * 1024 * 1024;
 const connectTimeoutMs = 10_000;
 /** Below the 90 s after which kube-apiserver closes an idle connection. */
 const keepAliveMs = 60_000;
-/** Distinct warnings that are worth remembering. */
+/** A server that makes up new warnings must not fill our memory. */
 const warningLimit = 200;
 
 export function openConnection(options: ConnectionOptions): Connection {
@@ -67,7 +67,7 @@ class Transport implements Connection {
   #log: Log;
   #access: AccessCache;
   #wires: Wires | undefined;
-  /** Replaced by newer certificates, still finishing what they carry. */
+  /** Pools with old certificates that still finish their requests. */
   #retired = new Set<Dispatcher>();
   #seenWarnings: Set<string>;
   #isClosed = false;
@@ -85,7 +85,7 @@ class Transport implements Connection {
     this.#seenWarnings = options.seenWarnings ?? new Set();
   }
 
-  async request(request: Request): Promise<Answer> {
+  async request(request: ApiRequest): Promise<Answer> {
     let access: Access;
     try {
       const current = this.#access.current();
@@ -141,7 +141,7 @@ class Transport implements Connection {
     await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
   }
 
-  #exchange(request: Request, access: Access): Promise<Exchanged> {
+  #exchange(request: ApiRequest, access: Access): Promise<Exchanged> {
     return new Promise((settle) => {
       const limits = {
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
@@ -157,7 +157,7 @@ class Transport implements Connection {
   #dispatch(
     lane: 'requests' | 'streams',
     access: Access,
-    request: Pick<Request, 'method' | 'path' | 'body' | 'contentType'>,
+    request: Pick<ApiRequest, 'method' | 'path' | 'body' | 'contentType'>,
     handler: Exchange | Streaming,
   ): void {
     try {
@@ -175,7 +175,7 @@ class Transport implements Connection {
         handler,
       );
     } catch (error) {
-      // Bad certificates and keys throw here, out of the first attempt to use them.
+      // A bad certificate or key throws here, at its first use.
       handler.fail(error);
     }
   }
@@ -221,7 +221,7 @@ class Transport implements Connection {
     return new Pool(this.#origin, {
       connections,
       pipelining: 1,
-      // HTTP/1.1: the pings of HTTP/2 do not find a dead peer, and one connection carries one parser's work.
+      // HTTP/1.1, because HTTP/2 pings do not detect a dead peer, and one HTTP/2 connection would carry all traffic.
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
@@ -237,7 +237,7 @@ class Transport implements Connection {
     );
   }
 
-  #read(request: Request, result: Exchanged): Answer {
+  #read(request: ApiRequest, result: Exchanged): Answer {
     switch (result.kind) {
       case 'response':
         return this.#toAnswer(request, result);
@@ -260,7 +260,7 @@ class Transport implements Connection {
       case 'aborted':
         return result;
       case 'silent':
-        return { kind: 'silent', message: `watching ${this.server}: not a byte for ${request.silenceMs / 1000} s` };
+        return { kind: 'silent', message: `watching ${this.server}: no byte for ${request.silenceMs / 1000} s` };
       case 'error':
         return { kind: 'broken', message: this.#unreached('GET', request.path, result.error).message };
       case 'response': {
@@ -273,7 +273,7 @@ class Transport implements Connection {
     }
   }
 
-  #toAnswer({ method, path }: Request, { status, headers, body }: Response): Answer {
+  #toAnswer({ method, path }: ApiRequest, { status, headers, body }: Response): Answer {
     if (headers['warning'] !== undefined) this.#warn(headers['warning']);
     const retryAfter = headers['retry-after'];
     return toAnswer({
@@ -308,7 +308,7 @@ class Transport implements Connection {
   }
 }
 
-/** Selectors and continue tokens are long and say nothing in a message. */
+/** Selectors and continue tokens are long and do not help in a message. */
 function pathOnly(path: string): string {
   const query = path.indexOf('?');
   return query < 0 ? path : path.slice(0, query);

@@ -1,4 +1,4 @@
-// Types for the one module of undici that is loaded: the whole of it costs 8 MB of memory more.
+// Types for the only module of undici that is loaded: the whole library needs 8 MB more memory.
 declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici';
   export default Pool;

@@ -1,5 +1,5 @@
-// The Lease as the API server keeps it: read, made and replaced, and what its spec says. Who holds it, and until when, is
-// decided by lease.ts.
+// Reads, creates and replaces the Lease object of the API server, and parses its spec. lease.ts decides who holds the
+// lease and until when.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import type { Connection } from '../wire/connection.ts';
@@ -12,7 +12,7 @@ export interface LeaseRecord {
   leaseDurationSeconds: number;
 }
 
-interface Limits {
+interface LeaseRequestLimits {
   timeoutMs: number;
   signal?: AbortSignal;
 }
@@ -28,11 +28,11 @@ export class LeaseObject {
     this.#name = name;
   }
 
-  read(limits: Limits): Promise<Answer> {
+  read(limits: LeaseRequestLimits): Promise<Answer> {
     return this.#connection.request({ method: 'GET', path: this.#path(), ...limits });
   }
 
-  create(spec: object, limits: Limits): Promise<Answer> {
+  create(spec: object, limits: LeaseRequestLimits): Promise<Answer> {
     const metadata = { name: this.#name, namespace: this.#namespace };
     return this.#connection.request({
       method: 'POST',
@@ -44,10 +44,10 @@ export class LeaseObject {
   }
 
   /**
-   * A PUT, because Roles for leader election give get, create and update. With the uid: a Lease may be created by an
-   * update, and one that was deleted must not come back under an old holder.
+   * A PUT, because Roles for leader election allow get, create and update, but not patch. The body carries the uid, because
+   * an update may create a Lease, and a deleted Lease must not come back with its old holder.
    */
-  replace(known: KubeObject, spec: object, limits: Limits): Promise<Answer> {
+  replace(known: KubeObject, spec: object, limits: LeaseRequestLimits): Promise<Answer> {
     return this.#connection.request({
       method: 'PUT',
       path: this.#path(),
@@ -72,7 +72,7 @@ export function recordOf(lease: KubeObject): LeaseRecord {
   };
 }
 
-/** Kubernetes' MicroTime. */
+/** The MicroTime format of Kubernetes. */
 export function microTime(time: Date): string {
   return time.toISOString().replace('Z', '000Z');
 }

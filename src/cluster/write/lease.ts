@@ -1,6 +1,6 @@
-// Leadership by a Lease object: who holds it may write, everyone else stands by. Clocks of two machines are never
-// compared: a standby waits until it has itself seen the lease unchanged for its whole duration, and a holder counts
-// from before it sent its last renewal. In comes a connection, out goes a claim that is true at the moment it is asked.
+// Leader election by a Lease object: only the holder of the lease may write. The clocks of two machines are never compared:
+// a standby waits until it has seen the lease unchanged for the whole duration, and a holder counts from the moment before
+// it sent its last renewal. In: a connection. Out: isHeld(), which is true only while no other process can hold the lease.
 import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -14,7 +14,7 @@ export interface LeaseOptions {
   connection: Connection;
   namespace: string;
   name: string;
-  /** Ours alone, also across restarts of one pod: its name and something random. */
+  /** Unique, also across restarts of one pod: the name of the pod and a random part. */
   identity: string;
   clock: Clock;
   random: () => number;
@@ -33,36 +33,36 @@ export type LeaseState =
 
 export interface Lease {
   start(): void;
-  /** Gives the lease back, so that another may take it at once. */
+  /** Releases the lease, so that another replica can take it at once. */
   stop(): Promise<void>;
-  /** True only while nobody else can hold it; ask at the moment of writing. */
+  /** True only while no other process can hold the lease. Call it at the moment of writing. */
   isHeld(): boolean;
   readonly state: LeaseState;
   subscribe(listener: (state: LeaseState) => void): () => void;
 }
 
 /**
- * The timings of kube-controller-manager: others wait for the first, a holder trusts a renewal for the second, attempts
- * are the third apart. What lies between the first two is the longest a write may be on its way after we were asked.
+ * The timings of kube-controller-manager: a standby waits for `defaultLeaseMs`, a holder relies on a renewal for
+ * `defaultRenewMs`, and `defaultRetryMs` separates two attempts. A permitted write may travel for the first minus the second.
  */
 const defaultLeaseMs = 15_000;
 const defaultRenewMs = 10_000;
 const defaultRetryMs = 2_000;
-/** A standby looks more often than a leader renews: a lease that was given back is to be taken at once. */
+/** A standby looks more often than a leader renews, so that it takes a released lease at once. */
 const standbyLookMs = 1_000;
-/** Stopping must not wait long for a server that does not answer. */
+/** A server that does not answer must not delay the stop for long. */
 const releaseTimeoutMs = 1_500;
 
 export function openLease(options: LeaseOptions): Lease {
   return new HeldLease(options);
 }
 
-interface Seen {
+interface SeenLease {
   lease: KubeObject;
   resourceVersion: string;
   record: LeaseRecord;
   sinceMs: number;
-  /** Deleted by somebody; its holder may not have noticed. */
+  /** The lease was deleted; its holder may not have noticed. */
   isGone: boolean;
 }
 
@@ -76,10 +76,10 @@ class HeldLease implements Lease {
   #retryMs: number;
   #state: LeaseState = { kind: 'idle' };
   #listeners = new Set<(state: LeaseState) => void>();
-  /** Monotonic; counted from before the last successful renewal was sent. */
+  /** Monotonic time, counted from the moment before the last successful renewal was sent. */
   #heldUntilMs = Number.NEGATIVE_INFINITY;
-  /** What we last saw, and when we first saw it so. */
-  #seen: Seen | undefined;
+  /** The lease as last read, and the time when it was first read in this state. */
+  #seen: SeenLease | undefined;
   #expiry: Timer | undefined;
   #ended = new AbortController();
   #running: Promise<void> | undefined;
@@ -109,7 +109,7 @@ class HeldLease implements Lease {
     this.#ended.abort();
     await this.#running;
     this.#expiry?.cancel();
-    // Before the lease is given back, nothing more is written under it.
+    // Writes must end before the release, because another replica may write right after it.
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#enter({ kind: 'stopped' });
     if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.lease);
@@ -137,7 +137,7 @@ class HeldLease implements Lease {
     }
   }
 
-  /** A standby wakes when the lease it watches runs out; standbys spread, so that seldom two reach for it at once. */
+  /** A standby wakes when the lease expires. The random part makes it unlikely that two standbys try at once. */
   #nextAttemptMs(): number {
     if (this.#state.kind === 'leading') return this.#retryMs;
     const lookMs = Math.min(this.#retryMs, standbyLookMs) * (1 + 0.2 * this.#options.random());
@@ -145,7 +145,7 @@ class HeldLease implements Lease {
     return freeInMs > 0 ? Math.min(lookMs, freeInMs) : lookMs;
   }
 
-  /** A leader whose renewals fail stops to be one when its time is up, not when somebody tells it. */
+  /** A leader whose renewals fail steps down when its time is up, without an answer from the server. */
   #judge(trouble: string | undefined): void {
     const nowMs = this.#clock.now();
     if (nowMs < this.#heldUntilMs) {
@@ -156,7 +156,7 @@ class HeldLease implements Lease {
     this.#enter({ kind: 'standby', holder: holder === '' ? undefined : holder, trouble });
   }
 
-  /** One round: look, and then renew, take or create. Gives back what went wrong. */
+  /** One round: reads the lease if needed, then renews, takes or creates it. Returns the failure, if any. */
   async #attempt(): Promise<string | undefined> {
     const known = this.#seen;
     if (known === undefined || known.isGone || !(this.#isOurs(known) || this.#isFree(known))) {
@@ -169,15 +169,15 @@ class HeldLease implements Lease {
     return seen.isGone ? this.#create() : this.#take(seen);
   }
 
-  #isOurs(seen: Seen): boolean {
+  #isOurs(seen: SeenLease): boolean {
     return seen.record.holderIdentity === this.#options.identity;
   }
 
-  #isFree(seen: Seen): boolean {
+  #isFree(seen: SeenLease): boolean {
     return this.#clock.now() >= this.#freeAtMs(seen);
   }
 
-  #freeAtMs(seen: Seen): number {
+  #freeAtMs(seen: SeenLease): number {
     if (seen.record.holderIdentity === '') return Number.NEGATIVE_INFINITY;
     return seen.sinceMs + Math.max(this.#leaseMs, seen.record.leaseDurationSeconds * 1000);
   }
@@ -189,7 +189,7 @@ class HeldLease implements Lease {
       return undefined;
     }
     if (answer.kind === 'notFound') {
-      // The holder may not know yet that it holds nothing: its time is waited out before there is a new lease.
+      // The old holder may not have noticed the deletion, so its time must pass before a new lease is created.
       if (this.#seen !== undefined) this.#seen.isGone = true;
       return undefined;
     }
@@ -202,11 +202,11 @@ class HeldLease implements Lease {
     const sentMs = this.#clock.now();
     const answer = await this.#object.create(spec, { timeoutMs: this.#renewMs, signal: this.#ended.signal });
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
-    // Somebody was quicker; look next time.
+    // After alreadyExists another replica was quicker; the next round reads its lease.
     return answer.kind === 'alreadyExists' ? undefined : messageOfAnswer(answer);
   }
 
-  async #take(seen: Seen): Promise<string | undefined> {
+  async #take(seen: SeenLease): Promise<string | undefined> {
     const isOurs = this.#isOurs(seen);
     const now = microTime(this.#clock.wallTime());
     const sentMs = this.#clock.now();
@@ -222,13 +222,13 @@ class HeldLease implements Lease {
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
     if (answer.kind !== 'conflict' && answer.kind !== 'notFound') return messageOfAnswer(answer);
     const trouble = await this.#look();
-    // Our own renewal, whose answer was lost, makes a conflict too. Any other holder, or none, ends our time at once.
+    // A renewal whose answer was lost also causes a conflict. If the lease is no longer ours, our time ends at once.
     const isStillOurs = this.#seen !== undefined && !this.#seen.isGone && this.#isOurs(this.#seen);
     if (trouble === undefined && !isStillOurs) this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     return trouble;
   }
 
-  /** Twice, because a renewal that was cut short by our stopping may have moved the version. */
+  /** Tries twice, because a renewal that the stop aborted may have changed the version. */
   async #release(known: KubeObject): Promise<void> {
     const { log, name } = this.#options;
     let lease = known;

@@ -1,13 +1,13 @@
-// Opens the writer on one cluster: sends what it is given in the order it was given, as many at a time as the server
-// bears, never faster than the operator allows, never without the permit. One request, one answer, no retries: what an
-// answer means for an object is not known here.
+// Opens the writer on one cluster. In: reads and writes of single objects, sent in the given order. Out: one answer for
+// each request, without retries. Limits the requests in flight and the write rate, and sends no write without the permit.
+// Must never know what an answer means for an object.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
-import type { Connection, Request, RequestHandle } from '../wire/connection.ts';
+import type { ApiRequest, Connection, RequestHandle } from '../wire/connection.ts';
 import type { ResourceRef } from '../wire/scope.ts';
 import { collectionPath, objectPath } from '../wire/scope.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
@@ -16,16 +16,16 @@ import type { Preconditions, Writer } from './writer.ts';
 export interface WriterOptions {
   connection: Connection;
   clock: Clock;
-  /** Spreads the first request after a pause that many clients were told to keep. */
+  /** Spreads the first request after a pause, because the server gave many clients the same pause. */
   random: () => number;
   log: Log;
   metrics: Metrics;
-  /** Asked when a write is about to leave. */
+  /** Called just before a write leaves. */
   permit: () => boolean;
   maxWritesPerSecond?: number;
   fieldManager: string;
   maxInFlight?: number;
-  /** Told of every answer to a write of an object; events are not among them. */
+  /** Called with every answer to a write of an object, except for events. */
   onAnswer?: (answer: Answer) => void;
 }
 
@@ -33,20 +33,20 @@ export function openWriter(options: WriterOptions): Writer {
   return new PacedWriter(options);
 }
 
-interface Waiting {
+interface QueuedRequest {
   verb: WriteVerb;
-  request: Request;
+  request: ApiRequest;
   resolve(answer: Answer): void;
 }
 
-/** How long everyone waits after a 429 that does not say. */
+/** The pause of all requests after a 429 without Retry-After. */
 const pushbackMs = 1_000;
-/** A tenth of a second's worth may go at once, so that a rate limit does not turn a single change into a late one. */
+/** A burst of a tenth of a second may leave at once, so that a rate limit does not delay a single change. */
 const burstSeconds = 0.1;
 
 const eventsPath = /\/events(?:[/?]|$)/;
 
-/** Sent entries at the front of the queue that are dropped in one go. */
+/** Sent entries at the front of the queue are dropped together, this many at a time. */
 const compactAt = 1_000;
 
 class PacedWriter implements Writer {
@@ -60,14 +60,14 @@ class PacedWriter implements Writer {
   #onAnswer: ((answer: Answer) => void) | undefined;
   #limit: InFlightLimit;
   #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
-  #queue: (Waiting | undefined)[] = [];
-  /** Index of the first one not sent: shifting a long array is not free. */
+  #queue: (QueuedRequest | undefined)[] = [];
+  /** Index of the first waiting request. An index, because shift() on a long array is slow. */
   #head = 0;
   #inFlight = 0;
   #holdUntilMs = 0;
   #timer: Timer | undefined;
   #state: 'open' | 'stopping' = 'open';
-  /** One for each request that was ever in flight at a time, and those of them that are free. */
+  /** All request handles, as many as the most requests in flight so far, and the free ones among them. */
   #handles: RequestHandle[] = [];
   #freeHandles: RequestHandle[] = [];
   #idle: (() => void) | undefined;
@@ -146,7 +146,7 @@ class PacedWriter implements Writer {
     }
   }
 
-  #enqueue(verb: WriteVerb, request: Request): Promise<Answer> {
+  #enqueue(verb: WriteVerb, request: ApiRequest): Promise<Answer> {
     return new Promise((resolve) => {
       const waiting = { verb, request, resolve };
       if (this.#state !== 'open') return this.#settle(waiting, { kind: 'notSent', reason: 'stopped' }, 0);
@@ -157,14 +157,14 @@ class PacedWriter implements Writer {
 
   #pump(): void {
     while (this.#head < this.#queue.length && this.#inFlight < this.#limit.value) {
-      const next = this.#queue[this.#head] as Waiting;
+      const next = this.#queue[this.#head] as QueuedRequest;
       const waitMs = this.#waitMs(next.verb);
       if (waitMs > 0) {
         this.#timer?.cancel();
         this.#timer = this.#clock.after(waitMs, () => this.#pump());
         break;
       }
-      // A taken entry would keep its answer alive until the queue is compacted.
+      // Without this, the sent entry would keep its answer in memory until the queue is compacted.
       this.#queue[this.#head] = undefined;
       this.#head++;
       if (this.#head === this.#queue.length || (this.#head >= compactAt && this.#head * 2 >= this.#queue.length)) {
@@ -175,7 +175,7 @@ class PacedWriter implements Writer {
     }
   }
 
-  /** Takes a token when it gives 0. */
+  /** The time until the next write may leave. A result of 0 has consumed a token of the rate limit. */
   #waitMs(verb: WriteVerb): number {
     const nowMs = this.#clock.now();
     if (nowMs < this.#holdUntilMs) return this.#holdUntilMs - nowMs;
@@ -189,7 +189,7 @@ class PacedWriter implements Writer {
     return 0;
   }
 
-  async #send(sending: Waiting): Promise<void> {
+  async #send(sending: QueuedRequest): Promise<void> {
     if (sending.request.permit?.() === false) return this.#settle(sending, { kind: 'notSent', reason: 'noLease' }, 0);
     const startMs = this.#clock.now();
     this.#inFlight++;
@@ -232,7 +232,7 @@ class PacedWriter implements Writer {
     this.#holdUntilMs = untilMs;
   }
 
-  #settle(waiting: Waiting, answer: Answer, tookMs: number): void {
+  #settle(waiting: QueuedRequest, answer: Answer, tookMs: number): void {
     this.#metrics.wrote(waiting.verb, answer.kind, tookMs / 1000);
     if (waiting.verb !== 'get' && !eventsPath.test(waiting.request.path)) this.#onAnswer?.(answer);
     waiting.resolve(answer);

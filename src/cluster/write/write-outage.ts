@@ -1,5 +1,5 @@
-// Whether one API server takes writes at all: since when every answer to a write says that it cannot be made. In: answers. Out:
-// a time and a sentence. An answer about one object, such as a conflict or a refusal, shows that the server takes writes.
+// Decides whether one API server accepts writes at all. In: the answers to writes. Out: the time since which every write
+// fails, and a message. An answer about one object, such as a conflict or a refusal, shows that the server accepts writes.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../answer.ts';
 
@@ -20,18 +20,18 @@ export class WriteOutage {
       this.#current = { sinceMs: this.#current?.sinceMs ?? this.#clock.now(), message: answer.message };
   }
 
-  /** Nothing wants to be written any more, so old failures say nothing about the next write. */
+  /** Call when no write is pending: old failures then say nothing about the next write. */
   clear(): void {
     this.#current = undefined;
   }
 
-  /** Undefined when the last answer was good, and before the first. */
+  /** Undefined before the first answer and after a good answer. */
   get current(): { sinceMs: number; message: string } | undefined {
     return this.#current;
   }
 }
 
-/** A missing permission stops every write as surely as a server that is gone. */
+/** A missing permission stops all writes, as an unreachable server does. */
 export function isFailure(answer: Answer): boolean {
   const { kind } = answer;
   return kind === 'failed' || kind === 'throttled' || kind === 'unauthorized' || isForbidden(answer);
@@ -41,7 +41,7 @@ function isForbidden(answer: Answer): boolean {
   return answer.kind === 'forbidden' && !answer.namespaceTerminating;
 }
 
-/** A tenant's own webhooks and roles may refuse writes to the virtual cluster; that is no outage of it. */
+/** A tenant's own webhooks and roles may refuse writes to the virtual cluster; such a refusal is not an outage. */
 export function isUnreachable(answer: Answer): boolean {
   return answer.kind === 'unauthorized' || (answer.kind === 'failed' && answer.status === undefined);
 }

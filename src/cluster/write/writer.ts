@@ -1,5 +1,5 @@
-// Changes one cluster, and is the only thing that does: bounded in flight, adapting to 429 and latency, never without the
-// permit that is asked for at the very moment of sending. Order per key is the caller's: it awaits one write before the next.
+// The interface of the writer, the only part of the program that changes a cluster. The writer keeps no order per key: a
+// caller must await one write of an object before it starts the next write of that object.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import type { ResourceRef } from '../wire/scope.ts';
@@ -10,13 +10,13 @@ export interface Preconditions {
 }
 
 export interface Writer {
-  /** A read, never through the cache; not counted as a write. */
+  /** Reads from the server, never from a cache; the write rate does not count reads. */
   get(ref: ResourceRef, place: { namespace: string; name: string }): Promise<Answer>;
   create(ref: ResourceRef, object: KubeObject): Promise<Answer>;
-  /** JSON merge patch; the caller puts metadata.uid and metadata.resourceVersion into it. */
+  /** Sends a JSON merge patch; the caller includes metadata.uid and metadata.resourceVersion. */
   patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer>;
   remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer>;
-  /** Nothing new is sent; what is in flight may finish within `withinMs`, then it is aborted. */
+  /** Sends no new request. Requests in flight may finish within `withinMs` and are aborted after that. */
   stop(withinMs: number): Promise<void>;
   readonly inFlight: number;
 }

@@ -1,4 +1,4 @@
-// What a new configuration changes, and which of it a running daemon cannot take over.
+// Compares two configurations, and names the changed settings that need a restart.
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../object/text/json.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -6,12 +6,12 @@ import { settingsTable } from '../settings/table.ts';
 
 export interface SettingChange {
   field: keyof Settings;
-  /** Where it may be set, for people. */
+  /** The paths of the setting, for messages. */
   paths: readonly string[];
   needsRestart: boolean;
 }
 
-/** Enough to see which file was edited. */
+/** Enough paths to recognise the edited file. */
 const namedLimit = 10;
 
 export function settingChanges(before: Settings, after: Settings): SettingChange[] {
@@ -20,14 +20,14 @@ export function settingChanges(before: Settings, after: Settings): SettingChange
     .filter((field) => !isDeepStrictEqual(before[field], after[field]))
     .map((field) => {
       const rows = settingsTable.filter((row) => row.field === field);
-      // What stands inside the entries of a list goes with the list.
+      // A change inside an entry is reported as a change of its list.
       const paths = rows.map((row) => row.path).filter((path) => !path.includes('[]'));
       return { field, paths, needsRestart: rows.some((row) => row.change === 'restart') };
     });
   const named = changes.flatMap(({ paths }) => paths);
   return changes.map((change) => {
     if (change.field !== 'vcluster') return change;
-    // All that expressions may read: what is a setting of ours besides has been named already.
+    // Expressions may read every setting. A change that another field already names is left out here.
     const paths = differingPaths(before.vcluster, after.vcluster).filter((path) => !isNamed(path, named));
     return { ...change, paths: paths.slice(0, namedLimit) };
   });

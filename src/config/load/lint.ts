@@ -1,5 +1,5 @@
-// What is allowed and still probably a mistake: two writers on one object, patches that the host can route around, rights
-// that the chart does not give. Expressions and paths themselves are looked at elsewhere.
+// Warns about settings that are valid but probably a mistake: two writers of one object, patches that the host can bypass,
+// rights that the chart does not grant. Expressions and paths are checked elsewhere.
 import { type Fault, type FaultWords, quoted, warning } from '../fault.ts';
 import type { PatchEntry, PatchReference, Settings } from '../settings/settings.ts';
 import type { Positions } from '../yaml/positions.ts';
@@ -10,7 +10,7 @@ export interface LintInput {
   settings: Settings;
   root: TreeNode | undefined;
   positions: Positions;
-  /** One of the files is a vcluster.yaml: what it does not say has vCluster's default. */
+  /** One of the files is a vcluster.yaml, so absent settings have the defaults of vCluster. */
   hasVclusterFile: boolean;
 }
 
@@ -32,18 +32,18 @@ function warn({ positions }: LintInput, path: SettingsPath, parts: FaultWords & 
   return warning({ ...parts, at: positions.positionOf(path), path: showPath(path) });
 }
 
-/** A switch of vCluster's: what the files say, else its default. */
+/** The value of a vCluster switch in the files, or its default. */
 function isOn({ root }: LintInput, path: SettingsPath, byDefault: boolean): boolean {
   const node = find(root, path);
   return node?.kind === 'scalar' && typeof node.value === 'boolean' ? node.value : byDefault;
 }
 
-/** Both kinds that vCluster syncs by default and whose host objects Hostward's own sync decides about. */
+/** The kinds that vCluster syncs by default and whose host objects Hostward controls. */
 const sharedKinds = ['endpoints', 'endpointSlices'] as const;
 
-/** Of those, the ones that vCluster syncs too: its switches are on where a file says nothing of them. */
+/** The shared kinds that vCluster syncs too; its switches are on by default. */
 function alsoSynced(input: LintInput): (typeof sharedKinds)[number][] {
-  // A file with nothing but our own settings says nothing about vCluster's.
+  // A file with only our own settings says nothing about the settings of vCluster.
   if (!input.hasVclusterFile && find(input.root, ['sync']) === undefined) return [];
   return sharedKinds.filter((kind) => isOn(input, [...toHost, kind, 'enabled'], true));
 }
@@ -59,7 +59,7 @@ function offFix(input: LintInput, kinds: readonly (typeof sharedKinds)[number][]
 
 const writerHarm = {
   endpoints: 'both would write the same host objects',
-  endpointSlices: "it takes the host's mirrored slices for its own, and deletes slices of the tenant",
+  endpointSlices: "vCluster treats the host's mirrored slices as its own, and deletes slices of the tenant",
 };
 
 function twoWriters(input: LintInput): Fault[] {
@@ -80,7 +80,7 @@ function patchWarnings(input: LintInput): Fault[] {
     const first = firstOf.get(path);
     firstOf.set(path, first ?? index);
     if (first === undefined) continue;
-    const sentence = `vCluster refuses a path that ${showPath([...patchList, first])} has already`;
+    const sentence = `vCluster refuses this path, because ${showPath([...patchList, first])} has the same path`;
     const parts = { code: 'CONFIG_VCLUSTER_REFUSES', sentence };
     warnings.push(warn(input, [...patchList, index, 'path'], { ...parts, fix: 'join the two entries into one' }));
   }
@@ -99,18 +99,18 @@ function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Faul
     }
   }
   if (entry.onMissing === 'create' && entry.expression === undefined) {
-    const sentence = 'without an expression nothing says what onMissing: create is to make';
+    const sentence = 'onMissing: create has no effect without an expression';
     const parts = { code: 'CONFIG_PATCH_ON_MISSING', sentence };
     warnings.push(warn(input, [...path, 'onMissing'], { ...parts, fix: 'remove it' }));
   }
   warnings.push(...valueExistsWarnings(input, entry, path));
   if (entry.reference !== undefined) warnings.push(...referenceWarnings(input, entry.reference, path));
   if (entry.onError === 'skip') {
-    const sentence = 'where the expression fails, the host shows the value as it is in the virtual cluster';
+    const sentence = 'when the expression fails, the host shows the unchanged value of the virtual cluster';
     const parts = {
       code: 'CONFIG_PATCH_LEAKS',
       sentence,
-      fix: 'write fail or keepLast if the value is to stay hidden',
+      fix: 'write fail or keepLast if the value must stay hidden',
     };
     warnings.push(warn(input, [...path, 'onError'], parts));
   }
@@ -122,44 +122,43 @@ function valueExistsWarnings(input: LintInput, entry: PatchEntry, path: Settings
   const asks = (text: string | undefined): boolean => /\bvalueExists\b/.test(text ?? '');
   const code = 'CONFIG_PATCH_ON_MISSING';
   if (asks(entry.expression)) {
-    const sentence =
-      'the expression asks for valueExists, and without onMissing it never runs where the key is missing';
-    const fix = 'add onMissing: create, or onMissing: skip if it is meant so';
+    const sentence = 'the expression uses valueExists, but without onMissing it never runs when the key is missing';
+    const fix = 'add onMissing: create, or onMissing: skip to keep this behaviour';
     return [warn(input, path, { code, sentence, fix })];
   }
   if (!asks(entry.reverseExpression)) return [];
-  const sentence = 'the reverse expression asks for valueExists, which is true wherever it runs';
-  const parts = { code, sentence, fix: 'leave valueExists out of it' };
+  const sentence = 'the reverse expression uses valueExists, which is always true there';
+  const parts = { code, sentence, fix: 'remove valueExists' };
   return [warn(input, [...path, 'reverseExpression'], parts)];
 }
 
-/** Only the content of Secrets and ConfigMaps goes to the host, and only when vCluster may sync them. */
+/** Only Secrets and ConfigMaps are copied to the host, and only while vCluster may sync them. */
 function referenceWarnings(input: LintInput, { kind, naming }: PatchReference, path: SettingsPath): Fault[] {
   const at = [...path, 'reference', 'kind'];
   const code = 'CONFIG_REFERENCE_EMPTY';
   const list = { Secret: 'secrets', ConfigMap: 'configMaps' }[kind];
   if (list !== undefined) {
     if (isOn(input, [...toHost, list, 'enabled'], true)) return [];
-    const sentence = `with sync.toHost.${list}.enabled: false no ${kind} stands on the host behind the name`;
+    const sentence = `with sync.toHost.${list}.enabled: false the host has no ${kind} of the referenced name`;
     return [warn(input, at, { code, sentence, fix: `set sync.toHost.${list}.enabled to true` })];
   }
-  // With a mapping of namespaces names stay as they are, and vCluster's copy stands behind them.
+  // With a namespace mapping, names stay unchanged and refer to the copies of vCluster.
   const { namespaces, references } = input.settings;
   if (namespaces.enabled || (naming ?? references.naming) === 'vcluster') return [];
-  const sentence = `no ${kind} stands on the host behind a generated name: of this kind only the name is translated, and vCluster gives its copy another one`;
+  const sentence = `the host has no ${kind} with a generated name: Hostward translates only the name, and vCluster gives its copy a different name`;
   const own = input.hasVclusterFile ? 'global.hostward' : 'hostward';
-  // An entry of its own would be refused by vCluster where it reads the file too.
+  // vCluster refuses reference.naming in an entry of a file that it reads too.
   const one = input.hasVclusterFile ? '' : ', or reference.naming: vcluster in this entry';
   const fix = `write ${own}.references.naming: vcluster${one}`;
   return [warn(input, at, { code, sentence, fix })];
 }
 
-/** Before paths are compiled: the whole object, any key at the top, or subsets in one of its spellings. */
+/** Judges the text, because paths are compiled later: the whole object, any top key, or a spelling of subsets. */
 function touchesSubsets(path: string): boolean {
   return /^\s*$|^[\s.]*(\*|\[\s*["']?\*["']?\s*\]|["'[]*subsets\b)/.test(path);
 }
 
-/** Ports of subsets, or everything in them. */
+/** Whether a path to subsets can reach their ports. */
 function touchesPorts(path: string): boolean {
   return !/\b(?:addresses|notReadyAddresses)\b/.test(path);
 }
@@ -180,7 +179,7 @@ function leaderWarnings(input: LintInput): Fault[] {
   const { leaderElection, replicas } = input.settings;
   if (leaderElection !== 'never' || replicas <= 1) return [];
   const path = find(input.root, ['hostward', 'leaderElection']) ? ['hostward'] : ['global', 'hostward'];
-  const sentence = `without an election ${replicas} replicas would all write`;
+  const sentence = `without an election all ${replicas} replicas would write`;
   const parts = { code: 'CONFIG_NO_LEADER', sentence, fix: 'write auto or always' };
   return [warn(input, [...path, 'leaderElection'], parts)];
 }
@@ -191,7 +190,7 @@ interface Rule {
   verbs?: unknown;
 }
 
-/** The chart's Role loses the write verbs for Endpoints with vCluster's own sync, and has leases for several replicas only. */
+/** The chart grants write verbs on Endpoints only for vCluster's own sync, and verbs on leases only for several replicas. */
 function rightsWarnings(input: LintInput): Fault[] {
   const { settings, root } = input;
   if (!input.hasVclusterFile || settings.hostKubeconfig !== undefined) return [];
@@ -211,7 +210,7 @@ function rightsWarnings(input: LintInput): Fault[] {
     const missing = verbs.filter((verb) => !rules.some((rule) => allows(rule, group, resource, verb)));
     if (missing.length === 0) return [];
     const path = [...role, isOverwritten ? 'overwriteRules' : 'extraRules'];
-    const sentence = `no rule gives ${missing.join(', ')} on ${resource}, which Hostward needs on the host`;
+    const sentence = `no rule grants ${missing.join(', ')} on ${resource}, which Hostward needs on the host`;
     const parts = { code: 'CONFIG_RIGHTS', sentence };
     const rule = `{apiGroups: [${JSON.stringify(group)}], resources: [${resource}], verbs: [${missing.join(', ')}]}`;
     return [warn(input, path, { ...parts, fix: `add ${rule}` })];
@@ -234,7 +233,7 @@ function elsewhere(input: LintInput): Fault[] {
   const node = find(input.root, path);
   const target = node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : '';
   if (target === '' || target === input.settings.hostNamespace) return [];
-  const found = `${quoted(target)}, while Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
-  const parts = { code: 'CONFIG_TARGET_NAMESPACE', found, wanted: 'the namespace that vCluster syncs to' };
+  const sentence = `vCluster syncs to the namespace ${quoted(target)}, but Hostward writes to ${JSON.stringify(input.settings.hostNamespace)}`;
+  const parts = { code: 'CONFIG_TARGET_NAMESPACE', sentence };
   return [warn(input, path, { ...parts, fix: `give --host-namespace ${target}` })];
 }

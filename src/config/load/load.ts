@@ -1,6 +1,6 @@
-// The room of the configuration. In come the texts of its files, the environment and the flags; out goes one frozen value,
-// complete and checked, or every fault at once, each with its place in a file. Files are laid over each other in their
-// order as Helm does it. This room must never know what a setting does, compile an expression, or touch a cluster.
+// Loads the configuration. In: the texts of its files, the environment and the flags. Out: one frozen value, complete and
+// checked, or all faults at once, each with its position in a file. Later files are merged over earlier ones, as in Helm.
+// Must never know the effect of a setting, compile an expression, or contact a cluster.
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
@@ -28,18 +28,18 @@ import { find, type MapNode, overlay, type TreeNode, toPlainOver } from '../yaml
 import { lint } from './lint.ts';
 
 export interface LoadOptions extends NameSources {
-  /** In the order of the command line; later ones win. None at all means every default. */
+  /** The files in the order of the command line; later files win. Without a file, every setting has its default. */
   files: readonly SourceFile[];
 }
 
 interface LoadedParts {
   warnings: readonly Fault[];
-  /** The entries whose form is right, faults elsewhere or not, so that their expressions can be judged in the same run. */
+  /** The well-formed entries. They are present despite other faults, so that the same run can check their expressions. */
   patches: readonly CheckedPatch[];
-  /** The entries with a fault in their form, as far as they could be read: what is wrong inside their texts is told with it. */
+  /** The malformed entries, as far as they could be read, so that the same run can check the texts in them. */
   mistaken: readonly CheckedPatch[];
   positions: Positions;
-  /** Texts by file name, for the line under a fault. */
+  /** The texts by file name, for the source line under a fault. */
   texts: ReadonlyMap<string, string>;
 }
 
@@ -51,7 +51,7 @@ export function loadConfiguration(options: LoadOptions): Loaded {
   return runAtOnce(loadSteps(options));
 }
 
-/** The same in parts, for a daemon that has other work meanwhile. */
+/** As loadConfiguration(), in parts, for a daemon with other work. */
 export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const files = yield* readFiles(options.files);
   const faults = [...files.faults];
@@ -69,7 +69,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   yield;
   const isManagementAlone = servesManagementAlone(root, own);
   const names = isManagementAlone ? noNames : clusterNames(options, values.hostward, own);
-  // A name may stand in the very file that could not be read.
+  // An unreadable file may hold the missing name, so the name is not reported as missing.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
   const list = find(root, patchesPath);
@@ -93,7 +93,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   return { kind: 'ok', settings, ...parts() };
 }
 
-/** Nothing is synced, so nothing needs a name. */
+/** Without sync, no virtual cluster needs a name. */
 const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
@@ -125,7 +125,7 @@ function* readFiles(files: readonly SourceFile[]): Steps<ReadFiles> {
   return { roots, faults, texts };
 }
 
-/** What the checker makes of the table's rows; table.ts is the proof of these types. */
+/** The value that the checker builds from the rows of table.ts, which guarantee these types. */
 interface Values {
   sync: {
     toHost: {
@@ -153,14 +153,14 @@ function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode
   const slots = slotTree();
   const ownSlot = slots.children.get('hostward') as Slot;
   const shared = new Checker();
-  // `global` is an open slot, so that a wrong letter case below it is found as everywhere else.
+  // `global` is an open slot, so that a wrong letter case below it is found as in other maps.
   const global: Slot = { setting: undefined, closed: false, children: new Map([['hostward', ownSlot]]) };
   const withGlobal: Slot = { ...slots, children: new Map([...slots.children, ['global', global]]) };
   const values = shared.check(root, withGlobal, []) as Values & { hostward: Values['hostward'] };
   faults.push(...shared.faults);
   const joined = joinOwn(root);
   faults.push(...joined.faults);
-  // Both places have been judged where they stand; together they only give the values.
+  // Both places were checked above; this second check only computes the merged values.
   const isGlobal = find(root, underGlobal) !== undefined;
   const place = isGlobal ? underGlobal : topLevel;
   const hostward = new Checker().check(joined.own, ownSlot, place) as Values['hostward'];
@@ -182,7 +182,7 @@ function mappingFaults(
   const map = find(root, byNamePath);
   const isJudged = into.faults.some(({ path }) => path === showPath(byNamePath));
   for (const { pair, side, words, isWarning } of mappingProblems(mappings.byName, names)) {
-    // What is no map at all has no pairs either.
+    // A value that is not a map was reported already.
     if (pair === undefined && isJudged) continue;
     const entry = pair !== undefined && map?.kind === 'map' ? map.entries.get(pair) : undefined;
     const span = side === 'virtual' ? entry?.key : entry?.node.span;
@@ -194,7 +194,7 @@ function mappingFaults(
   }
   const privateNodes = find(root, ['privateNodes', 'enabled']);
   if (privateNodes?.kind !== 'scalar' || privateNodes.value !== true) return;
-  const sentence = 'private nodes do not go together with sync.toHost.namespaces';
+  const sentence = 'private nodes cannot be combined with sync.toHost.namespaces';
   const at = positionOfNode(privateNodes);
   into.faults.push(fault({ code: 'CONFIG_MAPPING', at, path: 'privateNodes.enabled', sentence }));
 }
@@ -240,7 +240,7 @@ function settingsOf(from: {
   });
 }
 
-/** Top-level `hostward` is no setting of vCluster; what stands under its `global` is as much there as for vCluster. */
+/** The configuration as vCluster sees it: without top-level `hostward`, which is not a vCluster setting, but with `global`. */
 function vclusterView(root: TreeNode | undefined): Record<string, unknown> {
   if (root?.kind !== 'map') return vclusterDefaults;
   const entries = new Map(root.entries);
@@ -248,7 +248,7 @@ function vclusterView(root: TreeNode | undefined): Record<string, unknown> {
   return toPlainOver(vclusterDefaults, { ...root, entries }) as Record<string, unknown>;
 }
 
-/** A copy: defaults come from tables that must not freeze with it, or change through it. */
+/** Returns a frozen copy, because the defaults in the tables must neither be frozen nor changed. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(deepFreeze)) as T;

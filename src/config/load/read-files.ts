@@ -1,12 +1,12 @@
-// Configuration files from the file system, each as its bytes or as the reason why there are none. Nothing is thrown, and
-// nothing is waited for but the disk: what is no file is refused before it is opened.
+// Reads configuration files from the file system. Each result holds the bytes or the reason for their absence. Never throws,
+// and never waits for anything except the disk: a path that is not a file is refused before it is opened.
 import { constants, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { maxFileBytes, type SourceFile } from '../yaml/source-text.ts';
 
 export type ReadFile = (path: string) => Promise<SourceFile>;
 
-/** Open already when this process began, as standard input is; a shell writes `<(…)` so. */
+/** Paths of streams that were open at the start of the process, such as standard input and the `<(…)` of a shell. */
 const handedOver = /^\/(?:dev\/stdin|dev\/fd\/\d+|proc\/self\/fd\/\d+)$/;
 
 export async function readConfigurationFile(path: string): Promise<SourceFile> {
@@ -14,13 +14,13 @@ export async function readConfigurationFile(path: string): Promise<SourceFile> {
     const isHandedOver = handedOver.test(path);
     const refused = refusalOf(path, await stat(path), isHandedOver);
     if (refused !== undefined) return refused;
-    // Without waiting: a pipe may have taken the place of the file meanwhile, and its other end may never come.
+    // Non-blocking: a pipe may have replaced the file meanwhile, and opening a pipe without a writer waits for ever.
     const flags = constants.O_RDONLY | (isHandedOver ? 0 : constants.O_NONBLOCK);
     await using file = await open(path, flags);
     const now = await file.stat();
     const refusedNow = refusalOf(path, now, isHandedOver);
     if (refusedNow !== undefined) return refusedNow;
-    // A file can grow, and a pipe has no size: one byte more than allowed is enough to know.
+    // A file can grow and a pipe has no size, so reading stops after one byte more than the limit.
     const chunks: Uint8Array[] = [];
     let length = 0;
     while (length <= maxFileBytes) {
@@ -47,7 +47,7 @@ function refusalOf(name: string, found: Stats, isHandedOver: boolean): SourceFil
 
 export async function readConfigurationFiles(paths: readonly string[], read: ReadFile): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
-  // One after the other: the same pipe given twice must be read in order.
+  // Sequentially, because a pipe that is given twice must be read in order.
   for (const path of paths) files.push(await read(path));
   return files;
 }

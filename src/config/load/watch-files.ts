@@ -1,5 +1,5 @@
-// The configuration files as they change: looked at every few seconds, because neither ConfigMap mounts (a symbolic link
-// that is swapped) nor network file systems can be relied on to tell. A new configuration that is at fault changes nothing.
+// Watches the configuration files for changes. Reads them every few seconds, because notices of the file system are not
+// reliable for ConfigMap mounts (a swapped symbolic link) and network file systems. A faulty configuration is not applied.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Fault } from '../fault.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -8,24 +8,24 @@ import { type SettingChange, settingChanges } from './difference.ts';
 import type { Loaded } from './load.ts';
 import { type ReadFile, readConfigurationFiles } from './read-files.ts';
 
-/** The kubelet needs about a minute for a ConfigMap; two seconds more are nothing, and reading is some microseconds. */
+/** The kubelet needs about a minute for a ConfigMap, so two seconds more do not matter, and a read takes microseconds. */
 export const pollIntervalMs = 2000;
-/** An editor that writes in place is seen half-way; what is still the same after this long is whole. */
+/** A file may be half-written when it is read; contents that stay equal for this time are complete. */
 export const settleMs = 300;
 
 export type ConfigurationChange<L extends Loaded = Loaded> =
   | { kind: 'changed'; loaded: Extract<L, { kind: 'ok' }>; changes: readonly SettingChange[] }
-  /** Asked for, or mended after a fault: what runs is what the files say. */
+  /** After a reload or a corrected fault: the running settings equal the files. */
   | { kind: 'unchanged' }
   | { kind: 'invalid'; faults: readonly Fault[]; texts: ReadonlyMap<string, string> };
 
 export interface WatchOptions<L extends Loaded = Loaded> {
   paths: readonly string[];
-  /** What runs: the files as they were read, and the settings they gave. */
+  /** The files as read at the start, and the running settings. */
   initial: { files: readonly SourceFile[]; settings: Settings };
   clock: Clock;
   read: ReadFile;
-  /** Turn by turn: whatever stands in a file, the daemon's other work goes on. */
+  /** Loads in turns, so that no file can block the other work of the daemon. */
   load(files: readonly SourceFile[]): Promise<L>;
   onChange(change: ConfigurationChange<L>): void;
 }
@@ -33,7 +33,7 @@ export interface WatchOptions<L extends Loaded = Loaded> {
 export interface ConfigurationWatch {
   start(): void;
   stop(): Promise<void>;
-  /** At once and without waiting for the file to settle, for SIGHUP. */
+  /** Reads the files at once, even while they change; for SIGHUP. */
   reload(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ class FilesWatch<L extends Loaded> implements ConfigurationWatch {
   #timer: Timer | undefined;
   #isStarted = false;
   #isStopped = false;
-  /** Looks happen one after the other: a reload in the middle of a poll must not read an older state later. */
+  /** Reads run one after the other, so that a reload during a poll cannot apply an older state later. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: WatchOptions<L>) {
@@ -128,7 +128,7 @@ class FilesWatch<L extends Loaded> implements ConfigurationWatch {
     else if (isAsked || wasRefused) this.#options.onChange({ kind: 'unchanged' });
   }
 
-  /** Pipes were read at the start and stay what they were. */
+  /** A pipe can be read only once, so its text from the start is used again. */
   async #readAll(): Promise<SourceFile[]> {
     const { paths, initial, read } = this.#options;
     const streams = new Map(initial.files.filter((file) => 'isStream' in file).map((file) => [file.name, file]));

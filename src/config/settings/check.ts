@@ -1,5 +1,5 @@
-// A tree against the table: types, choices, required and unknown keys, every fault with its place. What comes out is the
-// plain value with its defaults filled in, so that nobody behind it asks twice.
+// Checks a tree against the settings table. In: the merged tree. Out: the plain value with all defaults, and every fault of
+// types, choices, required and unknown keys with its position. Must never know the effect of a setting.
 
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, type Position, quoted } from '../fault.ts';
@@ -17,7 +17,7 @@ import { gluedDashFix, strangeSpaceFix } from '../yaml/yaml-syntax.ts';
 import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
 import { checkText, type TextRule } from './text-rules.ts';
 
-/** The table as a tree of keys; `[]` leads from a list to its items. */
+/** The settings table as a tree of keys; the key `[]` leads from a list to its items. */
 export interface Slot {
   setting: Setting | undefined;
   closed: boolean;
@@ -51,7 +51,7 @@ export function positionOfNode(node: TreeNode): Position {
 export class Checker {
   readonly faults: Fault[] = [];
 
-  /** The value at a slot, defaults filled in. A fault counts as an absent value, so that one slip is one fault. */
+  /** The value at a slot with its defaults. A faulty value counts as absent, so that one mistake is one fault. */
   check(node: TreeNode | undefined, slot: Slot, path: SettingsPath): unknown {
     const given = node?.kind === 'scalar' && node.value === null ? undefined : node;
     const shape = slot.setting?.shape;
@@ -79,14 +79,14 @@ export class Checker {
       const isAbsent = entry === undefined || (entry.kind === 'scalar' && entry.value === null);
       if (isAbsent && below.setting?.required && node !== undefined && !meant.has(key)) {
         const parts = { code: 'CONFIG_MISSING_KEY', at: positionOfNode(node), path: showPath(path) };
-        this.faults.push(fault({ ...parts, sentence: `${key} is missing in it` }));
+        this.faults.push(fault({ ...parts, sentence: `the key "${key}" is missing` }));
       }
       if (value !== undefined) object[key] = value;
     }
     return object;
   }
 
-  /** Gives back which keys were probably meant: that they are missing is the same slip. */
+  /** Returns the keys that were probably meant, so that they are not reported as missing too. */
   #unknownKeys(node: MapNode, slot: Slot, path: SettingsPath): ReadonlySet<string> {
     const meant = new Set<string>();
     for (const [key, entry] of node.entries) {
@@ -95,7 +95,7 @@ export class Checker {
       const isFormer = former !== undefined && slot.children.has(former);
       const near = isFormer ? former : nearestKey(entry.written, slot.children.keys());
       const isOnlyCase = near?.toLowerCase() === key.toLowerCase();
-      // Elsewhere vCluster's own keys pass, but none of its keys differs from one of ours by letter case alone.
+      // In open maps the keys of vCluster pass. No key of vCluster differs from one of ours by letter case alone.
       if (!slot.closed && !isOnlyCase) continue;
       if (near !== undefined) meant.add(near);
       const known = [...slot.children.keys()];
@@ -105,9 +105,9 @@ export class Checker {
           code: 'CONFIG_UNKNOWN_KEY',
           at: entry.key.source.positionAt(entry.key.start),
           path: showPath([...path, entry.written]),
-          sentence: `${quoted(entry.written)} is no key here${near === undefined ? `: ${others}` : ''}`,
+          sentence: `${quoted(entry.written)} is not a known key${near === undefined ? `: ${others}` : ''}`,
           fix: isFormer
-            ? `${former} is its name today`
+            ? `this key is now called ${former}`
             : near === undefined
               ? placeFix(key, slot)
               : `did you mean ${near}?`,
@@ -218,44 +218,45 @@ function describeScalar(node: ScalarNode): string {
   return String(value) === text ? text : `${text}, which YAML reads as ${String(value)}`;
 }
 
-/** What vCluster called it before patches were released. */
+/** Names that vCluster used before patches were released. */
 const formerNames: ReadonlyMap<string, string> = new Map([['translate', 'patches']]);
 
-/** What entries of other lists of patches have. */
+/** Keys that entries of other patch formats have. */
 const strangeKeys: ReadonlyMap<string, string> = new Map([
-  ['op', 'leave it out: an expression says what becomes of the value, and null takes the field away'],
-  ['value', `write it as an expression, a text with quotes of its own: expression: '"text"'`],
+  ['op', 'remove the key: an expression returns the new value, and null removes the field'],
+  ['value', `write the value as an expression; a text needs its own quotes: expression: '"text"'`],
 ]);
 
-/** Of all maps only `labels` of a patch has nothing in it. */
+/** `labels` of a patch is the only map without keys. */
 const noContentFix =
   'write labels: {}, which rewrites the keys of a selector; to set a label, write path: metadata.labels["key"] and an expression';
 
-/** A key that is none here for where it stands. */
+/** The fix for an unknown key that is probably in the wrong place. */
 function placeFix(key: string, slot: Slot): string {
   const strange = slot.children.has('expression') ? strangeKeys.get(key) : undefined;
   if (strange !== undefined) return strange;
   if (slot.children.size === 0) return noContentFix;
   if (key.startsWith('-')) return gluedDashFix;
-  if (key === 'patches') return 'patches stand in sync.toHost.endpoints';
+  if (key === 'patches') return 'patches belong in sync.toHost.endpoints';
   const parents = [...slot.children].filter(([, below]) => below.children.has(key));
   return parents.length === 1 ? `indent it below ${parents[0]?.[0]}` : '';
 }
 
-/** And each had one map for both directions. */
+/** Before the release, an entry had one map for both directions. */
 function textFix(node: TreeNode): string {
   const isOfBoth = node.kind === 'map' && (node.entries.has('toHost') || node.entries.has('fromHost'));
-  if (isOfBoth) return 'write toHost of it as expression, and fromHost as reverseExpression, without the map';
-  // JavaScript has brackets and braces as well, and YAML takes them for its own.
-  return node.kind === 'scalar' ? '' : 'put it in quotes if it is meant as one';
+  if (isOfBoth)
+    return 'write the text of toHost as expression and that of fromHost as reverseExpression, without the map';
+  // YAML reads the brackets and braces of a JavaScript expression as its own.
+  return node.kind === 'scalar' ? '' : 'put the text in quotes';
 }
 
-/** `enabled:true` is one word to YAML; the map that was meant never comes to be. */
+/** YAML reads `enabled:true` as one word, not as a map. */
 function nestingFix(node: TreeNode, slot: Slot): string {
   if (slot.children.size === 0) return 'write {}';
   const isKind = slot.children.has('kind') && node.kind === 'scalar' && /^[A-Z]\w+$/.test(node.text);
   if (isKind) return `write {apiVersion: v1, kind: ${node.text}}`;
   const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
   if (behind?.trim() === '') return strangeSpaceFix;
-  return behind !== undefined ? 'put a space behind the colon' : '';
+  return behind !== undefined ? 'put a space after the colon' : '';
 }

@@ -1,5 +1,5 @@
-// Which virtual cluster this is and where it lives on the host: flag, then environment, then file; the namespace at last
-// from the service account of the pod. Nothing is written under a wrong name, so a missing one is a fault.
+// Determines the name of the virtual cluster and its namespace on the host: from a flag, the environment or a file, and the
+// namespace also from the service account of the pod. A missing name is a fault, because a wrong one would misplace objects.
 
 import { type Fault, fault, quoted, warning } from '../fault.ts';
 import { showPath } from '../yaml/settings-path.ts';
@@ -22,7 +22,7 @@ export interface Flags {
 export interface NameSources {
   flags?: Flags | undefined;
   environment?: Environment | undefined;
-  /** Text of the file in which Kubernetes tells a pod its namespace. */
+  /** The text of the file that holds the namespace of the pod. */
   serviceAccountNamespace?: string | undefined;
 }
 
@@ -33,24 +33,29 @@ export interface ClusterNames {
   warnings: Fault[];
 }
 
-interface Wanted {
+interface NameRow {
   key: 'virtualClusterName' | 'hostNamespace';
   what: string;
   flag: string;
   variable: 'VCLUSTER_NAME' | 'NAMESPACE';
 }
 
-const wantedNames: readonly Wanted[] = [
+const wantedNames: readonly NameRow[] = [
   {
     key: 'virtualClusterName',
     what: 'the name of the virtual cluster',
     flag: '--vcluster-name',
     variable: 'VCLUSTER_NAME',
   },
-  { key: 'hostNamespace', what: 'its namespace on the host', flag: '--host-namespace', variable: 'NAMESPACE' },
+  {
+    key: 'hostNamespace',
+    what: 'the namespace on the host',
+    flag: '--host-namespace',
+    variable: 'NAMESPACE',
+  },
 ];
 
-/** `inFile` are checked already; `own` is where they stand. */
+/** The names in `inFile` are checked already; `own` is the tree that holds them. */
 export function clusterNames(
   sources: NameSources,
   inFile: { virtualClusterName?: string | undefined; hostNamespace?: string | undefined },
@@ -72,23 +77,23 @@ export function clusterNames(
   return names;
 }
 
-function missing({ key, what, flag, variable }: Wanted): Fault {
+function missing({ key, what, flag, variable }: NameRow): Fault {
   const fix = `give ${flag}, set ${variable}, or set hostward.${key}`;
   return fault({ code: 'CONFIG_NAME_MISSING', sentence: `${what} is not given`, fix });
 }
 
-function notALabel({ key, flag, variable }: Wanted, name: string, byFlag?: string, byVariable?: string): Fault {
+function notALabel({ key, flag, variable }: NameRow, name: string, byFlag?: string, byVariable?: string): Fault {
   const path = byFlag !== undefined ? flag : byVariable !== undefined ? variable : key;
   return fault({ code: 'CONFIG_NAME_WRONG', path, found: quoted(name), wanted: dnsLabelWords });
 }
 
-function overruled({ key, flag, variable }: Wanted, name: string, isFlag: boolean, own: TreeNode | undefined): Fault {
+function overruled({ key, flag, variable }: NameRow, name: string, isFlag: boolean, own: TreeNode | undefined): Fault {
   const node = find(own, [key]);
   return warning({
     code: 'CONFIG_NAME_OVERRULED',
     at: node === undefined ? undefined : positionOfNode(node),
     path: showPath(['hostward', key]),
-    sentence: `${isFlag ? flag : variable} says ${quoted(name)} and wins`,
+    sentence: `${isFlag ? flag : variable} is ${quoted(name)} and overrides this value`,
     fix: 'remove one of the two',
   });
 }

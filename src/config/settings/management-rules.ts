@@ -1,5 +1,5 @@
-// Rules of hostward.management that concern several settings at once: names that occur twice, members that do not exist,
-// spaces of unknown clusters, endpoints without a listener. Every problem at once, each with its path below the block.
+// The rules of hostward.management that concern several settings: duplicate names, unknown members, spaces of unknown
+// clusters, endpoints without a listener. Returns all problems at once, each with its path below the block.
 import { type Fault, fault, quoted } from '../fault.ts';
 import { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
@@ -8,7 +8,7 @@ import { builtInAdministrator, type ManagementMember, type ManagementValues } fr
 
 interface Problem {
   code: 'CONFIG_DUPLICATE_NAME' | 'CONFIG_UNKNOWN_NAME' | 'CONFIG_MEMBER' | 'CONFIG_MANAGEMENT';
-  /** Below hostward.management. */
+  /** The path below hostward.management. */
   path: SettingsPath;
   found: string;
   wanted: string;
@@ -18,7 +18,7 @@ interface Problem {
 /** The namespace of a project is `p-` and its name, and a namespace has 63 characters at most. */
 const longestProjectName = 61;
 
-/** `own` is the tree of our own settings, and `place` the path that it stands at. */
+/** `own` is the tree of our own settings, and `place` is its path. */
 export function managementFaults(
   values: ManagementValues | undefined,
   own: TreeNode | undefined,
@@ -32,10 +32,10 @@ export function managementFaults(
   });
 }
 
-/** Settings that say nothing about syncing. */
+/** Settings that do not ask for sync. */
 const withoutSync = new Set(['management', 'listen', 'logLevel']);
 
-/** Nothing in the files asks for the sync of a virtual cluster. */
+/** True when no setting in the files asks for the sync of a virtual cluster. */
 export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode | undefined): boolean {
   if (root?.kind !== 'map' || own?.kind !== 'map' || child(own, 'management') === undefined) return false;
   const isOurs = [...root.entries.keys()].every((key) => key === 'hostward' || key === 'global');
@@ -68,7 +68,7 @@ interface Known {
   clusters: ReadonlySet<string>;
 }
 
-/** A list in which a fault was found already may have holes. */
+/** A faulty item of a list is undefined. */
 type Checked<T> = readonly (T | undefined)[];
 
 function duplicates(list: Checked<{ name?: string }>, path: SettingsPath): Problem[] {
@@ -89,7 +89,7 @@ function unknownUsers(names: readonly string[], path: SettingsPath, known: Known
 }
 
 function unknown(what: 'user' | 'team' | 'cluster', name: string, path: SettingsPath): Problem {
-  const found = `${quoted(name)}, which is not there`;
+  const found = `${quoted(name)}, which does not exist`;
   return {
     code: 'CONFIG_UNKNOWN_NAME',
     path,
@@ -160,14 +160,14 @@ function listenerProblems({ listen, ingressListen, projects }: ManagementValues)
       }
       const host = new URL(ingress.server).hostname;
       const other = hosts.get(host);
-      const found = `the host of ${other}, and the instance is chosen by it`;
+      const found = `the host of ${other}, although the host name selects the virtual cluster`;
       const wanted = 'a host of its own for every virtual cluster that Hostward serves';
       if (other !== undefined) problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'server'], found, wanted });
       hosts.set(host, `${project?.name}/${instance?.name}`);
     }
   }
   if (ingressListen !== undefined && ingressListen === listen && !listen.endsWith(':0')) {
-    const parts = { found: 'that of listen', wanted: 'an address of its own' };
+    const parts = { found: 'the address of listen', wanted: 'a separate address' };
     problems.push({ code: 'CONFIG_MANAGEMENT', path: ['ingressListen'], ...parts });
   }
   return problems;

@@ -1,5 +1,5 @@
-// What the rest of the house gets to see of hostward.management: complete, checked, defaults filled in. The part that a
-// running daemon takes over and the part that needs a start are two values, because they change differently.
+// The settings of hostward.management for all other rooms: complete and checked, with all defaults. The part that a running
+// daemon can change and the part that needs a restart are separate values.
 
 export interface CertificateFiles {
   certificate: string;
@@ -73,7 +73,7 @@ export interface KeyLimits {
   perOwner: number;
 }
 
-/** Taken over while running. */
+/** The running daemon applies changes of these settings. */
 export interface ManagementSettings {
   tls?: CertificateFiles;
   administrators: { users: readonly string[]; groups: readonly string[] };
@@ -85,7 +85,7 @@ export interface ManagementSettings {
   audit: { reads: boolean };
 }
 
-/** Taken over at a start only. */
+/** Changes of these settings need a restart. */
 export interface ManagementServerSettings {
   /** HOST:PORT. */
   listen: string;
@@ -95,7 +95,7 @@ export interface ManagementServerSettings {
   ingressListen: string | undefined;
 }
 
-/** What the checker makes of the rows; management-table.ts is the proof of it. */
+/** The value that the checker builds from the rows of management-table.ts, which guarantee this type. */
 export type ManagementValues = ManagementSettings & {
   listen: string;
   baseURL?: string;
@@ -103,10 +103,10 @@ export type ManagementValues = ManagementSettings & {
   ingressListen?: string;
 };
 
-/** Always there, always an administrator. */
+/** This user always exists and is always an administrator. */
 export const builtInAdministrator = 'admin';
 
-/** Two slices of one block. */
+/** Splits the block into its two parts. */
 export function managementSettings(values: ManagementValues | undefined): {
   management: ManagementSettings | undefined;
   managementServer: ManagementServerSettings | undefined;

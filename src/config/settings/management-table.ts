@@ -1,5 +1,5 @@
-// The rows of the settings table for the management API, hostward.management: where each setting stands, what it may be
-// and a sentence about it. The rules that concern several settings at once are in management-rules.ts.
+// The rows of the settings table for the management API, hostward.management. The rules that concern several settings are
+// in management-rules.ts.
 import type { Setting, Shape } from './setting.ts';
 
 const block = 'hostward.management';
@@ -20,7 +20,7 @@ const listen: Shape = { kind: 'text', rule: 'listen' };
 export const longestTTLSeconds = 3_153_600_000;
 const seconds: Shape = { kind: 'integer', from: 0, to: longestTTLSeconds };
 
-/** The quota is a protection, so that it can be wide but not absent. */
+/** The quota protects the store, so it can be large but not absent. */
 const mostKeysPerOwner = 1_000_000;
 
 function certificateRows(path: string, about: string): Setting[] {
@@ -37,7 +37,7 @@ function memberRows(members: string, about: string): Setting[] {
     { path: members, shape: list, default: [], ...live, about },
     { path: `${of}.user`, shape: identity, ...live, about: 'A user. One of user, team and group.' },
     { path: `${of}.team`, shape: label, ...live, about: 'A team.' },
-    { path: `${of}.group`, shape: identity, ...live, about: 'Everybody in this group.' },
+    { path: `${of}.group`, shape: identity, ...live, about: 'All users in this group.' },
   ];
 }
 
@@ -221,7 +221,7 @@ const limitRows: Setting[] = [
     shape: boolean,
     default: false,
     ...live,
-    about: 'Everybody may bring the value of a key, not only administrators.',
+    about: 'All users may supply the value of a key, not only administrators.',
   },
   {
     path: `${block}.keys.perOwner`,

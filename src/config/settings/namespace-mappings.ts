@@ -1,41 +1,41 @@
-// Virtual namespaces to host namespaces and back, as sync.toHost.namespaces.mappings.byName says: pure functions over
-// compiled pairs. The most specific pair decides (exact first, then the longest prefix), and both directions always agree.
+// Maps virtual namespaces to host namespaces and back, by the pairs of sync.toHost.namespaces.mappings.byName. The most
+// specific pair decides: an exact pair first, then the longest prefix. Both directions always agree. Pure.
 import { type FaultWords, quoted } from '../fault.ts';
 
 export type MappingSide = 'virtual' | 'host';
 
-/** A rule of the mapping that a pair breaks; whoever knows the file adds the place. */
+/** A rule that a pair breaks; load.ts adds the position. */
 export interface MappingProblem {
-  /** The key of byName; undefined where the map as a whole is at fault. */
+  /** The key of byName; undefined when the whole map is at fault. */
   pair: string | undefined;
   side: MappingSide;
   words: FaultWords;
-  /** Two pairs overlap but can be told apart: worth saying, no reason to stop. */
+  /** True for an overlap in which the more specific pair decides; such an overlap does not stop the start. */
   isWarning: boolean;
 }
 
-interface End {
+interface MappingEnd {
   isPattern: boolean;
-  /** The namespace, or for a pattern what stands before the `*`; placeholders expanded. */
+  /** The namespace, or the text of a pattern before the `*`; placeholders are expanded. */
   text: string;
 }
 
-interface Pair {
+interface MappingPair {
   key: string;
-  virtual: End;
-  host: End;
+  virtual: MappingEnd;
+  host: MappingEnd;
 }
 
 export interface CompiledMappings {
   mappingsOnly: boolean;
-  /** Undefined where no pair applies, and where the pair's host namespace cannot be used. */
+  /** Undefined when no pair applies, and when the host namespace of the pair is unusable. */
   hostNamespaceOf(virtualNamespace: string): string | undefined;
   virtualNamespaceOf(hostNamespace: string): string | undefined;
-  /** A pair applies, but its host namespace cannot be used: say so instead of guessing. */
+  /** The reason when a pair applies but its host namespace is unusable. */
   unusable(virtualNamespace: string): { hostNamespace: string; reason: string } | undefined;
-  /** What must be watched on the host: namespaces by name, and beginnings of names. */
+  /** The host namespaces to watch: exact names, and prefixes of names. */
   windows: { namespaces: readonly string[]; prefixes: readonly string[] };
-  /** Virtual and host side, `${name}` expanded, patterns with their `*`; the most specific first. */
+  /** The pairs with `${name}` expanded and with the `*` of patterns; the most specific pair is first. */
   pairs: readonly (readonly [virtual: string, host: string])[];
 }
 
@@ -46,7 +46,7 @@ export interface MappingContext {
 
 /** A namespace is a DNS label. */
 const maxNamespaceLength = 63;
-/** vCluster's limit for a pattern, which leaves half of the name to what `*` stands for. */
+/** vCluster's limit for the text before `*`, which leaves about half of the name for the matched text. */
 const maxPrefixLength = 32;
 const placeholder = `\${name}`;
 
@@ -54,7 +54,7 @@ export function compileMappings(
   byName: Readonly<Record<string, string>>,
   options: MappingContext & { mappingsOnly: boolean },
 ): CompiledMappings {
-  const pairs = Object.entries(byName).map(([key, host]): Pair => {
+  const pairs = Object.entries(byName).map(([key, host]): MappingPair => {
     return { key, virtual: endOf(key, options), host: endOf(host, options) };
   });
   const hostOf = translator(pairs, 'virtual', 'host');
@@ -89,7 +89,7 @@ export function compileMappings(
   };
 }
 
-function written({ text, isPattern }: End): string {
+function written({ text, isPattern }: MappingEnd): string {
   return isPattern && !text.endsWith('*') ? `${text}*` : text;
 }
 
@@ -97,12 +97,16 @@ function expand(text: string, { virtualClusterName }: MappingContext): string {
   return text.replaceAll(placeholder, virtualClusterName);
 }
 
-function endOf(written: string, context: MappingContext): End {
+function endOf(written: string, context: MappingContext): MappingEnd {
   const star = written.indexOf('*');
   return { isPattern: star >= 0, text: expand(star >= 0 ? written.slice(0, star) : written, context) };
 }
 
-function translator(pairs: readonly Pair[], from: MappingSide, to: MappingSide): (name: string) => string | undefined {
+function translator(
+  pairs: readonly MappingPair[],
+  from: MappingSide,
+  to: MappingSide,
+): (name: string) => string | undefined {
   const exact = new Map(pairs.filter((pair) => !pair[from].isPattern).map((pair) => [pair[from].text, pair]));
   const patterns = patternsBy(pairs, from);
   return (name) => {
@@ -112,11 +116,11 @@ function translator(pairs: readonly Pair[], from: MappingSide, to: MappingSide):
   };
 }
 
-function patternsBy(pairs: readonly Pair[], side: MappingSide): Map<string, Pair> {
+function patternsBy(pairs: readonly MappingPair[], side: MappingSide): Map<string, MappingPair> {
   return new Map(pairs.filter((pair) => pair[side].isPattern).map((pair) => [pair[side].text, pair]));
 }
 
-function longestPrefix(name: string, patterns: ReadonlyMap<string, Pair>): Pair | undefined {
+function longestPrefix(name: string, patterns: ReadonlyMap<string, MappingPair>): MappingPair | undefined {
   if (patterns.size === 0) return undefined;
   for (let length = Math.min(name.length, maxPrefixLength); length >= 0; length--) {
     const pair = patterns.get(name.slice(0, length));
@@ -125,7 +129,7 @@ function longestPrefix(name: string, patterns: ReadonlyMap<string, Pair>): Pair 
   return undefined;
 }
 
-/** Every broken rule of every pair. The rules are vCluster's, and that two pairs must not mean the same namespace. */
+/** Every broken rule of every pair: the rules of vCluster, and that two pairs must not use the same namespace. */
 export function mappingProblems(byName: Readonly<Record<string, string>>, context: MappingContext): MappingProblem[] {
   const entries = Object.entries(byName);
   if (entries.length === 0) {
@@ -134,7 +138,7 @@ export function mappingProblems(byName: Readonly<Record<string, string>>, contex
     return [{ pair: undefined, side: 'virtual', words, isWarning: false }];
   }
   const problems: MappingProblem[] = [];
-  const sound: Pair[] = [];
+  const sound: MappingPair[] = [];
   for (const [key, host] of entries) {
     const broken = pairProblems(key, host, context);
     problems.push(...broken);
@@ -171,7 +175,7 @@ function sideProblems(written: string, side: MappingSide, context: MappingContex
   if (text === '') return stars === 1 ? [] : ['the name of a namespace'];
   if (text.split(placeholder).length > 2) return [`${placeholder} once at most`];
   const expanded = expand(text, context);
-  if (expanded.includes('${')) return [`no placeholder but ${placeholder}`];
+  if (expanded.includes('${')) return [`no placeholder except ${placeholder}`];
   if (stars === 1) {
     if (expanded.length > maxPrefixLength) return [`${maxPrefixLength} characters before the * at most`];
     return /^[a-z0-9][a-z0-9-]*$/.test(expanded) ? [] : ['the beginning of a namespace name: a-z, 0-9 and -'];
@@ -180,15 +184,15 @@ function sideProblems(written: string, side: MappingSide, context: MappingContex
   return isName ? [] : ['the name of a namespace: 1 to 63 of a-z, 0-9 and -, a letter or digit at both ends'];
 }
 
-function overlaps(pairs: readonly Pair[]): MappingProblem[] {
+function overlaps(pairs: readonly MappingPair[]): MappingProblem[] {
   const problems: MappingProblem[] = [];
   for (const side of ['virtual', 'host'] as const) {
-    const taken = new Map<string, Pair>();
+    const taken = new Map<string, MappingPair>();
     for (const pair of pairs) {
       const before = taken.get(show(pair[side]));
       taken.set(show(pair[side]), before ?? pair);
       if (before === undefined) continue;
-      const sentence = `the mapping of ${quoted(before.key)} has the ${side} namespace ${show(pair[side])} already`;
+      const sentence = `the mapping of ${quoted(before.key)} already uses the ${side} namespace ${show(pair[side])}`;
       problems.push({ pair: pair.key, side, words: { sentence, fix: 'remove one of the two' }, isWarning: false });
     }
   }
@@ -197,8 +201,8 @@ function overlaps(pairs: readonly Pair[]): MappingProblem[] {
   return problems;
 }
 
-/** A wider pattern also reaches a host namespace that this pair has for another virtual one. */
-function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProblem[] {
+/** Finds wider patterns that send another virtual namespace to the host namespace of this pair. */
+function shadows(narrow: MappingPair, patterns: ReadonlyMap<string, MappingPair>): MappingProblem[] {
   const problems: MappingProblem[] = [];
   const { text, isPattern } = narrow.host;
   for (let length = 0; length <= text.length; length++) {
@@ -214,6 +218,6 @@ function shadows(narrow: Pair, patterns: ReadonlyMap<string, Pair>): MappingProb
   return problems;
 }
 
-function show(end: End): string {
+function show(end: MappingEnd): string {
   return quoted(end.isPattern ? `${end.text}*` : end.text);
 }

@@ -1,5 +1,5 @@
-// Our own settings may stand in two places: top-level `hostward` in a file of our own, `global.hostward` in a vcluster.yaml
-// that vCluster reads too. Here the two become one, and what vCluster's strict parser would refuse is said.
+// Our own settings have two places: top-level `hostward` in a file of our own, and `global.hostward` in a vcluster.yaml that
+// vCluster reads too. This file merges both places, and warns of keys that the strict parser of vCluster refuses.
 
 import { editDistance } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, quoted, warning } from '../fault.ts';
@@ -9,14 +9,14 @@ import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPla
 export const topLevel: SettingsPath = ['hostward'];
 export const underGlobal: SettingsPath = ['global', 'hostward'];
 
-/** Keys that a file of our own may have at its top; any other makes it a file that vCluster reads too. */
+/** The top-level keys of a file of our own; any other key shows a file that vCluster reads too. */
 const ownSections = new Set(['hostward', 'global', 'sync']);
 
 export function isVclusterFile(root: MapNode): boolean {
   return [...root.entries.keys()].some((key) => !ownSections.has(key));
 }
 
-/** Where both places have it; values that differ are a fault, because no file order says which of the two was meant. */
+/** Merges both places. Different values for one setting are a fault, because neither place has priority. */
 export function joinOwn(root: TreeNode | undefined): { own: TreeNode | undefined; faults: Fault[] } {
   const top = find(root, topLevel);
   const global = find(root, underGlobal);
@@ -41,13 +41,13 @@ function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fa
       code: 'CONFIG_CONFLICT',
       at: top.span.source.positionAt(top.span.start),
       path: showPath([...topLevel, ...path]),
-      sentence: `${showPath([...underGlobal, ...path])} says something else (${other.file}:${other.line}:${other.column})`,
+      sentence: `${showPath([...underGlobal, ...path])} has a different value (${other.file}:${other.line}:${other.column})`,
       fix: 'remove one of the two',
     }),
   );
 }
 
-/** vCluster refuses every key it does not know, but for what stands under global. */
+/** vCluster refuses every unknown key, except under global. */
 export function strictParserWarnings(root: MapNode): Fault[] {
   if (!isVclusterFile(root)) return [];
   const refused = (entry: MapEntry, path: SettingsPath, fix: string): Fault => {
@@ -57,28 +57,28 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   };
   const warnings: Fault[] = [];
   const own = root.entries.get('hostward');
-  if (own !== undefined) warnings.push(refused(own, topLevel, 'move it under global, or into a file of its own'));
+  if (own !== undefined) warnings.push(refused(own, topLevel, 'move it under global, or into a separate file'));
   const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
   const list = find(root, listPath);
   for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
     for (const keys of [['onMissing'], ['onError'], ['reference', 'naming']]) {
       const parent = find(item, keys.slice(0, -1));
       const entry = parent?.kind === 'map' ? parent.entries.get(keys.at(-1) as string) : undefined;
-      const fix = 'put the patches into a file of their own and give --config twice';
+      const fix = 'put the patches into a separate file and give --config twice';
       if (entry !== undefined) warnings.push(refused(entry, [...listPath, index, ...keys], fix));
     }
   }
   return warnings;
 }
 
-/** Top-level keys of the values that vCluster had before 0.20, and has no more. */
+/** Top-level keys of the chart values before vCluster 0.20; vCluster has removed them since. */
 const formerSections: ReadonlySet<string> = new Set([
   ...['syncer', 'vcluster', 'mapServices', 'isolation', 'fallbackHostDns', 'hostpathMapper', 'multiNamespaceMode'],
   ...['enableHA', 'etcd', 'scheduler', 'headless', 'globalAnnotations', 'noopSyncer', 'embeddedEtcd', 'openshift'],
   ...['autoDeletePersistentVolumeClaims', 'workloadServiceAccount', 'coredns', 'storage'],
 ]);
 
-/** Right under `sync`, where each kind had its switch before 0.20. */
+/** Keys directly under `sync`, where each kind had its switch before vCluster 0.20. */
 const formerKinds: ReadonlySet<string> = new Set([
   ...['services', 'configmaps', 'secrets', 'endpoints', 'pods', 'events', 'nodes', 'persistentvolumeclaims'],
   ...['persistentvolumes', 'ingresses', 'ingressclasses', 'storageclasses', 'hoststorageclasses', 'priorityclasses'],
@@ -86,7 +86,7 @@ const formerKinds: ReadonlySet<string> = new Set([
   ...['csistoragecapacities', 'namespaces', 'generic'],
 ]);
 
-/** One or two may belong to a chart around vCluster's. */
+/** One or two such keys may belong to a chart that contains the vCluster chart. */
 const enoughFormerKeys = 3;
 
 function formerValueFaults(root: MapNode): Fault[] {
@@ -99,15 +99,15 @@ function formerValueFaults(root: MapNode): Fault[] {
   const key = root.entries.get(first)?.key;
   const at = key?.source.positionAt(key.start);
   const named = found.slice(0, enoughFormerKeys).join(', ');
-  const sentence = `these are values of a vCluster before 0.20 (${named}), which nothing here reads`;
-  const fix = 'make a vcluster.yaml of them: vcluster convert config --distro k3s -f FILE';
+  const sentence = `these are values of vCluster before 0.20 (${named}), which Hostward does not read`;
+  const fix = 'convert them to a vcluster.yaml: vcluster convert config --distro k3s -f FILE';
   return [fault({ code: 'CONFIG_FORMER_VALUES', at, path: '', sentence, fix })];
 }
 
-/** Where people put what is read below sync.toHost; right under sync it stood before vCluster 0.20. */
+/** Wrong places for the settings of sync.toHost. Before vCluster 0.20 they were directly under sync. */
 const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
   ...['endpoints', 'namespaces'].flatMap((key) => [
-    { path: ['sync', key], wanted: `sync.toHost.${key}`, where: 'right under sync', fix: 'move it below toHost' },
+    { path: ['sync', key], wanted: `sync.toHost.${key}`, where: 'directly under sync', fix: 'move it below toHost' },
     {
       path: ['sync', 'fromHost', key],
       wanted: `sync.toHost.${key}`,
@@ -119,8 +119,8 @@ const misplaced: { path: string[]; wanted: string; where: string; fix: string }[
   { path: ['endpoints'], wanted: 'sync.toHost.endpoints', where: 'at the top', fix: 'move it below sync and toHost' },
   ...[
     { path: ['patches'], where: 'at the top' },
-    { path: ['sync', 'patches'], where: 'right under sync' },
-    { path: ['sync', 'toHost', 'patches'], where: 'right under toHost' },
+    { path: ['sync', 'patches'], where: 'directly under sync' },
+    { path: ['sync', 'toHost', 'patches'], where: 'directly under toHost' },
   ].map((place) => ({
     ...place,
     wanted: 'sync.toHost.endpoints.patches',
@@ -128,10 +128,10 @@ const misplaced: { path: string[]; wanted: string; where: string; fix: string }[
   })),
 ];
 
-/** More than any setting has. */
+/** No setting has more levels. */
 const mostLevels = 10;
 
-/** Keys that go on with a dot are one key to YAML; below these maps a level was meant. */
+/** YAML reads a key with dots as one key; in these maps the user meant nested keys. */
 const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [[], /^(?:sync|hostward|global)\./],
   [['global'], /^hostward\./],
@@ -139,7 +139,7 @@ const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [['sync', 'toHost'], /^(?:endpoints|namespaces)\./],
 ];
 
-/** Patches that nothing reads are faults: the host would show every value as it is in the virtual cluster. */
+/** Misplaced patches are faults, not warnings: without them the host would show the unpatched values. */
 function misplacedKeys(root: MapNode): Fault[] {
   const warnings: Fault[] = [];
   const partsAt = (entry: MapEntry, path: SettingsPath) => {
@@ -154,7 +154,7 @@ function misplacedKeys(root: MapNode): Fault[] {
     const key = path.at(-1) as string;
     const entry = parent?.kind === 'map' ? parent.entries.get(key) : undefined;
     if (entry === undefined) continue;
-    const sentence = `${key} stands ${where}, where nothing reads it`;
+    const sentence = `${quoted(key)} is ${where}, where Hostward does not read it`;
     const parts = { ...partsAt(entry, path), sentence, fix: `${fix}: ${wanted}` };
     warnings.push(holdsPatches(key, entry.node) ? fault(parts) : warning(parts));
   }
@@ -164,16 +164,16 @@ function misplacedKeys(root: MapNode): Fault[] {
       if (!begins.test(key)) continue;
       const levels = key.split('.', mostLevels);
       const fix = `write ${levels.join(': {')}: …${'}'.repeat(levels.length - 1)}`;
-      const sentence = `${quoted(key)} is one key, and maps inside each other are wanted`;
+      const sentence = `${quoted(key)} is a single key, but nested maps are needed`;
       warn(entry, [...path, key], { sentence, fix });
     }
   }
   for (const [key, entry] of root.entries) {
-    // The values of a chart that has vCluster's in it.
+    // The file may hold the values of a chart that contains the vCluster chart.
     const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
     if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
-    const sentence = `settings stand below ${quoted(key)}, where nothing reads them`;
-    warn(entry, [key], { sentence, fix: `give what stands below ${quoted(key)} as a file of its own` });
+    const sentence = `there are settings below ${quoted(key)}, where Hostward does not read them`;
+    warn(entry, [key], { sentence, fix: `put the content of ${quoted(key)} into a separate file` });
   }
   return warnings;
 }
@@ -183,23 +183,23 @@ function holdsPatches(key: string, node: TreeNode): boolean {
   return [['patches'], ['endpoints', 'patches']].some((path) => find(node, path) !== undefined);
 }
 
-/** A manifest around the settings would be taken for settings of others, and leave every one of ours at its default. */
+/** Inside a manifest the settings would not be read, and every setting of ours would have its default. */
 function manifestWarnings(root: MapNode): Fault[] {
   const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
   if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
   const at = kind.key.source.positionAt(kind.key.start);
-  const sentence = `this is a Kubernetes object (${quoted(kind.node.text)}), with settings inside it at best`;
-  const fix = 'give the text that stands inside it';
+  const sentence = `this is a Kubernetes object (${quoted(kind.node.text)}), not a configuration`;
+  const fix = 'give a file with the settings inside the object';
   return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', sentence, fix })];
 }
 
-/** Keys and files that would pass unread, though something was meant by them: faults and warnings. */
+/** Faults and warnings about keys and files that would silently have no effect. */
 export function unreadKeys(root: MapNode): Fault[] {
   const ofWhole = [...manifestWarnings(root), ...formerValueFaults(root)];
   return ofWhole.length > 0 ? ofWhole : [...misspeltWarnings(root), ...misplacedKeys(root)];
 }
 
-/** A misspelt `hostward` or `endpoints` would pass as one of the many keys of vCluster that we do not read. */
+/** A misspelt `hostward` or `endpoints` would pass as one of the vCluster keys that Hostward does not read. */
 function misspeltWarnings(root: MapNode): Fault[] {
   const places: { path: string[]; names: string[] }[] = [
     { path: [], names: ['hostward', 'sync', 'global'] },
@@ -212,13 +212,13 @@ function misspeltWarnings(root: MapNode): Fault[] {
     const map = find(root, path);
     if (map?.kind !== 'map') continue;
     for (const [key, entry] of map.entries) {
-      // Letter case alone is a fault, and found with the unknown keys.
+      // A difference in letter case alone is a fault, which the check of unknown keys reports.
       const isNear = (name: string) => key.toLowerCase() !== name.toLowerCase() && editDistance(key, name, 3) < 3;
       const isKnown = names.includes(key) || formerSections.has(key);
       const near = isKnown ? undefined : names.find(isNear);
       if (near === undefined) continue;
       const at = entry.key.source.positionAt(entry.key.start);
-      const sentence = `nothing reads ${quoted(key)}`;
+      const sentence = `Hostward does not read ${quoted(key)}`;
       const code = 'CONFIG_MISSPELT_KEY';
       warnings.push(warning({ code, at, path: showPath([...path, key]), sentence, fix: `did you mean ${near}?` }));
     }

@@ -1,5 +1,5 @@
-// What makes a patch entry whole beyond its types: one mode, a direction for each path only once, references to kinds
-// whose names we can translate. Paths and expressions are compiled elsewhere.
+// The rules for patch entries beyond their types: one mode per entry, one entry per path and direction, references only to
+// kinds with translatable names. Paths and expressions are compiled elsewhere.
 
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, quoted } from '../fault.ts';
@@ -19,16 +19,16 @@ export const referenceKinds: readonly string[] = [
   'Endpoints',
 ];
 
-/** Kinds whose content is kept behind the name on the host; of all others only the name is translated. */
+/** Kinds that Hostward copies to the host; for all other kinds only the name is translated. */
 export const keptKinds: readonly string[] = ['Secret', 'ConfigMap'];
 
 /** Kinds of default/kubernetes, the API server of the virtual cluster. vCluster names their host copies by another rule. */
 export const apiServerKinds: readonly string[] = ['Service', 'Endpoints'];
 
-/** Each is run for every object, and a thousand expressions fill the sandbox's time for one. */
+/** Each patch runs for every object, and a thousand expressions use up the sandbox time of one object. */
 export const maxPatches = 1_000;
 
-/** An entry whose form is right, with its place in the list. */
+/** A checked entry with its index in the list. */
 export interface CheckedPatch {
   index: number;
   entry: PatchEntry;
@@ -44,7 +44,7 @@ interface RawPatch {
   onError: PatchEntry['onError'];
 }
 
-/** Values are what the checker made of the list, undefined where a node is no map; `found` is what it found wrong. */
+/** `values` come from the checker, undefined for a node that is not a map; `found` holds the faults of the checker. */
 export function checkPatches(
   list: TreeNode | undefined,
   values: readonly unknown[],
@@ -71,7 +71,7 @@ export function checkPatches(
     ];
     faults.push(...broken);
     const isMistaken = isFound || broken.length > 0 || raw.path === undefined;
-    // Without a path there is an expression to judge all the same; the empty one is never at fault.
+    // An entry without a path gets the empty path, which is always valid, so that its expression is checked too.
     (isMistaken ? mistaken : patches).push({ index, entry: entryOf(raw, raw.path ?? '') });
   }
   if (nodes !== undefined) faults.push(...duplicateFaults(patches, nodes, listPath));
@@ -79,12 +79,12 @@ export function checkPatches(
 }
 
 function tooMany(node: TreeNode, count: number, listPath: SettingsPath): Fault {
-  const sentence = `the list has ${count} patches, and ${maxPatches} are allowed`;
-  const fix = 'join patches that differ by their keys alone into one with "*"';
+  const sentence = `the list has ${count} patches, but at most ${maxPatches} are allowed`;
+  const fix = 'join patches that differ only in their keys into one with "*"';
   return fault({ code: 'CONFIG_PATCH_COUNT', at: positionOfNode(node), path: showPath(listPath), sentence, fix });
 }
 
-/** Asks whether something is wrong at a place or below it; made once, for a file may have a fault in every line. */
+/** Returns a test for faults at a path or below it. Built once, because a file may have a fault in every line. */
 function placesOf(found: readonly Fault[]): (place: string) => boolean {
   const places = new Set<string>();
   for (const { path } of found) {
@@ -94,8 +94,8 @@ function placesOf(found: readonly Fault[]): (place: string) => boolean {
   return (place) => places.has(place);
 }
 
-/** YAML takes the quotes of "" for its own, and null for a key without a value: whoever writes one means something. */
-const blankFix = `write one; the expression "null", in quotes, takes the field away, and '""' empties it`;
+/** YAML removes the quotes of "" and reads a key without a value as null, so a user may have meant an expression. */
+const blankFix = `add one; the expression "null", in quotes, removes the field, and '""' sets an empty text`;
 
 function modesOf(raw: RawPatch): string[] {
   const modes: string[] = [];
@@ -105,7 +105,7 @@ function modesOf(raw: RawPatch): string[] {
   return modes;
 }
 
-/** isFound: something in it is wrong already. What a misspelt key seems to lack is no second fault. */
+/** isFound: the entry already has a fault, so that a misspelt key is not reported as a missing key too. */
 interface EntryPlace {
   node: TreeNode;
   path: SettingsPath;
@@ -133,9 +133,9 @@ function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fa
   if (reference.kind !== undefined && !referenceKinds.includes(reference.kind))
     refuse('kind', `one of ${referenceKinds.join(', ')}`, quoted(reference.kind), didYouMean(reference.kind));
   if (reference.apiVersion !== undefined && reference.apiVersion !== 'v1')
-    refuse('apiVersion', 'v1, which all kinds that can be referred to have', quoted(reference.apiVersion));
+    refuse('apiVersion', 'v1, the version of all kinds that a reference can name', quoted(reference.apiVersion));
   if (reference.naming !== undefined && reference.kind !== undefined && keptKinds.includes(reference.kind)) {
-    const sentence = `the copies of every ${reference.kind} stand behind one kind of name, which an entry cannot choose`;
+    const sentence = `all copies of a ${reference.kind} have the same kind of name, which a single entry cannot choose`;
     const at = positionOfNode(find(node, ['reference', 'naming']) ?? node);
     const place = showPath([...path, 'reference', 'naming']);
     const fix = 'remove it, or set hostward.references.naming for all references';
@@ -143,7 +143,7 @@ function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fa
   }
   const needing = (['namespacePath', 'kindPath', 'apiVersionPath'] as const).filter((key) => reference[key]);
   if (needing.length > 0 && !reference.namePath && !isFound)
-    refuse('namePath', `namePath beside ${needing.join(' and ')}`, 'none', 'say where the name stands below the value');
+    refuse('namePath', `namePath together with ${needing.join(' and ')}`, 'no namePath', 'add the path of the name');
   return faults;
 }
 
@@ -162,7 +162,7 @@ function directionsOf(entry: PatchEntry): string[] {
   return entry.reverseExpression === undefined ? forward : [...forward, 'back'];
 }
 
-/** Two entries may share a path when one goes forward and the other back; paths are compared as written. */
+/** Two entries may share a path when one is forward and the other back. Paths are compared as written. */
 function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, listPath: SettingsPath): Fault[] {
   const taken = new Map<string, CheckedPatch>();
   const faults: Fault[] = [];
@@ -176,7 +176,7 @@ function duplicateFaults(patches: readonly CheckedPatch[], nodes: ListNode, list
     }
     const node = nodes.items[index] as TreeNode;
     const at = positionOfNode(find(node, ['path']) ?? node);
-    const sentence = `${showPath([...listPath, first.index])} patches ${quoted(entry.path)} already`;
+    const sentence = `${showPath([...listPath, first.index])} already patches ${quoted(entry.path)}`;
     const canJoin = isOfExpressions(entry) && isOfExpressions(first.entry);
     const fix = canJoin ? 'join the two entries into one' : 'keep one of them';
     faults.push(
@@ -193,7 +193,7 @@ function entryOf(raw: RawPatch, path: string): PatchEntry {
   if (raw.labels !== undefined) entry.labels = {};
   if (raw.reference?.apiVersion !== undefined && raw.reference.kind !== undefined) {
     const { apiVersion, kind, ...paths } = raw.reference;
-    // An empty path is one that was left out, as vCluster has it.
+    // As in vCluster, an empty path counts as absent.
     const given = Object.entries(paths).filter(([, path]) => path !== '');
     entry.reference = { apiVersion, kind, ...Object.fromEntries(given) };
   }

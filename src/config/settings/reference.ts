@@ -1,4 +1,4 @@
-// The reference page of the configuration, made from the table so that it cannot tell anything else.
+// Generates the reference page of the configuration from the settings table, so that the two always agree.
 import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
 
 const chapters: { title: string; text: string; holds(path: string): boolean }[] = [
@@ -14,7 +14,7 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
   },
   {
     title: 'Hostward',
-    text: 'Under top-level `hostward` in a file of its own, or under `global.hostward` in a `vcluster.yaml`: vCluster refuses keys that it does not know everywhere else. Given in both places, the two must agree.',
+    text: 'Under top-level `hostward` in a file of its own, or under `global.hostward` in a `vcluster.yaml`: everywhere else vCluster refuses unknown keys. A setting in both places must have the same value.',
     holds: (path) => path.startsWith('hostward.') && !path.startsWith('hostward.management'),
   },
   {
@@ -35,11 +35,11 @@ export function configurationReference(): string {
     '',
     '<!-- Made from src/config/settings/table.ts; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
     '',
-    '`hostward run --config FILE` may be given several times. Files are laid over each other in that order as Helm does it: maps deeply, lists replaced, and null takes a setting away. Any real `vcluster.yaml` is accepted whole.',
+    '`hostward run --config FILE` may be given several times. Later files are merged over earlier ones as in Helm: maps deeply, lists are replaced, and null removes a setting. Any real `vcluster.yaml` is accepted whole.',
     '',
-    `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they are vCluster's and pass unread. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted.`,
+    `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they belong to vCluster and are ignored. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted.`,
     '',
-    'A changed file is taken over while running, and so is a change after SIGHUP. Settings marked *start* need a new start. A file with a fault changes nothing: the old configuration stays and the faults are said.',
+    'The running daemon applies a changed file after a few seconds, or at once after SIGHUP. Settings marked *start* need a restart. A file with a fault is not applied: the old configuration stays active, and the faults are logged.',
   ];
   for (const { title, text, holds } of chapters) {
     lines.push(

@@ -1,5 +1,5 @@
-// Settings of an earlier release that nothing reads any more. A file that still has one loads with a warning, so that an
-// update does not stop the daemon. Each entry stays for one release.
+// Settings of an earlier release that Hostward no longer reads. A file with such a setting loads with a warning, so that an
+// update does not stop the daemon. Each entry stays here for one release.
 import { type Fault, warning } from '../fault.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { find, type MapNode, type TreeNode } from '../yaml/tree.ts';
@@ -23,9 +23,9 @@ export function withoutRetired(root: MapNode): { root: MapNode; warnings: Fault[
       if (entry === undefined) continue;
       entries.delete(key);
       const at = entry.key.source.positionAt(entry.key.start);
-      const found = `a former one: ${reason}`;
-      const parts = { code: 'CONFIG_RETIRED', at, path: showPath([...place, key]), found };
-      warnings.push(warning({ ...parts, wanted: 'settings of this release', fix: 'remove the setting' }));
+      const sentence = `Hostward no longer has this setting: ${reason}`;
+      const parts = { code: 'CONFIG_RETIRED', at, path: showPath([...place, key]), sentence };
+      warnings.push(warning({ ...parts, fix: 'remove the setting' }));
     }
     if (entries.size < own.entries.size) rest = replaced(rest, place, { ...own, entries }) as MapNode;
   }

@@ -1,4 +1,4 @@
-// The JSON Schema of the configuration, made from the table: for editors, and for programs that check one before we do.
+// Generates the JSON Schema of the configuration from the settings table, for editors and other programs.
 
 import { type Slot, slotTree } from './check.ts';
 import { retiredSettings } from './retired-settings.ts';
@@ -11,7 +11,7 @@ export function configurationSchema(): JsonSchema {
   const slots = slotTree();
   const schema = schemaOf(slots) as { properties: JsonSchema };
   const own = schema.properties['hostward'] as { properties: JsonSchema };
-  // An editor strikes these out, where it would refuse a key that it does not know.
+  // Editors mark a deprecated key, but refuse an unknown one.
   for (const [key, reason] of retiredSettings)
     own.properties[key] = { description: `Retired: ${reason}.`, deprecated: true };
   schema.properties['global'] = { type: ['object', 'null'], properties: { hostward: own } };

@@ -1,4 +1,4 @@
-// One row of the settings table: where a setting stands, what it may be, what it is when no file says, and a sentence.
+// The type of a row in the settings table: the path, the allowed values, the default and a description of a setting.
 import type { Settings } from './settings.ts';
 import type { TextRule } from './text-rules.ts';
 
@@ -10,22 +10,22 @@ export type Shape =
   | { kind: 'integer'; from: number; to: number }
   | { kind: 'texts'; rule: TextRule }
   | { kind: 'pairs' }
-  /** A list of maps; the rows below `path[]` say what is in them. */
+  /** A list of maps; the rows below `path[]` describe their keys. */
   | { kind: 'list' }
-  /** A map that may be absent as a whole; the rows below it say what is in it. */
+  /** An optional map; the rows below its path describe its keys. */
   | { kind: 'map' };
 
 export interface Setting {
   path: string;
   shape: Shape;
-  /** What it is when no file says; undefined where nothing is a value of its own. */
+  /** The value without a file; undefined when "not set" has a meaning of its own. */
   default?: boolean | number | string | readonly never[] | Readonly<Record<string, never>>;
-  /** Said instead of the default where it depends on something else. */
+  /** Describes a default that depends on something else. */
   defaultWords?: string;
   required?: true;
-  /** The member of Settings that it ends up in. */
+  /** The member of Settings that holds the value. */
   field: keyof Settings;
-  /** A change of it is taken over while running, or needs a new start. */
+  /** `live`: the running daemon applies a change; `restart`: a change needs a restart. */
   change: 'live' | 'restart';
   about: string;
 }

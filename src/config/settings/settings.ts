@@ -1,4 +1,4 @@
-// What the rest of the house gets to see of a configuration: one frozen value, complete, checked, defaults filled in.
+// The configuration for all other rooms: one frozen value, complete and checked, with all defaults.
 import type { LogLevel } from '../../log.ts';
 import type { ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
@@ -13,7 +13,7 @@ export interface PatchReference {
   naming?: 'generated' | 'vcluster';
 }
 
-/** One entry of sync.toHost.endpoints.patches, as written; paths and expressions are compiled where rooms are assembled. */
+/** One entry of sync.toHost.endpoints.patches as written; the daemon compiles paths and expressions later. */
 export interface PatchEntry {
   path: string;
   expression?: string;
@@ -32,19 +32,19 @@ export interface NamespaceMappings {
 }
 
 export interface Settings {
-  /** VC and HNS. Both empty when the configuration has nothing but the management API: then nothing is synced. */
+  /** VC and HNS. Both are empty when the configuration has only the management API and nothing is synced. */
   virtualClusterName: string;
   hostNamespace: string;
   /** Paths of kubeconfig files; undefined on the host side = in-cluster credentials. */
   virtualKubeconfig: string | undefined;
   hostKubeconfig: string | undefined;
-  /** hostward.endpoints.enabled, by default what sync.toHost.endpoints.enabled says. */
+  /** hostward.endpoints.enabled; by default the value of sync.toHost.endpoints.enabled. */
   endpointsEnabled: boolean;
   patches: readonly PatchEntry[];
   namespaces: NamespaceMappings;
   /** experimental.syncSettings.setOwner. */
   setOwner: boolean;
-  /** More than one replica named by controlPlane.statefulSet.highAvailability.replicas. */
+  /** controlPlane.statefulSet.highAvailability.replicas. */
   replicas: number;
   backSync: 'all' | 'none';
   exclude: { labels: readonly string[]; annotations: readonly string[] };

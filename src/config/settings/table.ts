@@ -1,11 +1,11 @@
-// Every setting that Hostward reads, as data: where it stands, what it may be, what it is when nobody says, and a sentence
-// about it. Validation, defaults, the JSON Schema and the reference page are all made from these rows.
+// Every setting that Hostward reads, as data: its path, allowed values, default and description. Validation, defaults, the
+// JSON Schema and the reference page are all generated from these rows.
 import { managementRows } from './management-table.ts';
 import type { Setting } from './setting.ts';
 
 export type { Setting, Shape } from './setting.ts';
 
-/** Under these no unknown key is accepted; everywhere else vCluster's keys pass unread. */
+/** An unknown key under these paths is a fault; elsewhere unknown keys belong to vCluster and are ignored. */
 export const closedPaths: readonly string[] = ['sync.toHost.endpoints', 'sync.toHost.namespaces', 'hostward'];
 
 const text = { kind: 'text', rule: 'any' } as const;
@@ -77,7 +77,7 @@ const sharedRows: Setting[] = [
     default: [],
     ...patches,
     about:
-      'Rules that rewrite fields on the way, in this order, at most 1,000. One mode an entry: expressions, reference or labels.',
+      'Rules that rewrite fields during the sync, in this order, at most 1,000. Each entry has one mode: expressions, reference or labels.',
   },
   ...patchRows(`${endpoints}.patches`, patches),
   {
@@ -85,7 +85,7 @@ const sharedRows: Setting[] = [
     shape: { kind: 'choice', of: ['generated', 'vcluster'] },
     ...patches,
     about:
-      'Which names this entry writes, instead of what `hostward.references.naming` says. Not for Secrets and ConfigMaps. Ours.',
+      'Names that this entry writes, instead of those of `hostward.references.naming`. Not for Secrets and ConfigMaps. Only Hostward has this setting.',
   },
   {
     path: `${endpoints}.patches[].onMissing`,
@@ -93,7 +93,7 @@ const sharedRows: Setting[] = [
     default: 'skip',
     ...patches,
     about:
-      'What to do when the last key of the path is missing. `create` runs the expression and writes the key. Ours.',
+      'Behaviour when the last key of the path is missing. `create` runs the expression and writes the key. Only Hostward has this setting.',
   },
   {
     path: `${endpoints}.patches[].onError`,
@@ -101,7 +101,7 @@ const sharedRows: Setting[] = [
     default: 'fail',
     ...patches,
     about:
-      'What a failing `expression` does: `fail` leaves the host object as it was, `skip` leaves this entry out, `keepLast` keeps the value that the host has. A value that a `reverseExpression` fails on stays on the host in any case. Ours.',
+      'Behaviour when the expression fails: `fail` leaves the host object unchanged, `skip` skips this entry, `keepLast` keeps the value on the host. Only Hostward has this setting.',
   },
   {
     path: 'sync.toHost.namespaces.enabled',
@@ -129,14 +129,14 @@ const sharedRows: Setting[] = [
     shape: { kind: 'pairs' },
     default: {},
     ...namespaces,
-    about: "Labels that vCluster gives to the host namespaces it makes; vCluster's alone.",
+    about: 'Labels that vCluster gives to the host namespaces that it creates. Hostward does not use them.',
   },
   {
     path: 'sync.toHost.namespaces.patches',
     shape: { kind: 'list' },
     default: [],
     ...namespaces,
-    about: "Patches of Namespace objects; vCluster's alone, checked for their form only.",
+    about: 'Patches of Namespace objects. Hostward does not use them and checks only their form.',
   },
   ...patchRows('sync.toHost.namespaces.patches', namespaces),
   {
@@ -145,7 +145,8 @@ const sharedRows: Setting[] = [
     default: true,
     field: 'setOwner',
     change: 'restart',
-    about: 'Host objects get the Service of the virtual cluster as their owner, so that they go with it.',
+    about:
+      'Host objects get the Service of the virtual cluster as their owner, so that Kubernetes deletes them with it.',
   },
   {
     path: 'controlPlane.statefulSet.highAvailability.replicas',
@@ -197,7 +198,7 @@ const ownRows: Setting[] = [
     defaultWords: 'what `sync.toHost.endpoints.enabled` says',
     field: 'endpointsEnabled',
     change: 'live',
-    about: 'Our switch. Off means that nothing on the host is touched, not even removed.',
+    about: 'Whether Hostward syncs Endpoints. `false` leaves all host objects unchanged, and removes none of them.',
   },
   {
     path: 'hostward.backSync',
@@ -263,7 +264,7 @@ const ownRows: Setting[] = [
     field: 'references',
     change: 'live',
     about:
-      'Names that reference patches write: short generated ones, behind which Hostward keeps Secrets and ConfigMaps and nothing else, or the long ones of what vCluster syncs itself. One entry can say so in `reference.naming`.',
+      'Names that reference patches write. `generated`: short names; Hostward keeps copies of Secrets and ConfigMaps under them, and of no other kind. `vcluster`: the long names of the objects that vCluster syncs itself. A single entry can choose with `reference.naming`.',
   },
   {
     path: 'hostward.listen',

@@ -1,5 +1,5 @@
-// Rules for single texts in a configuration: names, networks, addresses to listen on, label and annotation patterns.
-// Each answers with what is wanted and how to mend it, or with undefined when the text is fine.
+// Rules for single texts in a configuration: names, networks, listen addresses, label and annotation patterns. Each rule
+// returns the wanted form and a fix, or undefined for a valid text.
 import { isIPv4, isIPv6 } from 'node:net';
 
 export interface TextProblem {
@@ -44,10 +44,10 @@ export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
 }
 
-/** Beginnings that Kubernetes, kubeadm and Hostward give to identities of their own. */
+/** Kubernetes, kubeadm and Hostward reserve names with these beginnings. */
 export const reservedBeginnings = ['system:', 'kubeadm:', 'hostward:'] as const;
 
-/** Names of users and groups: what a header and a field selector can carry. */
+/** Names of users and groups must fit into a header and a field selector. */
 export function identityProblem(text: string): TextProblem | undefined {
   const reserved = reservedBeginnings.find((beginning) => text.startsWith(beginning));
   if (reserved !== undefined) return { wanted: `a name that does not begin with ${reserved}`, fix: '' };
@@ -55,7 +55,7 @@ export function identityProblem(text: string): TextProblem | undefined {
   return { wanted: 'a name of 1 to 253 ASCII characters without commas and without blanks at its ends', fix: '' };
 }
 
-/** https, and nothing in it that a client would send along or that only a browser understands. */
+/** An https address without a user, a query or a fragment, which API clients would ignore or send along. */
 export function isServerURL(text: string): boolean {
   if (!/^https:\/\/[^\s@?#\\]+$/i.test(text)) return false;
   return URL.canParse(text);
@@ -88,7 +88,7 @@ function networkProblem(text: string): TextProblem | undefined {
   const kept = (number >> BigInt(bits - Number(digits))) << BigInt(bits - Number(digits));
   if (kept === number) return undefined;
   const first = isFour ? dotted(kept) : colons(kept);
-  return { wanted: 'a network without address bits behind its length', fix: `write ${first}/${digits}` };
+  return { wanted: 'a network without address bits after its prefix', fix: `write ${first}/${digits}` };
 }
 
 function fourNumber(address: string): bigint {

@@ -1,5 +1,5 @@
-// What vCluster's own settings are when a file is silent, for expressions that read context.vcluster.config: the switches
-// that decide behaviour. What only shapes the chart's own pods (images, resources, probes) is left out.
+// The defaults of vCluster's own settings, for expressions that read context.vcluster.config. Includes the switches that
+// decide behaviour, but not the settings that only shape the pods of the chart (images, resources, probes).
 
 const on = { enabled: true } as const;
 const off = { enabled: false } as const;

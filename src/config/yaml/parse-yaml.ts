@@ -1,5 +1,5 @@
-// One YAML text to one tree, or to its faults: duplicate keys and runaway aliases are faults, merge keys work, and nothing
-// that a text says can make it throw.
+// Parses one YAML text. In: the text of a file. Out: one tree with positions, or the faults. Duplicate keys and exploding
+// aliases are faults, merge keys work. Must never throw because of a text, and must know no setting.
 import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Fault, fault, quoted } from '../fault.ts';
 import type { Steps } from '../steps.ts';
@@ -10,23 +10,23 @@ import { readSyntax } from './yaml-syntax.ts';
 
 /** Configurations are ten deep; the reader recurses. */
 const maxDepth = 100;
-/** What aliases may blow a text up to: twice what the token limit allows without them. */
+/** Limit for the nodes after the expansion of aliases: twice the number that the token limit allows without aliases. */
 const maxNodes = 100_000;
 
 const duplicateKey = 'CONFIG_DUPLICATE_KEY';
 
-export type Parsed =
+export type ParsedYaml =
   | { kind: 'tree'; root: MapNode }
-  /** With a root, what else is wrong in the text can still be told; it is not to be used for anything else. */
+  /** The root allows a search for further faults in the text; it must not be used as settings. */
   | { kind: 'faults'; faults: Fault[]; root?: MapNode };
 
-export function* parseYaml(source: SourceText): Steps<Parsed> {
+export function* parseYaml(source: SourceText): Steps<ParsedYaml> {
   try {
     const syntax = yield* readSyntax(source);
     if (syntax.kind === 'faults') return syntax;
     return new Builder(source).document(syntax.contents);
   } catch (cause) {
-    // The parser recurses on nesting; whatever else it throws would be a bug in it that must not take the daemon down.
+    // Deep nesting overflows the recursive parser. Any other error is a bug of the parser and must not stop the daemon.
     const isDeep = cause instanceof RangeError;
     const sentence = isDeep ? 'the nesting is too deep' : `the file cannot be read as YAML: ${quoted(String(cause))}`;
     return { kind: 'faults', faults: [fault({ code: 'CONFIG_YAML', at: { file: source.name }, sentence })] };
@@ -35,13 +35,13 @@ export function* parseYaml(source: SourceText): Steps<Parsed> {
 
 interface Built {
   node: TreeNode;
-  /** Nodes below and with this one, aliases counted as often as they are used. */
+  /** The number of nodes in this tree; an alias counts at each use. */
   size: number;
 }
 
 class Builder {
   readonly #source: SourceText;
-  /** In the order of the text, so that an alias finds the anchor that stands before it. */
+  /** Filled in the order of the text, so that an alias finds the anchor before it. */
   readonly #anchors = new Map<string, object>();
   readonly #built = new Map<object, Built>();
   readonly #faults: Fault[] = [];
@@ -51,13 +51,17 @@ class Builder {
     this.#source = source;
   }
 
-  document(contents: unknown): Parsed {
+  document(contents: unknown): ParsedYaml {
     const { node, size } = this.#build(contents, 0, 0);
     const start = node.span.start;
     if (Math.max(size, this.#mergedEntries) > maxNodes) {
-      this.#say('CONFIG_YAML_TOO_LARGE', start, `there are more than ${maxNodes} values, aliases counted in full`);
+      this.#say(
+        'CONFIG_YAML_TOO_LARGE',
+        start,
+        `the file has more than ${maxNodes} values, counting each use of an alias`,
+      );
     } else if (node.kind === 'scalar' && node.value === null) {
-      const fix = 'write {} if every setting shall have its default';
+      const fix = 'write {} to give every setting its default';
       this.#say('CONFIG_FILE_EMPTY', undefined, 'the file is empty', fix);
     } else if (node.kind !== 'map') {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
@@ -65,7 +69,7 @@ class Builder {
     }
     const faults = this.#faults;
     if (faults.length === 0 && node.kind === 'map') return { kind: 'tree', root: node };
-    // Whatever else is left out of the tree would be missed in it.
+    // After other faults the tree is incomplete, and a check of it would report missing settings.
     const isWhole = faults.every(({ code }) => code === duplicateKey);
     return isWhole && node.kind === 'map' ? { kind: 'faults', faults, root: node } : { kind: 'faults', faults };
   }
@@ -96,7 +100,7 @@ class Builder {
     if (!isMap(node) && !isSeq(node)) return this.#null(at);
     const span = this.#span(node, at);
     if (depth > maxDepth) {
-      this.#say('CONFIG_YAML_TOO_LARGE', span.start, `there are more than ${maxDepth} levels of nesting`);
+      this.#say('CONFIG_YAML_TOO_LARGE', span.start, `the file has more than ${maxDepth} levels of nesting`);
       return this.#null(at);
     }
     const built = isMap(node) ? this.#map(node, span, depth) : this.#list(node.items, span, depth);
@@ -112,8 +116,8 @@ class Builder {
     const name = shownName(alias.source);
     const isInside = target !== undefined;
     const sentence = isInside
-      ? `the alias *${name} stands within its own value`
-      : `no anchor &${name} stands before the alias`;
+      ? `the alias *${name} is inside its own value`
+      : `there is no anchor &${name} before the alias`;
     this.#say('CONFIG_YAML', start, sentence);
     return this.#null(start);
   }
@@ -140,13 +144,13 @@ class Builder {
       const before = this.#faults.length;
       const value = this.#build(pair.value, depth + 1, key.end);
       size += value.size;
-      // An alias that leads nowhere has been told, and merges nothing.
+      // A faulty alias was reported already and has no map to merge.
       const isTold = isAlias(pair.value) && this.#faults.length > before;
       if (isMergeKey(pair)) merged.push(...(isTold ? [] : this.#merged(value.node)));
       else this.#entry(own, pair, key, value.node);
     }
     const entries = new Map(own);
-    // What stands in the map itself wins over what is merged in, and the earlier of two merged maps over the later.
+    // Own keys win over merged keys, and the earlier of two merged maps wins over the later.
     for (const { entries: more } of merged) {
       for (const [name, entry] of more) if (!entries.has(name)) entries.set(name, entry);
     }
@@ -158,13 +162,13 @@ class Builder {
     const built = this.#build(isWord ? pair.key : null, 0, key.start).node;
     if (built.kind !== 'scalar' || built.value === null) {
       const isTemplate = this.#source.text.startsWith('{{', key.start - 1);
-      const [what, fix] = isTemplate ? ['a template', 'render it first'] : ['no text', ''];
-      this.#say('CONFIG_YAML', key.start, `keys are plain words, and this one is ${what}`, fix);
+      const [found, fix] = isTemplate ? ['a template', 'render the template first'] : ['not a text', ''];
+      this.#say('CONFIG_YAML', key.start, `a key must be a plain text, but this key is ${found}`, fix);
       return;
     }
     const name = String(built.value);
     if (built.style === 'plain' && /^\s/.test(name)) {
-      const sentence = 'the line begins with a space of another kind, as web pages have them';
+      const sentence = 'the line begins with a special space character, as copied from a web page';
       this.#say('CONFIG_YAML', key.start, sentence, 'indent with plain spaces');
       return;
     }
@@ -174,8 +178,8 @@ class Builder {
       return;
     }
     const line = this.#source.positionAt(before.key.start).line;
-    const sentence = `${quoted(built.text)} stands in this map a second time (first in line ${line})`;
-    this.#say(duplicateKey, key.start, sentence, 'remove one');
+    const sentence = `this map has the key ${quoted(built.text)} twice (first in line ${line})`;
+    this.#say(duplicateKey, key.start, sentence, 'remove one of the two');
   }
 
   #merged(node: TreeNode): MapNode[] {
@@ -185,13 +189,13 @@ class Builder {
       const sentence = 'the merge key << takes a map or a list of maps';
       this.#say('CONFIG_YAML', node.span.start, sentence);
     }
-    // Maps that merge maps that merge maps cost the square of their number.
+    // A chain of maps that merge each other costs quadratic time, so merged entries count towards a limit.
     this.#mergedEntries += maps.reduce((sum, map) => sum + map.entries.size, 0);
     return this.#mergedEntries > maxNodes ? [] : maps;
   }
 }
 
-/** Anchors can be as long as the file. */
+/** An anchor can be as long as the file, so its name is cut. */
 function shownName(name: string): string {
   return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }

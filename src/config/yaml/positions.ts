@@ -1,5 +1,5 @@
-// Where a setting stands, asked after the configuration is loaded: for the faults of paths and expressions, which are
-// compiled by others and must land in the same report.
+// Finds the position of a setting after the configuration is loaded. Other rooms compile paths and expressions, and their
+// faults appear in the same report.
 import type { Position } from '../fault.ts';
 import { positionInText } from './scalar-positions.ts';
 import type { SettingsPath } from './settings-path.ts';
@@ -12,13 +12,13 @@ export class Positions {
     this.#root = root;
   }
 
-  /** Of the value at the path, else of what is nearest above it; undefined only without any file. */
+  /** The position of the value at the path, or of its nearest parent; undefined only without a file. */
   positionOf(path: SettingsPath): Position | undefined {
     const node = this.#nearest(path);
     return node?.span.source.positionAt(node.span.start);
   }
 
-  /** Of a place inside a text value, line and column from 1 as the text's own reader counts them. */
+  /** The position of a place inside a text value; line and column count from 1 in the value. */
   positionInScalar(path: SettingsPath, line: number, column: number): Position | undefined {
     const node = find(this.#root, path);
     if (node?.kind !== 'scalar') return this.positionOf(path);

@@ -1,14 +1,14 @@
-// From a place inside a YAML text value to the place in the file: escapes, quotes, folded lines and block indentation make
-// the two differ. The value is read again with the offset of every character; where that disagrees with the parser, the
-// beginning of the value is the answer.
+// Translates a place inside a YAML text value to a position in the file. The two differ because of escapes, quotes, folded
+// lines and block indentation. The value is read again with the offset of each character; if the result differs from the
+// parser's text, the position is the beginning of the value.
 import type { Position } from '../fault.ts';
 import type { ScalarNode } from './tree.ts';
 
-/** Expressions have 4,096 characters at most, and escapes and blanks some times as many; beyond it the beginning will do. */
+/** An expression has at most 4,096 characters, and some more with escapes. Faults in longer texts get the beginning. */
 const maxReadChars = 65_536;
 
-/** The characters of the value, and for each the offset in the file it came from. */
-interface Reading {
+/** The characters of the value, each with its offset in the file. */
+interface CharMap {
   text: string;
   offsets: number[];
 }
@@ -18,16 +18,16 @@ export function positionInText(node: ScalarNode, line: number, column: number): 
   const reading = readingOf(node);
   if (reading === undefined) return source.positionAt(start);
   const index = indexIn(node.text, line, column);
-  // Behind the last character: an expression that ends too early is at fault there.
+  // After the last character, for an expression that ends too early.
   const last = reading.offsets.at(-1);
   const offset = reading.offsets[index] ?? (last === undefined ? start : last + 1);
   return source.positionAt(Math.min(offset, end));
 }
 
-const readingsOf = new WeakMap<ScalarNode, { reading: Reading | undefined }>();
+const readingsOf = new WeakMap<ScalarNode, { reading: CharMap | undefined }>();
 
-/** Remembered: one text may have a fault in every line. */
-function readingOf(node: ScalarNode): Reading | undefined {
+/** Cached, because one text may have a fault in every line. */
+function readingOf(node: ScalarNode): CharMap | undefined {
   const known = readingsOf.get(node);
   if (known !== undefined) return known.reading;
   const { start, end } = node.span;
@@ -47,12 +47,12 @@ function indexIn(text: string, line: number, column: number): number {
   return Math.min(text.length, from + column - 1);
 }
 
-/** How a block ends decides about line breaks at its end, and nothing points there. */
+/** Line breaks at the end depend on the block style, and no fault points to them. */
 function sameText(a: string, b: string): boolean {
   return a.replace(/\n+$/, '') === b.replace(/\n+$/, '');
 }
 
-function readAgain(node: ScalarNode): Reading {
+function readAgain(node: ScalarNode): CharMap {
   const { source, start, end } = node.span;
   const raw = source.text.slice(start, end);
   switch (node.style) {
@@ -88,8 +88,8 @@ const shortEscapes: Record<string, string> = {
 };
 const longEscapes: Record<string, number> = { x: 2, u: 4, U: 8 };
 
-function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undefined): Reading {
-  const reading: Reading = { text: '', offsets: [] };
+function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undefined): CharMap {
+  const reading: CharMap = { text: '', offsets: [] };
   const put = (text: string, offset: number): void => {
     for (let index = 0; index < text.length; index++) reading.offsets.push(base + offset);
     reading.text += text;
@@ -117,7 +117,7 @@ function readFlow(raw: string, base: number, quotes: 'single' | 'double' | undef
   return reading;
 }
 
-/** White space around a line break; longer runs end in the fallback. */
+/** Longest white space around a line break that is recognised; after a longer run the texts differ. */
 const maxFold = 1000;
 
 function readEscape(raw: string, at: number): { text: string; length: number } {
@@ -133,7 +133,7 @@ function readEscape(raw: string, at: number): { text: string; length: number } {
   return { text: shortEscapes[letter] ?? letter, length: 2 };
 }
 
-/** What the first line that is not empty has in the file beyond what it has in the value. */
+/** The additional indentation in the file of the first line that is not empty. */
 function blockIndent(raw: string, text: string): number {
   const written = firstIndent(raw.split('\n').slice(1));
   return Math.max(0, written - firstIndent(text.split('\n')));
@@ -161,8 +161,8 @@ function blockLines(raw: string, base: number, indent: number): BlockLine[] {
   return lines;
 }
 
-function readBlock(raw: string, base: number, { indent, isFolded }: { indent: number; isFolded: boolean }): Reading {
-  const reading: Reading = { text: '', offsets: [] };
+function readBlock(raw: string, base: number, { indent, isFolded }: { indent: number; isFolded: boolean }): CharMap {
+  const reading: CharMap = { text: '', offsets: [] };
   const put = (text: string, offset: number, isSpread: boolean): void => {
     for (let index = 0; index < text.length; index++) reading.offsets.push(isSpread ? offset + index : offset);
     reading.text += text;

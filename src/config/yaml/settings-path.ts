@@ -1,11 +1,11 @@
-// Paths into a configuration: keys and list positions, and how they are spelt for people.
+// Paths into a configuration, made of keys and list positions, and their text for people.
 
 export type SettingsPath = readonly (string | number)[];
 
-/** Longer keys are cut: a path stands in the sentence of a fault. */
+/** Longer keys are cut, because a path is part of a sentence. */
 const shownKeyLength = 80;
 
-/** `sync.toHost.endpoints.patches[0].path`; keys with anything unusual in them stand in quoted brackets. */
+/** `sync.toHost.endpoints.patches[0].path`; a key with unusual characters is quoted in brackets. */
 export function showPath(path: SettingsPath): string {
   let text = '';
   for (const part of path) {

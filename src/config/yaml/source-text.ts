@@ -1,12 +1,16 @@
-// The text of one configuration file: decoded, bounded, and able to say which line and column an offset is.
+// Decodes the text of one configuration file, limits its size, and translates offsets to lines and columns.
 import { type Fault, fault, type Position } from '../fault.ts';
 
-/** What a ConfigMap or Secret can hold at most; a longer file is not a configuration. */
+/** The largest content of a ConfigMap or Secret; a longer file is not a configuration. */
 export const maxFileBytes = 1024 * 1024;
 
-/** One file as it came in: its text or bytes, or why there are none. */
+/** One file as received: its text or bytes, or the reason for their absence. */
 export type SourceFile =
-  | { name: string; text: string | Uint8Array /** A pipe: can be read once and not watched. */; isStream?: true }
+  | {
+      name: string;
+      text: string | Uint8Array /** A pipe can be read only once and cannot be watched. */;
+      isStream?: true;
+    }
   | { name: string; problem: 'missing' | 'directory' }
   | { name: string; problem: 'no-file'; what: string }
   | { name: string; problem: 'unreadable'; reason: string }
@@ -34,7 +38,7 @@ export class SourceText {
     return { file: this.name, line: low + 1, column: offset - (starts[low] as number) + 1 };
   }
 
-  // Built when the first fault asks: a configuration without one never pays for it.
+  // Built for the first fault, so that a configuration without faults does not pay for it.
   #starts(): number[] {
     if (this.#lineStarts === undefined) {
       const starts = [0];
@@ -45,10 +49,10 @@ export class SourceText {
   }
 }
 
-export type Decoded = { kind: 'text'; source: SourceText } | { kind: 'fault'; fault: Fault };
+export type FileText = { kind: 'text'; source: SourceText } | { kind: 'fault'; fault: Fault };
 
-export function decode(file: SourceFile): Decoded {
-  const refuse = (code: string, found: string, wanted: string, fix = ''): Decoded => ({
+export function decode(file: SourceFile): FileText {
+  const refuse = (code: string, found: string, wanted: string, fix = ''): FileText => ({
     kind: 'fault',
     fault: fault({ code, at: { file: file.name }, found, wanted, fix }),
   });
@@ -77,18 +81,18 @@ export function decode(file: SourceFile): Decoded {
   if (bytes > maxFileBytes)
     return refuse('CONFIG_FILE_TOO_LARGE', `${bytes} bytes`, `${maxFileBytes} bytes at most`, 'split the file');
   const { text, isWhole } = typeof file.text === 'string' ? fromStream(file.text) : utf8(file.text);
-  // A byte order mark is no part of the text; editors that write one do not count it as a column either.
+  // A byte order mark is not part of the text, and editors do not count it as a column.
   const source = new SourceText(file.name, text.startsWith('\ufeff') ? text.slice(1) : text);
   const broken = isWhole ? -1 : source.text.indexOf(replacement);
   const nul = source.text.indexOf('\0');
   const first = broken >= 0 && (nul < 0 || broken < nul) ? broken : nul;
   if (first < 0) return { kind: 'text', source };
-  const found = first === broken ? 'bytes that are no UTF-8' : 'a NUL character';
+  const found = first === broken ? 'bytes that are not UTF-8' : 'a NUL character';
   const parts = { code: 'CONFIG_FILE_NOT_TEXT', at: source.positionAt(first), found, wanted: 'a text in UTF-8' };
   return { kind: 'fault', fault: fault({ ...parts, fix: 'save it as UTF-8' }) };
 }
 
-/** What stands for bytes that could not be decoded. */
+/** The decoder writes this character for bytes that it cannot decode. */
 const replacement = '\ufffd';
 
 interface Text {
@@ -96,7 +100,7 @@ interface Text {
   isWhole: boolean;
 }
 
-/** Standard input was decoded on the way; nobody writes the replacement character into a configuration. */
+/** Standard input is decoded already, and a real configuration does not contain the replacement character. */
 function fromStream(text: string): Text {
   return { text, isWhole: !text.includes(replacement) };
 }

@@ -1,9 +1,9 @@
-// A configuration as a tree that remembers where everything stands. Trees of several files are laid over each other as
-// Helm does it, and every node keeps the place of the file that won.
+// A configuration as a tree whose nodes know their positions. Trees of several files are merged as in Helm, and every node
+// keeps the position in the file that won.
 import type { SettingsPath } from './settings-path.ts';
 import type { SourceText } from './source-text.ts';
 
-/** Where a node stands: offsets into the text of its file. */
+/** The position of a node: offsets in the text of its file. */
 export interface Span {
   source: SourceText;
   start: number;
@@ -16,9 +16,9 @@ export interface ScalarNode {
   kind: 'scalar';
   span: Span;
   style: ScalarStyle;
-  /** What YAML 1.1 makes of it. */
+  /** The value according to YAML 1.1. */
   value: string | number | boolean | null;
-  /** The text before it was made a number or a boolean. */
+  /** The text before the conversion to a number or a boolean. */
   text: string;
 }
 
@@ -30,7 +30,7 @@ export interface ListNode {
 
 export interface MapEntry {
   key: Span;
-  /** The key as written: `on`, where YAML 1.1 reads true. */
+  /** The key as written, e.g. `on`, which YAML 1.1 reads as true. */
   written: string;
   node: TreeNode;
 }
@@ -47,7 +47,7 @@ export function isNull(node: TreeNode): boolean {
   return node.kind === 'scalar' && node.value === null;
 }
 
-/** The node below a key; undefined where there is none, or where it is null: a null takes a setting away. */
+/** The node below a key; undefined when it is absent or null, because a null removes a setting. */
 export function child(node: TreeNode | undefined, key: string): TreeNode | undefined {
   const entry = node?.kind === 'map' ? node.entries.get(key) : undefined;
   return entry === undefined || isNull(entry.node) ? undefined : entry.node;
@@ -62,7 +62,7 @@ export function find(root: TreeNode | undefined, path: SettingsPath): TreeNode |
   return node;
 }
 
-/** Maps deeply, everything else replaced by what comes later; a null stays, because it also removes a default. */
+/** Merges maps deeply and replaces all other values. A null is kept, because it also removes a default. */
 export function overlay(lower: TreeNode, upper: TreeNode): TreeNode {
   if (lower.kind !== 'map' || upper.kind !== 'map') return upper;
   const entries = new Map(lower.entries);
@@ -73,14 +73,14 @@ export function overlay(lower: TreeNode, upper: TreeNode): TreeNode {
   return { kind: 'map', span: upper.span, entries };
 }
 
-/** A null-prototype object: keys come from a file that may say __proto__. */
+/** An object without a prototype, because a file may contain the key __proto__. */
 export type PlainObject = Record<string, unknown>;
 
 export function plainObject(): PlainObject {
   return Object.create(null) as PlainObject;
 }
 
-/** The bare value; map entries that are null are left out, as Helm leaves them out. */
+/** The value without positions. Null entries of a map are left out, as in Helm. */
 export function toPlain(node: TreeNode): unknown {
   switch (node.kind) {
     case 'scalar':
@@ -97,7 +97,7 @@ export function toPlain(node: TreeNode): unknown {
   }
 }
 
-/** The bare value over the given defaults; a null takes the default away. */
+/** The value without positions, merged over the defaults; a null removes a default. */
 export function toPlainOver(defaults: unknown, node: TreeNode | undefined): unknown {
   if (node === undefined) return defaults;
   if (node.kind !== 'map' || typeof defaults !== 'object' || defaults === null || Array.isArray(defaults))

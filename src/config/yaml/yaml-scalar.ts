@@ -1,5 +1,5 @@
-// What a plain YAML scalar means to vCluster's parser: YAML 1.1 as Go reads it, where yes and on are booleans, 0777 is
-// octal, and neither dates nor base-60 numbers exist. Our files mean to us what they mean to vCluster.
+// Reads a plain YAML scalar as the parser of vCluster does: YAML 1.1 in Go, where yes and on are booleans, 0777 is octal,
+// and neither dates nor base-60 numbers exist. So a file has the same meaning for Hostward and vCluster.
 
 const truths = new Set(['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON']);
 const untruths = new Set(['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF']);
@@ -18,7 +18,7 @@ export function plainScalar(text: string): string | number | boolean | null {
   if (nulls.has(text)) return null;
   if (truths.has(text)) return true;
   if (untruths.has(text)) return false;
-  // Everything that is a number begins with one of these; most texts are done here.
+  // Every number begins with one of these characters, so most texts need no further test.
   if (!/^[-+.0-9]/.test(text)) return text;
   const digits = text.replaceAll('_', '');
   for (const [form, read] of integers) {
@@ -30,7 +30,7 @@ export function plainScalar(text: string): string | number | boolean | null {
   return decimal.test(digits) && /[0-9]/.test(digits) ? Number(digits) : text;
 }
 
-/** The text that a number or boolean becomes where a string is wanted: `path: 5` is the path "5", as in vCluster. */
+/** Where a text is wanted, a number or boolean becomes a text: `path: 5` is the path "5", as in vCluster. */
 export function scalarText(value: string | number | boolean): string {
   return String(value);
 }

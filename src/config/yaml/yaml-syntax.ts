@@ -1,12 +1,12 @@
-// The syntax of one YAML text: read with a limit, its mistakes turned into faults that say where and how to mend them.
+// Reads the syntax of one YAML text, limits its size, and turns syntax errors into faults with positions and fixes.
 import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
 import { type Fault, fault } from '../fault.ts';
 import { itemsAPart, type Steps } from '../steps.ts';
 import type { SourceText } from './source-text.ts';
 
-/** About three thousand patch entries. The parser makes a tree of them in one turn, which takes it some 20 ms. */
+/** Enough for about three thousand patch entries. The parser builds the tree in one turn of about 20 ms. */
 export const maxTokens = 50_000;
-/** One slip makes the parser stumble over everything behind it; the first places are the ones that help. */
+/** One mistake causes errors in all following lines, so only the first positions help. */
 const maxSyntaxFaults = 5;
 
 export type Syntax = { kind: 'document'; contents: unknown } | { kind: 'faults'; faults: Fault[] };
@@ -26,8 +26,8 @@ export function* readSyntax(source: SourceText): Steps<Syntax> {
 
 /** The first two documents of a text. */
 function composed(tokens: readonly CST.Token[], source: SourceText): (Document.Parsed | undefined)[] {
-  // Without a schema every scalar stays a text: yaml-scalar.ts reads them as vCluster's parser does. The parser's own
-  // check for duplicate keys takes quadratic time, so it is ours too.
+  // Without a schema every scalar stays a text, and yaml-scalar.ts reads it as vCluster's parser does. The parser's own
+  // check for duplicate keys takes quadratic time, so parse-yaml.ts does that check.
   const composer = new Composer({ schema: 'failsafe', version: '1.1', uniqueKeys: false, logLevel: 'error' });
   const documents = composer.compose(tokens, true, source.text.length);
   return [documents.next().value ?? undefined, documents.next().value ?? undefined];
@@ -35,7 +35,7 @@ function composed(tokens: readonly CST.Token[], source: SourceText): (Document.P
 
 const severalDocuments = 'MULTIPLE_DOCS';
 
-/** A separator at the end of a file, with nothing behind it, is no second document to anybody. */
+/** A separator at the end of a file does not begin a second document. */
 function isEmptyFrom(text: string, start: number): boolean {
   return text
     .slice(start)
@@ -69,39 +69,39 @@ function* readTokens(source: SourceText): Steps<ReadTokens> {
 
 const syntaxFixes: Record<string, string> = {
   TAB_AS_INDENT: 'indent with spaces',
-  BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or mend the indentation',
+  BLOCK_AS_IMPLICIT_KEY: 'put a value that holds ": " in quotes, or correct the indentation',
   BLOCK_IN_FLOW: 'put the value in quotes, or write the entry without "{" and "}"',
   BAD_ALIAS: 'put the value in quotes',
   BAD_SCALAR_START: 'put the value in quotes',
-  MULTILINE_IMPLICIT_KEY: 'put ":" behind the key, or mend the indentation',
+  MULTILINE_IMPLICIT_KEY: 'put ":" after the key, or correct the indentation',
   BAD_DQ_ESCAPE: 'put the text between single quotes, where a backslash is a backslash, or write two',
-  UNEXPECTED_TOKEN: 'put the whole value in quotes, or mend the indentation',
+  UNEXPECTED_TOKEN: 'put the whole value in quotes, or correct the indentation',
 };
 
-/** Where the code alone does not tell; the first that fits. */
+/** Fixes for error codes with several causes, chosen by the words of the message; the first match counts. */
 const fixesByWords: readonly [words: RegExp, fix: string][] = [
-  [/end with a \]/, 'close the "[" with "]", or mend the indentation'],
-  [/end with a \}/, 'close the "{" with "}", or mend the indentation'],
+  [/end with a \]/, 'close the "[" with "]", or correct the indentation'],
+  [/end with a \}/, 'close the "{" with "}", or correct the indentation'],
   [/start at the same column/, 'indent the key as the others of its map'],
   [/without - indicator/, 'indent the key as the others of its entry'],
-  [/block sequence may not be/, 'begin every entry with "- ", all of them at one indentation'],
+  [/block sequence may not be/, 'begin every entry with "- ", all at the same indentation'],
 ];
 
-/** Two slips that YAML sometimes reads as something else and sometimes cannot read at all. */
-export const gluedDashFix = 'put a blank behind "-"';
-export const strangeSpaceFix = 'put a plain space behind the colon; the one there is of another kind';
+/** Fixes for two mistakes that are valid YAML with another meaning in some places, and syntax errors in others. */
+export const gluedDashFix = 'put a space after "-"';
+export const strangeSpaceFix = 'put a plain space after the colon; the present one is a special space character';
 
 function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError): string {
   const lineStart = source.text.lastIndexOf('\n', start - 1) + 1;
   const fromLine = source.text.slice(lineStart);
-  if (/^(?:<{7}|={7}|>{7})/.test(fromLine)) return 'decide between the two versions of the merge';
+  if (/^(?:<{7}|={7}|>{7})/.test(fromLine)) return 'resolve the merge conflict';
   if (/^[^:#\n]*:[^\S \t\r\n]/.test(fromLine)) return strangeSpaceFix;
   if (/^[ ]*-\w+:/.test(fromLine)) return gluedDashFix;
   if (/:[ ]+[|>][+-]?[ ]*\r?\n\s*$/.test(source.text.slice(0, lineStart))) return 'indent the text deeper than its key';
   return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
 }
 
-/** The parser recurses, and says so with the words of its engine. */
+/** The parser's error code for nesting that overflows its stack. */
 const tooDeep = 'RESOURCE_EXHAUSTION';
 
 interface SyntaxError {
@@ -113,20 +113,20 @@ interface SyntaxError {
 function syntaxFaults(source: SourceText, errors: readonly SyntaxError[]): Fault[] {
   const byLine = new Map<number | undefined, Fault>();
   for (const error of errors) {
-    // Every other line of it is no YAML either.
+    // The other lines of a template are not YAML either, so one fault is enough.
     const ofTemplate = templateFault(source, error);
     if (ofTemplate !== undefined) return [...byLine.values(), ofTemplate];
     const of = syntaxFault(source, error);
-    // What stands behind a value that ended too early is no mistake of its own.
+    // An error after a value that ended too early has the same cause.
     if (byLine.size > 0 && error.message.includes('in YAML stream')) continue;
     if (!byLine.has(of.line)) byLine.set(of.line, of);
-    // Behind an open quote all is text, and too deep a nesting is found once a level.
+    // After an open quote the parser reads everything as text, and deep nesting is reported again at each level.
     if (byLine.size >= maxSyntaxFaults || isOpenQuote(error) || error.code === tooDeep) break;
   }
   return [...byLine.values()];
 }
 
-/** A line that stands between {{ and }} alone, or holds a value that does, is for a program that makes YAML of it. */
+/** A line or a value in {{ and }} is a template, which another program must render to YAML first. */
 const templateLine = /^[^#"'{]*(?=\{\{)/;
 
 function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault | undefined {
@@ -134,13 +134,13 @@ function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault
   const before = templateLine.exec(source.text.slice(lineStart).split('\n', 1)[0] ?? '');
   if (before === null) return undefined;
   const at = source.positionAt(lineStart + before[0].length);
-  return fault({ code: 'CONFIG_YAML', at, sentence: 'this is a template and no YAML yet', fix: 'render it first' });
+  return fault({ code: 'CONFIG_YAML', at, sentence: 'this is a template, not YAML', fix: 'render the template first' });
 }
 
 function syntaxFault(source: SourceText, error: SyntaxError): Fault {
   if (error.code === severalDocuments) {
     const at = source.positionAt(error.pos[0]);
-    const fix = 'put the second one into a file of its own and give --config twice';
+    const fix = 'put the second document into a separate file and give --config twice';
     return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, sentence: 'a second YAML document begins here', fix });
   }
   if (isOpenQuote(error)) {
@@ -157,7 +157,7 @@ function isOpenQuote({ code, message }: SyntaxError): boolean {
   return code === 'MISSING_CHAR' && message.includes('quote');
 }
 
-/** The parser names the end of the text; the beginning is where the mistake is. */
+/** The parser reports the end of the text, but the mistake is at the opening quote. */
 function openQuote(text: string, end: number): number {
   let offset = 0;
   let found = end;

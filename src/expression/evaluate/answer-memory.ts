@@ -1,6 +1,6 @@
-// Remembers the answers of the sandbox, so that a resync of unchanged objects never enters it. Expressions are deterministic
-// and the text of a request holds everything that they can see, so the same text has the same answer. Two generations
-// approximate the order of last use: what was not asked for during a whole generation is forgotten.
+// Remembers the answers of the sandbox, so that a resync of unchanged objects never enters the sandbox. Expressions are
+// deterministic, and the text of a request holds every input that they can see, so the same text always has the same answer.
+// Two generations approximate the order of last use: an answer that was not recalled during a whole generation is forgotten.
 import { answerMemoryLimits } from '../limits.ts';
 import { countOf, type GroupResult } from './request.ts';
 
@@ -9,11 +9,11 @@ export interface AnswerMemoryOptions {
   chars?: number;
 }
 
-/** As JSON where there are objects among the results or errors, so that each caller gets objects of its own. */
+/** JSON text when the results or errors contain objects, so that each caller gets objects of its own. */
 type Stored = readonly GroupResult[] | string;
 
 interface Remembered {
-  /** Undefined once it is forgotten. */
+  /** Undefined after the answer was forgotten. */
   answer: Stored | undefined;
   entries: number;
   chars: number;
@@ -24,7 +24,7 @@ export class AnswerMemory {
   readonly #maxChars: number;
   #young = new Map<string, Remembered>();
   #old = new Map<string, Remembered>();
-  /** Of the young generation. */
+  /** Entries and characters of the young generation. */
   #entries = 0;
   #chars = 0;
 
@@ -34,18 +34,18 @@ export class AnswerMemory {
     this.#maxChars = (options.chars ?? answerMemoryLimits.chars) / 2;
   }
 
-  /** The lists are shared and may only be read; objects in them are new each time. */
+  /** The returned lists are shared and may only be read; the objects in them are new for each call. */
   recall(text: string): readonly GroupResult[] | undefined {
-    const known = this.#young.get(text) ?? this.#again(text);
+    const known = this.#young.get(text) ?? this.#rejuvenate(text);
     return typeof known?.answer === 'string' ? JSON.parse(known.answer) : known?.answer;
   }
 
-  /** The lists of the answer belong to the memory from here on: other holders may only read them. */
+  /** The memory keeps the lists of the answer, so the caller may only read them afterwards. */
   remember(text: string, answer: readonly GroupResult[]): void {
     const entries = 1 + countOf(answer);
     const plainChars = plainCharsIn(answer);
     const fewestChars = text.length + (plainChars ?? 0);
-    // Asked before anything is written as JSON: a hundred thousand errors would be written in vain.
+    // Checked before JSON.stringify(), which would write a hundred thousand errors only to drop them.
     if (entries > this.#maxEntries || fewestChars > this.#maxChars) return;
     if (plainChars !== undefined) {
       this.#keep(text, { answer, entries, chars: fewestChars });
@@ -56,21 +56,21 @@ export class AnswerMemory {
     this.#keep(text, { answer: json, entries, chars: text.length + json.length });
   }
 
-  /** An answer of the old generation, put down in the young one. */
-  #again(text: string): Remembered | undefined {
+  /** Moves an answer from the old generation to the young one. */
+  #rejuvenate(text: string): Remembered | undefined {
     const old = this.#old.get(text);
-    // A copy: to put it down can end the old generation, which is then cut loose.
+    // A copy, because #add() can end the old generation, and forgetAll() then clears its entries.
     const known = old && { ...old };
-    if (known !== undefined) this.#putDown(text, known);
+    if (known !== undefined) this.#add(text, known);
     return known;
   }
 
   #keep(text: string, known: Remembered): void {
-    // Requests that were under way at the same time bring the same answer more than once.
-    if (known.chars <= this.#maxChars && !this.#young.has(text)) this.#putDown(text, known);
+    // Concurrent requests of one text bring the same answer more than once.
+    if (known.chars <= this.#maxChars && !this.#young.has(text)) this.#add(text, known);
   }
 
-  #putDown(text: string, known: Remembered): void {
+  #add(text: string, known: Remembered): void {
     if (this.#entries + known.entries > this.#maxEntries || this.#chars + known.chars > this.#maxChars) this.#age();
     this.#young.set(text, known);
     this.#entries += known.entries;
@@ -87,8 +87,8 @@ export class AnswerMemory {
 }
 
 /**
- * Entry by entry, not the map as a whole: V8 places tables and objects that used to grow old among the old from the start, and
- * whatever a dead one of them still points to outlives it until the next full collection.
+ * Clears entry by entry instead of dropping the map: V8 allocates long-lived tables and objects in its old generation, and a
+ * dead table there keeps all that it points to alive until the next full collection.
  */
 function forgetAll(generation: Map<string, Remembered>): void {
   for (const [text, known] of generation) {
@@ -97,14 +97,14 @@ function forgetAll(generation: Map<string, Remembered>): void {
   }
 }
 
-/** An expression that ran out of time or memory may have been unlucky; one that threw throws again. */
+/** An expression that threw throws again; one that ran out of time or memory may succeed the next time. */
 function isRepeatable({ results, errors }: GroupResult): boolean {
   const areLasting = errors.every(({ error: { kind } }) => kind === 'threw' || kind === 'type' || kind === 'size');
-  // A value that does not exist can stay undefined, which says the same as null.
+  // The result of a missing value can be undefined, which means the same as null.
   return areLasting && results.every((result) => isJson(result ?? null));
 }
 
-/** Characters of all texts among the results; undefined when there is an object among them, as an error is one. */
+/** Characters of all texts among the results; undefined when the answer contains an object (an error is an object too). */
 function plainCharsIn(answer: readonly GroupResult[]): number | undefined {
   let chars = 0;
   for (const { results, errors } of answer) {
@@ -117,7 +117,7 @@ function plainCharsIn(answer: readonly GroupResult[]): number | undefined {
   return chars;
 }
 
-/** Whether JSON gives the value back as it is: it writes Infinity, which `1e400` is read as, as null. */
+/** Whether JSON reproduces the value. JSON.parse() reads `1e400` as Infinity, and JSON.stringify() writes Infinity as null. */
 export function isJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return value !== undefined;

@@ -1,25 +1,25 @@
-// Reads what the sandbox answered. It ran foreign code, so nothing of the answer is believed: a shape other than the agreed
-// one is no answer at all. What the results mean is checked by those who asked.
+// Parses the answers of the sandbox. The sandbox ran foreign code, so an answer of any unexpected shape is refused as a whole.
+// The caller checks the meaning of the results.
 import { isRecord } from '../../object/text/json.ts';
 import { realmLimits } from '../limits.ts';
 import type { ValueGroup } from './request.ts';
 
-/** Of one group: its results, where all values changed and none failed, as they mostly do. */
-export type Answer = readonly unknown[] | SomeChanged;
+/** The answer to one group: mostly the list of its results, when all values changed and no value failed. */
+export type GroupAnswer = readonly unknown[] | PartialAnswer;
 
-export interface SomeChanged {
-  /** Their indexes, and their results in the same order. */
+export interface PartialAnswer {
+  /** Indexes of the changed values, in the order of `results`. */
   changed: readonly number[];
   results: readonly unknown[];
   faults: readonly AnswerFault[];
 }
 
-export function isList(answer: Answer): answer is readonly unknown[] {
+export function isList(answer: GroupAnswer): answer is readonly unknown[] {
   return Array.isArray(answer);
 }
 
-/** The results of all values of a group; a value that the answer does not name has not changed. */
-export function resultsOf(values: readonly unknown[], answer: Answer): readonly unknown[] {
+/** The results of all values of a group; a value without an entry in the answer is unchanged. */
+export function resultsOf(values: readonly unknown[], answer: GroupAnswer): readonly unknown[] {
   if (isList(answer)) return answer;
   const all = [...values];
   for (const [next, at] of answer.changed.entries()) all[at] = answer.results[next];
@@ -30,12 +30,12 @@ export interface AnswerFault {
   at: number;
   kind: 'threw' | 'size' | 'type';
   message: string;
-  /** Offset into the code that ran, where the realm says where things are thrown; -1 otherwise. */
+  /** Offset into the generated code when the realm traces faults; -1 otherwise. */
   offset: number;
 }
 
-export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'values'>[]): Answer[] | undefined {
-  // The realm writes none that are longer, and to read what could fill a frame would keep everybody waiting for seconds.
+export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'values'>[]): GroupAnswer[] | undefined {
+  // The realm writes no longer answer, and parsing a full frame would block the event loop for seconds.
   if (text.length > realmLimits.answer) return undefined;
   let parsed: unknown;
   try {
@@ -44,7 +44,7 @@ export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'val
     return undefined;
   }
   if (!Array.isArray(parsed) || parsed.length !== groups.length) return undefined;
-  const answers: Answer[] = [];
+  const answers: GroupAnswer[] = [];
   for (let at = 0; at < groups.length; at++) {
     const answer = readAnswer(parsed[at], (groups[at] as ValueGroup).values.length);
     if (answer === undefined) return undefined;
@@ -53,7 +53,7 @@ export function readAnswers(text: string, groups: readonly Pick<ValueGroup, 'val
   return answers;
 }
 
-function readAnswer(part: unknown, size: number): Answer | undefined {
+function readAnswer(part: unknown, size: number): GroupAnswer | undefined {
   if (Array.isArray(part)) {
     return part.length === size && !areTooDeep(part) ? part : undefined;
   }
@@ -62,7 +62,7 @@ function readAnswer(part: unknown, size: number): Answer | undefined {
   if (isMessage(faults)) return areEmpty(changed, results) ? tooLarge(size, faults) : undefined;
   if (!Array.isArray(results) || !Array.isArray(faults) || areTooDeep(results)) return undefined;
   if (!areIndexes(changed, size) || changed.length !== results.length) return undefined;
-  // Each value comes to one thing at most; who counts them takes the faults from the values.
+  // A value has a result or a fault, never both; the metrics count the values without a fault as successes.
   if (changed.length + faults.length > size) return undefined;
   const read = readFaults(faults, size);
   return read && { changed, results, faults: read };
@@ -81,12 +81,12 @@ function readFaults(faults: readonly unknown[], size: number): AnswerFault[] | u
   return read;
 }
 
-/** Longer ones the realm does not write, and taking the secrets out of megabytes would keep everybody waiting. */
-function isMessage(said: unknown): said is string {
-  return typeof said === 'string' && said.length <= realmLimits.message;
+/** The realm writes no longer message, and removing secrets from megabytes would block the event loop. */
+function isMessage(message: unknown): message is string {
+  return typeof message === 'string' && message.length <= realmLimits.message;
 }
 
-/** Deeper ones the realm does not make, and whoever walks a result would run out of stack. */
+/** The realm makes no deeper result, and a recursive walk over a deeper one would run out of stack. */
 function areTooDeep(results: readonly unknown[]): boolean {
   for (const result of results) {
     if (typeof result === 'object' && result !== null && isTooDeep(result)) return true;
@@ -111,8 +111,8 @@ function areEmpty(...lists: unknown[]): boolean {
   return lists.every((list) => Array.isArray(list) && list.length === 0);
 }
 
-/** What is said of all values of a group at once. */
-function tooLarge(size: number, message: string): SomeChanged {
+/** One message of the realm for all values of a group. */
+function tooLarge(size: number, message: string): PartialAnswer {
   return {
     changed: [],
     results: [],

@@ -1,7 +1,7 @@
-// Runs the expressions of one configuration over the values of one object at a time. In: which expressions there are, what
-// context.vcluster is, a sandbox; then per object the matched values of patches that do not overlap. Out: for each value its
-// result or an error. Remembers answers, sends what is not known in one request, finds out whose expression ran out of time.
-// It must never know what an object means, and never evaluate anything in this process.
+// Runs the expressions of one configuration over the values of one object at a time. In: the expressions, the data of
+// context.vcluster and a sandbox; then, for each object, the values that its patches matched. Out: a result or an error for each
+// value. Remembers answers, sends the rest in one request, and finds the expression that ran out of time or memory.
+// This room must never know the meaning of an object, and must never evaluate an expression in this process.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { CompiledExpression } from '../language/compile.ts';
@@ -11,12 +11,12 @@ import { sourceIndexAt } from '../language/generate.ts';
 import { sandboxLimits } from '../limits.ts';
 import { harnessSource, type SandboxSetup } from '../realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../sandbox/sandbox.ts';
-import { type Answer, type AnswerFault, isList, readAnswers, resultsOf } from './answer.ts';
+import { type AnswerFault, type GroupAnswer, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics, Quarantined } from './expression-metrics.ts';
 import { Quarantine, type Suspicion } from './quarantine.ts';
-import { countOf, type EvaluationRequest, filled, type GroupResult, type ValueGroup } from './request.ts';
+import { countOf, type EvaluationRequest, fillGaps, type GroupResult, type ValueGroup } from './request.ts';
 import { RequestWriter } from './request-text.ts';
 
 export interface EvaluatorOptions {
@@ -29,24 +29,23 @@ export interface EvaluatorOptions {
   metrics?: ExpressionMetrics;
   memory?: AnswerMemoryOptions;
   softMs?: number;
-  /** Tells the texts of values that were set aside from others; a test counts its calls. */
+  /** Makes the short key under which the quarantine keeps the text of a failed value; a test counts the calls. */
   digestOf?: (text: string) => string;
-  /** Errors say where in the expression they were thrown, and the expression can see a stack: for one try after a fault. */
+  /** Errors carry the position of the throw. Only for a second try after a fault, because the realm then keeps stack traces. */
   traces?: boolean;
 }
 
 export interface Evaluator {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** At once where all is known: waiting for a promise takes longer than looking it up. */
+  /** Returns without a promise when the memory has all answers, because waiting for a promise takes longer than the look-up. */
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]>;
-  /** Expressions and values that are set aside because they kept running out of time or memory. */
+  /** The expressions and values that are set aside because they ran out of time or memory. */
   readonly quarantined: Quarantined;
 }
 
-/** How a request is put. */
-interface Asking {
-  /** As it is sent, and as its answer is remembered by. */
+interface PreparedRequest {
+  /** The text of the request, and the key of the remembered answer. */
   text: string;
   isRetry: boolean;
 }
@@ -55,7 +54,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   return new SandboxedEvaluator(options);
 }
 
-/** The sandbox starts again, or has more to do than it can: neither takes longer. */
+/** A restart of the sandbox or a full queue is mostly over after a second. */
 const unavailableMs = 1_000;
 
 const noErrors: GroupResult['errors'] = [];
@@ -74,7 +73,6 @@ class SandboxedEvaluator implements Evaluator {
     this.#memory = new AnswerMemory(options.memory);
     this.#quarantine = new Quarantine(options.clock, options.digestOf ?? sha256Of);
     this.#metrics = options.metrics;
-    // Without an expression there is no process to keep.
     if (expressions.length > 0) this.#sandbox = options.openSandbox(setupOf(options));
   }
 
@@ -93,54 +91,54 @@ class SandboxedEvaluator implements Evaluator {
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]> {
     if (request.groups.length === 0) return [];
     const text = this.#writer.textOf(request);
-    return this.#recall(text, request) ?? this.#ask(request, { text, isRetry: false });
+    return this.#recall(text, request) ?? this.#send(request, { text, isRetry: false });
   }
 
   #recall(text: string, request: EvaluationRequest): readonly GroupResult[] | undefined {
-    const known = isWhollyIn(request) ? this.#memory.recall(text) : undefined;
+    const known = isFullyWritten(request) ? this.#memory.recall(text) : undefined;
     if (known !== undefined) this.#metrics?.remembered(countOf(known));
     return known;
   }
 
   #remember(text: string, request: EvaluationRequest, results: readonly GroupResult[]): void {
-    if (isWhollyIn(request)) this.#memory.remember(text, results);
+    if (isFullyWritten(request)) this.#memory.remember(text, results);
   }
 
-  #ask(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
+  #send(request: EvaluationRequest, prepared: PreparedRequest): Promise<readonly GroupResult[]> {
     return request.groups.some((group) => this.#isSuspected(group))
-      ? this.#askSome(request, asking)
-      : this.#run(request, asking);
+      ? this.#sendRest(request, prepared)
+      : this.#run(request, prepared);
   }
 
   #isSuspected({ expression }: ValueGroup): boolean {
     return this.#quarantine.suspects(this.#writer.indexOf(expression));
   }
 
-  /** What is not set aside. */
-  async #askSome(request: EvaluationRequest, asking: Asking): Promise<readonly GroupResult[]> {
+  /** Sends the groups that are not set aside. */
+  async #sendRest(request: EvaluationRequest, prepared: PreparedRequest): Promise<readonly GroupResult[]> {
     const setAside = request.groups.map((group) =>
       this.#isSuspected(group) ? this.#setAside(group, request) : undefined,
     );
     const groups = request.groups.filter((_, at) => setAside[at] === undefined);
     if (groups.length === 0) return setAside as GroupResult[];
     const some = groups.length === setAside.length ? request : { ...request, groups };
-    const text = some === request ? asking.text : this.#writer.textOf(some);
+    const text = some === request ? prepared.text : this.#writer.textOf(some);
     const known = some === request ? undefined : this.#recall(text, some);
-    if (known !== undefined) return filled(setAside, known);
-    // A value that could not be finished on before must not stand in the way of others again.
-    const isKnown = groups.some((group) => this.#isSuspected(group) && this.#isKnown(group, request));
-    const told =
-      isKnown && groups.length > 1
+    if (known !== undefined) return fillGaps(setAside, known);
+    // A value that failed before must not delay the other groups again.
+    const hasFailedBefore = groups.some((group) => this.#isSuspected(group) && this.#hasFailedBefore(group, request));
+    const rest =
+      hasFailedBefore && groups.length > 1
         ? await this.#tryEach(some, text)
-        : await this.#run(some, { text, isRetry: asking.isRetry || isKnown });
-    return filled(setAside, told);
+        : await this.#run(some, { text, isRetry: prepared.isRetry || hasFailedBefore });
+    return fillGaps(setAside, rest);
   }
 
-  #isKnown(group: ValueGroup, request: EvaluationRequest): boolean {
-    return this.#quarantine.isKnown(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
+  #hasFailedBefore(group: ValueGroup, request: EvaluationRequest): boolean {
+    return this.#quarantine.hasFailedBefore(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
   }
 
-  async #run(request: EvaluationRequest, { text, isRetry }: Asking): Promise<readonly GroupResult[]> {
+  async #run(request: EvaluationRequest, { text, isRetry }: PreparedRequest): Promise<readonly GroupResult[]> {
     const { groups } = request;
     if (text.length > sandboxLimits.frameChars) {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
@@ -156,22 +154,22 @@ class SandboxedEvaluator implements Evaluator {
     const answers = readAnswers(outcome.text, groups);
     if (answers === undefined)
       return this.#failAll(groups, { kind: 'crash', message: 'the sandbox returned a malformed answer' });
-    const results = groups.map((group, at) => this.#resultOf(group, answers[at] as Answer));
+    const results = groups.map((group, at) => this.#resultOf(group, answers[at] as GroupAnswer));
     this.#remember(text, request, results);
     this.#clear(request);
     return results;
   }
 
-  /** Each expression by itself: the sandbox gave the request its whole time, but not each of several expressions in it. */
+  /** Sends each group by itself, because the time limit held for all expressions of the request together. */
   async #tryEach(request: EvaluationRequest, text: string): Promise<readonly GroupResult[]> {
     const results: GroupResult[] = [];
     for (const group of request.groups) {
       const alone = { ...request, groups: [group] };
       const textAlone = this.#writer.textOf(alone);
       const known = this.#recall(textAlone, alone);
-      results.push(...(known ?? (await this.#ask(alone, { text: textAlone, isRetry: true }))));
+      results.push(...(known ?? (await this.#send(alone, { text: textAlone, isRetry: true }))));
     }
-    // Where only all of them together take too long, they need not be tried like this again.
+    // Remembered for the whole request too, so that groups that are slow only together are not tried one by one again.
     this.#remember(text, request, results);
     return results;
   }
@@ -186,12 +184,12 @@ class SandboxedEvaluator implements Evaluator {
     });
   }
 
-  /** Undefined where a group may be tried. */
+  /** The error of a group that is set aside; undefined when the group may be tried. */
   #setAside(group: ValueGroup, request: EvaluationRequest): GroupResult | undefined {
     const index = this.#writer.indexOf(group.expression);
     const remainingMs = this.#quarantine.remainingMs(index, this.#suspicionOf(group, request));
     if (remainingMs === 0) return undefined;
-    // Always in the same words: each new message is a new event for somebody.
+    // A constant message, because every new message would become a new event on the object.
     const message = 'not tried: the expression ran out of its limits before and is set aside for a while';
     return this.#fail(group, { kind: 'timeout', message, retryAfterMs: remainingMs });
   }
@@ -207,7 +205,7 @@ class SandboxedEvaluator implements Evaluator {
     }
   }
 
-  #resultOf({ expression, values }: ValueGroup, answer: Answer): GroupResult {
+  #resultOf({ expression, values }: ValueGroup, answer: GroupAnswer): GroupResult {
     const faults = isList(answer) ? noFaults : answer.faults;
     this.#metrics?.evaluated('value', values.length - faults.length);
     const results = resultsOf(values, answer);
@@ -239,8 +237,8 @@ function sha256Of(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** What JSON cannot write is null in the text of a request, and where it does not change the result is the value itself. */
-function isWhollyIn({ groups }: EvaluationRequest): boolean {
+/** False when JSON writes a value as null: the remembered answer for null would be wrong for that value. */
+function isFullyWritten({ groups }: EvaluationRequest): boolean {
   return groups.every(({ values, missing }) =>
     values.every((value, at) => isJson(value) || (value === undefined && missing?.has(at) === true)),
   );

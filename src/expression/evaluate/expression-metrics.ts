@@ -1,9 +1,9 @@
-// The series of this room: what evaluations end in, how many were remembered, how often the sandbox was started and why.
+// The metrics of this room: outcomes of evaluations, remembered results, and starts of the sandbox by reason.
 import { type Metrics, openSum, openTally, readSeries } from '../../metrics.ts';
 import type { StartReason } from '../sandbox/child-sandbox.ts';
 import type { EvaluationErrorKind } from './evaluation-error.ts';
 
-/** What is not tried for a while, because it kept running out of time or memory. */
+/** How many expressions and values are not tried for a while, because they ran out of time or memory. */
 export interface Quarantined {
   expressions: number;
   values: number;
@@ -12,7 +12,7 @@ export interface Quarantined {
 export interface ExpressionMetrics {
   /** Starts of the sandbox process after it was killed or died. */
   readonly restarts: number;
-  /** Asked when the metrics are scraped. */
+  /** `read` is called when the metrics are scraped. */
   quarantined(read: () => Quarantined): void;
   evaluated(outcome: 'value' | EvaluationErrorKind, count: number): void;
   remembered(count: number): void;
@@ -37,7 +37,7 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
     help: 'Starts of the sandbox process, by what came before',
     label: 'reason',
   });
-  // "Never happened" reads 0, not "absent".
+  // Each series exists from the start, so that an outcome that never happened reads 0.
   for (const outcome of outcomes) evaluations.of(outcome);
   for (const reason of reasons) starts.of(reason);
   let restarts = 0;

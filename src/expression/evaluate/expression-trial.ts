@@ -1,5 +1,5 @@
-// Tries expressions one after the other, as people do at a prompt: text in, value or error out, each in an isolate of its own
-// and all in one sandbox process. The same limits and the same answers as in the daemon.
+// Tries expressions one after the other, as a user does at a prompt: source in, value or error out. Each expression gets a new
+// isolate, and all share one sandbox process. Limits and answers are the same as in the daemon.
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type CompiledExpression, compileExpression } from '../language/compile.ts';
@@ -24,7 +24,7 @@ export interface TrialInputs {
   virtualObject?: unknown;
 }
 
-export type Tried = { kind: 'value'; value: unknown } | { kind: 'error'; error: EvaluationError };
+export type TrialResult = { kind: 'value'; value: unknown } | { kind: 'error'; error: EvaluationError };
 
 export class ExpressionTrial {
   readonly #options: TrialOptions;
@@ -34,8 +34,8 @@ export class ExpressionTrial {
     this.#options = options;
   }
 
-  /** A result of undefined and one of null are the same: both delete. One trial at a time. */
-  async try(source: string, inputs: TrialInputs): Promise<Tried> {
+  /** One trial at a time. A result of undefined becomes null, because both delete the field. */
+  async try(source: string, inputs: TrialInputs): Promise<TrialResult> {
     const compiled = compileExpression(source);
     if (compiled.kind === 'faults') {
       const { kind, message, fix, line, column } = compiled.faults[0];
@@ -44,13 +44,17 @@ export class ExpressionTrial {
     const { expression } = compiled;
     const tried = await this.#run(expression, inputs, { traces: false });
     if (tried.kind === 'value' || tried.error.kind !== 'threw') return tried;
-    // A pure expression throws the same once more, where it can be seen from which place.
+    // A pure expression throws the same error again, and the second run reports the position.
     const again = await this.#run(expression, inputs, { traces: true });
     if (again.kind === 'value' || again.error.message !== tried.error.message) return tried;
     return again;
   }
 
-  async #run(expression: CompiledExpression, inputs: TrialInputs, { traces }: { traces: boolean }): Promise<Tried> {
+  async #run(
+    expression: CompiledExpression,
+    inputs: TrialInputs,
+    { traces }: { traces: boolean },
+  ): Promise<TrialResult> {
     const { vcluster, functions = {}, clock } = this.#options;
     const evaluator = createEvaluator({
       expressions: [expression],
@@ -58,7 +62,7 @@ export class ExpressionTrial {
       functions,
       clock,
       traces,
-      openSandbox: (setup) => this.#borrowed(setup),
+      openSandbox: (setup) => this.#sharedSandbox(setup),
     });
     await evaluator.start();
     const { value, valueExists = true, path = '', hostObject = null, virtualObject = null } = inputs;
@@ -66,7 +70,7 @@ export class ExpressionTrial {
     const [result] = await evaluator.evaluate({ hostObject, virtualObject, groups: [group] });
     const [failed] = result?.errors ?? [];
     if (failed !== undefined) {
-      // Nobody waits here, and the next try is a new evaluator's.
+      // The quarantine ends with this evaluator, so a retry time would mean nothing to the user.
       const { retryAfterMs: _, ...error } = failed.error;
       return { kind: 'error', error };
     }
@@ -78,8 +82,8 @@ export class ExpressionTrial {
     this.#child = undefined;
   }
 
-  /** The one process, with the expression of the day; it outlives the evaluators. */
-  #borrowed(setup: SandboxSetup) {
+  /** Hands the one process to an evaluator. stop() does nothing, because the process outlives the evaluator. */
+  #sharedSandbox(setup: SandboxSetup) {
     const { clock, log, nodePath } = this.#options;
     this.#child ??= new ChildSandbox({ setup, clock, log, nodePath });
     const child = this.#child;

@@ -1,15 +1,14 @@
-// Keeps expressions that could not finish from costing everyone time. First the value that an expression could not finish on
-// is set aside, so that its object fails and no other; an object that keeps bringing new ones is set aside with that
-// expression as a whole; and only when several objects in a row have that fate, and none succeeds in between, the expression
-// is set aside, for a second. The pauses of values and objects double. What is over is forgotten: an expression that nobody
-// suspects any more costs one look into a map.
+// Limits the time that unfinished evaluations cost. A value that an expression ran out of time or memory on is set aside first,
+// so that only its object fails. An object that brings more such values is set aside for that expression. An expression is set
+// aside for all objects, for a second, after failures on several objects without a success in between. The pauses of values and
+// objects double. Old failures are forgotten, so that an unsuspected expression costs one look-up in a map.
 import type { Clock } from '../../clock.ts';
 import { quarantineLimits } from '../limits.ts';
 import type { Quarantined } from './expression-metrics.ts';
 
-/** Who asked what. The text can be a megabyte, so it is remembered by its digest, which is made only where it is needed. */
+/** The value under suspicion and its object. The text can be a megabyte, so only its digest is kept, and made only when needed. */
 export interface Suspicion {
-  /** An opaque name of the object; undefined: each text counts as an object. */
+  /** An opaque name of the object; when undefined, each text counts as an object. */
   subject: string | undefined;
   text: string;
 }
@@ -20,22 +19,22 @@ interface Pause {
 }
 
 interface Subject {
-  /** Values that it could not be finished on, with the time. */
+  /** Digests of the values of this object that failed, with the time of the failure. */
   failures: Map<string, number>;
   pause: Pause | undefined;
 }
 
 interface Suspect {
   values: Map<string, Pause & { textLength: number }>;
-  /** How many of the values have a text of that length: most texts need no digest to be told from them. */
+  /** Number of failed values by the length of their text: a text of another length needs no digest. */
   lengths: Map<number, number>;
   subjects: Map<string, Subject>;
-  /** Objects that failed since one last succeeded, with the time. */
+  /** Objects that failed since the last success of any object, with the time of the failure. */
   failed: Map<string, number>;
   pause: Pause | undefined;
 }
 
-/** Between two looks for what is over. */
+/** Time between two sweeps: a sweep visits all entries, so it must not run for every request. */
 const sweepMs = 1_000;
 
 export class Quarantine {
@@ -49,7 +48,7 @@ export class Quarantine {
     this.#digestOf = digestOf;
   }
 
-  /** How many expressions are set aside as a whole, and how many values. */
+  /** Counts only pauses that still run. */
   get sizes(): Quarantined {
     const now = this.#clock.now();
     let [expressions, values] = [0, 0];
@@ -60,18 +59,18 @@ export class Quarantine {
     return { expressions, values };
   }
 
-  /** Whether there is anything to look up for an expression; the common case costs one comparison. */
+  /** Whether the expression has failures on record; without any failure at all the check is one comparison. */
   suspects(expression: number): boolean {
     if (this.#suspects.size === 0) return false;
     this.#sweep();
     return this.#suspects.has(expression);
   }
 
-  /** Milliseconds for which this must not be tried; 0 when it may. */
+  /** The rest of the longest pause that applies; 0 when the value may be tried. */
   remainingMs(expression: number, suspicion: Suspicion): number {
     const suspect = this.#suspects.get(expression);
     if (suspect === undefined) return 0;
-    const key = this.#knownKey(suspect, suspicion.text);
+    const key = this.#failedKey(suspect, suspicion.text);
     const subject = suspicion.subject ?? key;
     const pauses = [
       suspect.pause,
@@ -82,10 +81,10 @@ export class Quarantine {
     return Math.max(0, untilMs - this.#clock.now());
   }
 
-  /** Whether the value could not be finished on before: it is tried alone, so that nobody waits behind it. */
-  isKnown(expression: number, { text }: Suspicion): boolean {
+  /** Whether this value failed earlier. Such a value is tried alone, so that no other request waits behind it. */
+  hasFailedBefore(expression: number, { text }: Suspicion): boolean {
     const suspect = this.#suspects.get(expression);
-    return suspect !== undefined && this.#knownKey(suspect, text) !== undefined;
+    return suspect !== undefined && this.#failedKey(suspect, text) !== undefined;
   }
 
   failed(expression: number, { subject: named, text }: Suspicion): void {
@@ -97,26 +96,26 @@ export class Quarantine {
     this.#setAside(suspect, { key, length: text.length });
     this.#failedFor(suspect, { subject, key });
     const failed = recent(suspect.failed, now);
-    put(failed, subject, now);
+    putNewest(failed, subject, now);
     suspect.failed = failed;
     if (failed.size < quarantineLimits.objects) return;
-    suspect.pause = next(suspect.pause, now, quarantineLimits.lastOfExpressionMs);
-    // Whoever is tried first when the pause is over may be the guilty one: that alone must not begin the next.
+    suspect.pause = nextPause(suspect.pause, now, quarantineLimits.lastOfExpressionMs);
+    // Start counting again: a bad object that happens to be tried first after the pause must not cause the next pause alone.
     suspect.failed = new Map();
   }
 
-  /** Good values between bad ones do not clear an object that brings both: its pause is forgotten with time. */
+  /** Clears the value and the expression, but not the object: an object can bring good values between bad ones. */
   succeeded(expression: number, { text }: Suspicion): void {
     const suspect = this.#suspects.get(expression);
     if (suspect === undefined) return;
-    const key = this.#knownKey(suspect, text);
+    const key = this.#failedKey(suspect, text);
     if (key !== undefined) forget(suspect, key);
     suspect.failed.clear();
     suspect.pause = undefined;
-    this.#drop(expression, suspect);
+    this.#dropIfClear(expression, suspect);
   }
 
-  #knownKey({ values, lengths }: Suspect, text: string): string | undefined {
+  #failedKey({ values, lengths }: Suspect, text: string): string | undefined {
     if (!lengths.has(text.length)) return undefined;
     const key = this.#digestOf(text);
     return values.has(key) ? key : undefined;
@@ -124,9 +123,9 @@ export class Quarantine {
 
   #setAside(suspect: Suspect, { key, length }: { key: string; length: number }): void {
     const { values, lengths } = suspect;
-    const before = values.get(key);
-    const pause = { ...next(before, this.#clock.now(), quarantineLimits.lastOfValueMs), textLength: length };
-    if (before === undefined) lengths.set(length, (lengths.get(length) ?? 0) + 1);
+    const earlier = values.get(key);
+    const pause = { ...nextPause(earlier, this.#clock.now(), quarantineLimits.lastOfValueMs), textLength: length };
+    if (earlier === undefined) lengths.set(length, (lengths.get(length) ?? 0) + 1);
     values.delete(key);
     values.set(key, pause);
     const [oldest] = values.keys();
@@ -135,12 +134,12 @@ export class Quarantine {
 
   #failedFor(suspect: Suspect, { subject, key }: { subject: string; key: string }): void {
     const now = this.#clock.now();
-    const before = suspect.subjects.get(subject);
-    const failures = recent(before?.failures ?? new Map<string, number>(), now);
-    put(failures, key, now);
-    const isNew = failures.size >= quarantineLimits.valuesOfObject;
-    const pause = isNew ? next(before?.pause, now, quarantineLimits.lastOfObjectMs) : before?.pause;
-    put(suspect.subjects, subject, { failures, pause });
+    const earlier = suspect.subjects.get(subject);
+    const failures = recent(earlier?.failures ?? new Map<string, number>(), now);
+    putNewest(failures, key, now);
+    const isSuspicious = failures.size >= quarantineLimits.valuesOfObject;
+    const pause = isSuspicious ? nextPause(earlier?.pause, now, quarantineLimits.lastOfObjectMs) : earlier?.pause;
+    putNewest(suspect.subjects, subject, { failures, pause });
   }
 
   #sweep(): void {
@@ -152,11 +151,11 @@ export class Quarantine {
       for (const [subject, own] of suspect.subjects) if (isForgotten(own, now)) suspect.subjects.delete(subject);
       suspect.failed = recent(suspect.failed, now);
       if (suspect.pause !== undefined && isOver(suspect.pause, now)) suspect.pause = undefined;
-      this.#drop(expression, suspect);
+      this.#dropIfClear(expression, suspect);
     }
   }
 
-  #drop(expression: number, { values, subjects, failed, pause }: Suspect): void {
+  #dropIfClear(expression: number, { values, subjects, failed, pause }: Suspect): void {
     const isClear = values.size === 0 && subjects.size === 0 && failed.size === 0 && pause === undefined;
     if (isClear) this.#suspects.delete(expression);
   }
@@ -175,13 +174,13 @@ function forget({ values, lengths }: Suspect, key: string): void {
   else lengths.delete(length);
 }
 
-function next(before: Pause | undefined, nowMs: number, lastMs: number): Pause {
-  const isFresh = before === undefined || isOver(before, nowMs);
-  const lengthMs = isFresh ? quarantineLimits.firstMs : Math.min(before.lengthMs * 2, lastMs);
+function nextPause(earlier: Pause | undefined, nowMs: number, lastMs: number): Pause {
+  const isFresh = earlier === undefined || isOver(earlier, nowMs);
+  const lengthMs = isFresh ? quarantineLimits.firstMs : Math.min(earlier.lengthMs * 2, lastMs);
   return { untilMs: nowMs + lengthMs, lengthMs };
 }
 
-/** So long past that the next failure is a first one again. */
+/** After this time the next failure counts as the first one. */
 function isOver({ untilMs, lengthMs }: Pause, nowMs: number): boolean {
   return nowMs - untilMs >= Math.max(quarantineLimits.windowMs, lengthMs);
 }
@@ -195,8 +194,8 @@ function recent(failures: ReadonlyMap<string, number>, nowMs: number): Map<strin
   return new Map([...failures].filter(([, atMs]) => nowMs - atMs < quarantineLimits.windowMs));
 }
 
-/** As the newest; the oldest are forgotten. */
-function put<T>(map: Map<string, T>, key: string, value: T): void {
+/** Inserts as the newest entry and drops the oldest above the limit. */
+function putNewest<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
   if (map.size > quarantineLimits.remembered) map.delete(map.keys().next().value as string);

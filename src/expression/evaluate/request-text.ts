@@ -1,5 +1,5 @@
-// Writes what the sandbox is asked, as text: the values of each group by the number of its expression, and of the objects what
-// the expressions of the configuration name. All that an answer can depend on is in it, and nothing else leaves the daemon.
+// Writes requests to the sandbox as text: the values of each group with the number of its expression, and the fields of both
+// objects that the expressions name. The text holds every input that an answer can depend on, and no other data leaves the daemon.
 import type { CompiledExpression } from '../language/compile.ts';
 import { type ContextUse, emptyUse, mergeUse, project, useOf } from '../language/context-use.ts';
 import type { EvaluationRequest, ValueGroup } from './request.ts';
@@ -40,21 +40,21 @@ export class RequestWriter {
       usesVirtual ||= slot.virtualUse !== undefined;
       addGroup(request, slot, group);
     }
-    // The same for all groups, so that an object that many of them see is sent once.
-    if (usesHost) request[0] = seenOf(hostObject, this.#hostUse);
-    if (usesVirtual) request[1] = seenOf(virtualObject, this.#virtualUse);
+    // One projection for all groups, so that an object that many groups read is sent once.
+    if (usesHost) request[0] = visiblePart(hostObject, this.#hostUse);
+    if (usesVirtual) request[1] = visiblePart(virtualObject, this.#virtualUse);
     return JSON.stringify(request);
   }
 
-  /** All that the results of one group can depend on, and nothing that only others see. */
+  /** The text of one group: only the inputs of this group, without the fields that only other groups read. */
   textOfOne(group: ValueGroup, { hostObject, virtualObject }: EvaluationRequest): string {
     const slot = this.#slotOf(group.expression);
-    const request = [seenOf(hostObject, slot.hostUse), seenOf(virtualObject, slot.virtualUse)];
+    const request = [visiblePart(hostObject, slot.hostUse), visiblePart(virtualObject, slot.virtualUse)];
     addGroup(request, slot, group);
     return JSON.stringify(request);
   }
 
-  /** Most requests hold the expressions in the order of the configuration, and a look there is quicker. */
+  /** Most requests follow the order of the configuration, and an array access there is faster than the map. */
   #slotOf(expression: CompiledExpression, near = 0): Slot {
     const likely = this.#slots[near];
     const slot = likely?.expression === expression ? likely : this.#slotOfExpression.get(expression);
@@ -75,7 +75,7 @@ function slotOf(expression: CompiledExpression, index: number): Slot {
   };
 }
 
-/** All in one list, as a list for each group would have to be made here and there. */
+/** All groups share one flat list, because a list for each group would cost an allocation on both sides. */
 function addGroup(request: unknown[], { index, usesPath }: Slot, { values, missing, paths }: ValueGroup): void {
   if (!usesPath && missing === undefined) {
     request.push(index, values);
@@ -85,6 +85,6 @@ function addGroup(request: unknown[], { index, usesPath }: Slot, { values, missi
   request.push(-1 - index, values, exists, usesPath ? values.map((_, at) => paths?.[at] ?? '') : 0);
 }
 
-function seenOf(object: unknown, use: ContextUse | undefined): unknown {
+function visiblePart(object: unknown, use: ContextUse | undefined): unknown {
   return use === undefined ? null : (project(object, use) ?? null);
 }

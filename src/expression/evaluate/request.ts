@@ -1,8 +1,8 @@
-// What an evaluator is asked about one object, and what it says: lists of values, each for one expression, and their results.
+// The request to an evaluator about one object, and the result: groups of values, each for one expression.
 import type { CompiledExpression } from '../language/compile.ts';
 import type { EvaluationError } from './evaluation-error.ts';
 
-/** Values for one expression; a Matches of a path has this shape already. */
+/** Values for one expression; the Matches of a path have the same shape. */
 export interface ValueGroup {
   expression: CompiledExpression;
   values: readonly unknown[];
@@ -13,7 +13,7 @@ export interface ValueGroup {
 }
 
 export interface EvaluationRequest {
-  /** Tells objects apart where one of them makes expressions run out of time; without it each value counts as one. */
+  /** Name of the object in the quarantine; without a name each value counts as an object. */
   subject?: string;
   hostObject: unknown;
   virtualObject: unknown;
@@ -22,20 +22,20 @@ export interface EvaluationRequest {
 
 export interface GroupResult {
   /**
-   * In the order of the values. null deletes; a value with an error stands here unchanged. Nobody else holds the objects in
-   * it; the list itself may be remembered, so it can only be read.
+   * In the order of the values. null deletes; a value with an error stays unchanged. The objects in the list belong to the
+   * caller; the list itself may be shared with the memory, so the caller may only read it.
    */
   results: readonly unknown[];
   errors: readonly { at: number; error: EvaluationError }[];
 }
 
-/** How many values there are results for. */
+/** The number of results in all groups. */
 export function countOf(answer: readonly GroupResult[]): number {
   return answer.reduce((sum, { results }) => sum + results.length, 0);
 }
 
-/** Undefined stands for what was asked for then. */
-export function filled(known: readonly (GroupResult | undefined)[], told: readonly GroupResult[]): GroupResult[] {
+/** Fills each undefined place of `known` with the next result of `rest`. */
+export function fillGaps(known: readonly (GroupResult | undefined)[], rest: readonly GroupResult[]): GroupResult[] {
   let next = 0;
-  return known.map((result) => result ?? (told[next++] as GroupResult));
+  return known.map((result) => result ?? (rest[next++] as GroupResult));
 }

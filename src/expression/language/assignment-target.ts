@@ -1,5 +1,5 @@
-// What an expression may assign to: names that it declared itself, and members that start at one of those or at value, which
-// is a private copy. Anything else would be state, or an attempt at it; the frozen realm would refuse it at run time.
+// Checks the targets of assignments. An expression may assign to its own names, to their members, and to members of value,
+// which is a private copy. Any other target would keep state between runs; the frozen realm would refuse it at run time.
 import type { Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { realmLimits } from '../limits.ts';
 import { freeNames } from './builtins.ts';
@@ -7,7 +7,7 @@ import type { NodeFault } from './expression-fault.ts';
 import { rootOf, writtenKey } from './member-chain.ts';
 import type { Scope } from './scope.ts';
 
-/** isPlain: a single `=`, whose right side the printer can guard. In messages a percent sign stands for the text of the node. */
+/** isPlain: a plain `=`, whose right side the printer can guard. A percent sign in a message becomes the text of the node. */
 export function targetFaults(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): NodeFault[] {
   const below = (part: Pattern | Expression) => targetFaults(part, scope, { isPlain: false });
   switch (node.type) {
@@ -29,7 +29,7 @@ export function targetFaults(node: Pattern | Expression, scope: Scope, form: { i
 }
 
 function nameFaults(node: Identifier, scope: Scope): NodeFault[] {
-  // A name that nobody offers gets its own fault where it is read.
+  // An unknown name gets its own fault when the walk reads it.
   if (scope.declares(node.name) || !freeNames.has(node.name)) return [];
   const fix =
     node.name === 'value'
@@ -47,11 +47,11 @@ function rootFaults(node: MemberExpression, scope: Scope): NodeFault[] {
   ];
 }
 
-/** Gaps make arrays whose methods run for hours without V8 being able to stop them. */
+/** Large gaps make arrays whose methods can run for hours, and V8 cannot stop them. */
 function keyFaults(node: MemberExpression, form: { isPlain: boolean }): NodeFault[] {
   const key = writtenKey(node);
   if (key === 'length' && !form.isPlain) {
-    return [{ at: node, message: 'length of an array changed in place', fix: 'use slice() or splice()' }];
+    return [{ at: node, message: 'change of the length of an array', fix: 'use slice() or splice()' }];
   }
   if (key !== undefined && /^\d+$/.test(key) && Number(key) > realmLimits.elements) {
     const fix = `use an index up to ${realmLimits.elements}`;

@@ -1,7 +1,7 @@
-// What of JavaScript an expression may use: the one list that the check at load and the realm in the sandbox share. Whatever
-// is not on it is refused by the one and deleted by the other.
+// The list of JavaScript builtins that an expression may use. The check at load refuses every other builtin, and the realm in
+// the sandbox deletes it; both share this list.
 
-/** Own properties kept on each global, besides name, length and prototype. Everything else is deleted. */
+/** The properties that each global keeps, besides name, length and prototype. All others are deleted. */
 export const keptStatics: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     Object: ['keys', 'values', 'entries', 'assign', 'fromEntries', 'freeze', 'is', 'hasOwn', 'groupBy'],
@@ -32,7 +32,7 @@ export const keptStatics: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** Own properties kept on each prototype; names that start with @@ are symbols. */
+/** The properties that each prototype keeps; names that start with @@ are symbols. */
 export const keptMethods: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     Object: ['hasOwnProperty', 'toString', 'valueOf', 'propertyIsEnumerable'],
@@ -79,7 +79,7 @@ export const globalFunctions = [
 
 export const globalConstants = ['undefined', 'NaN', 'Infinity'];
 
-/** Names that Hostward adds: what the expression works on, and its own functions. */
+/** Names that Hostward adds: the inputs of an expression, and functions. */
 export const inputs = ['value', 'valueExists', 'context'];
 export const ownFunctions = ['atob', 'btoa', 'virtualToHostDNS'];
 export const contextMembers = ['vcluster', 'hostObject', 'virtualObject', 'path'];
@@ -96,14 +96,14 @@ export const constructors: ReadonlySet<string> = new Set(
   [...keptStatics.keys()].filter((name) => !['Math', 'JSON', 'String', 'Number', 'Boolean'].includes(name)),
 );
 
-/** Names that lead from a value to the machinery behind it; those of functions are good keys of data. */
+/** Names that lead from a value to its constructor or prototype. Other member names of functions are useful keys of data. */
 export const machineryNames: ReadonlySet<string> = new Set([
   ...['constructor', 'prototype', '__proto__'],
   ...['caller', 'callee', 'arguments'],
   ...['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__'],
 ]);
 
-/** Methods that depend on the place or the time where they run. */
+/** Methods whose results depend on the locale or the time zone of the machine. */
 export const removedMethods: ReadonlyMap<string, string> = new Map([
   ['localeCompare', 'compare with "<" and ">"'],
   ['toLocaleString', 'use toString()'],
@@ -114,5 +114,5 @@ export const removedMethods: ReadonlyMap<string, string> = new Map([
   ['getTimezoneOffset', 'times are UTC here'],
 ]);
 
-/** The prefix of the names that the rewritten code uses; no expression may use it. */
+/** The prefix of all names that the printed code adds; no expression may use it. */
 export const rewritePrefix = '$$';

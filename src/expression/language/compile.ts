@@ -1,5 +1,5 @@
-// From the text of an expression to what the sandbox can run: parsed to its end, inspected, printed again with guards. Also
-// says what the expression needs, so that nothing else is sent along. In: text. Out: the compiled expression or every fault.
+// Compiles an expression: parses the whole text, inspects the tree, and prints guarded code. In: the text. Out: the code and
+// the inputs that it needs, so that nothing else is sent to the sandbox, or all faults. Must never run code or know a kind.
 import type { Expression } from 'acorn';
 import { type ContextUse, useOf } from './context-use.ts';
 import type { ExpressionFault } from './expression-fault.ts';
@@ -9,7 +9,7 @@ import { parseExpression } from './parse.ts';
 
 export interface CompiledExpression {
   source: string;
-  /** The body of a function of value, valueExists and context. */
+  /** The body of a function with the parameters value, valueExists and context. */
   code: string;
   tree: Expression;
   context: ContextUse;
@@ -23,7 +23,7 @@ export type Compiled =
   | {
       kind: 'faults';
       faults: [ExpressionFault, ...ExpressionFault[]];
-      /** Faults beyond those that are told. */
+      /** The number of faults that are not listed. */
       more: number;
     };
 
@@ -33,7 +33,7 @@ export function compileExpression(source: string): Compiled {
   try {
     return compileTree(source, parsed.tree);
   } catch (thrown) {
-    // A tree that the parser could still walk can be too deep for the walks after it.
+    // The walks need more stack than the parser, so a tree that was parsed can still be too deep for them.
     if (!(thrown instanceof RangeError)) throw thrown;
     const message = 'expression is nested too deeply';
     return {

@@ -1,7 +1,7 @@
-// Which part of `context` an expression names. Only that part goes to the sandbox: the configuration may hold passwords,
-// the objects may be large, and what an expression cannot see need not be part of what its result is remembered by.
+// Records the part of `context` that an expression names. Only this part goes to the sandbox, because the configuration may
+// hold passwords and objects may be large. It also keeps the memory key of a result small.
 
-/** A tree of keys; a leaf stands for everything below it. */
+/** A tree of keys; a leaf includes everything below it. */
 export interface ContextUse {
   isWhole: boolean;
   keys: Map<string, ContextUse>;
@@ -30,13 +30,13 @@ export function mergeUse(into: ContextUse, other: ContextUse): void {
   for (const chain of chainsOf(other)) addUse(into, chain);
 }
 
-/** To each leaf. */
+/** The chain of keys to each leaf. */
 function chainsOf(use: ContextUse): string[][] {
   if (use.isWhole) return [[]];
   return [...use.keys].flatMap(([key, next]) => chainsOf(next).map((chain) => [key, ...chain]));
 }
 
-/** The use below one key; undefined when nothing there is named. */
+/** The use below a chain of keys; undefined when the expression names no part of it. */
 export function useOf(use: ContextUse, ...chain: string[]): ContextUse | undefined {
   let node: ContextUse | undefined = use;
   for (const key of chain) {
@@ -46,7 +46,7 @@ export function useOf(use: ContextUse, ...chain: string[]): ContextUse | undefin
   return node;
 }
 
-/** The named part of a value. Lists are taken whole: their length and their gaps are part of what can be seen. */
+/** The named part of a value. A list is taken as a whole, because an expression can also see its length and its gaps. */
 export function project(value: unknown, use: ContextUse): unknown {
   if (use.isWhole || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const part: Record<string, unknown> = {};

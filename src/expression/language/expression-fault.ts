@@ -1,17 +1,17 @@
-// What can be wrong with an expression before it ever runs, and how such a fault says where.
+// Faults and warnings about an expression before it runs, and their positions.
 import type { AnyNode } from 'acorn';
 
 export interface ExpressionFault {
-  /** syntax: not one JavaScript expression. rejected: one, but it uses what the sandbox does not offer. */
+  /** syntax: the text is not one JavaScript expression. rejected: the expression uses something that is not allowed. */
   kind: 'syntax' | 'rejected';
-  /** 1-based, in the text of the expression. */
+  /** Counts from 1 in the text of the expression. */
   line: number;
   column: number;
   message: string;
   fix: string;
 }
 
-/** The same before its place is known in lines and columns. */
+/** A fault at a node, before its line and column are computed. */
 export interface NodeFault {
   at: AnyNode;
   message: string;
@@ -21,7 +21,7 @@ export interface NodeFault {
 export interface ExpressionWarning {
   line: number;
   column: number;
-  /** Stable name, so that a reader can look it up. */
+  /** A stable name that a reader can look up. */
   rule: string;
   message: string;
   fix: string;
@@ -34,7 +34,7 @@ export function placeOf(source: string, index: number): { line: number; column: 
 
 const shownLength = 80;
 
-/** Text of the configuration inside a message: on one line and short. */
+/** Shortens a text of the configuration to one line for a message. */
 export function shown(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length <= shownLength ? line : `${line.slice(0, shownLength - 1)}…`;

@@ -1,6 +1,6 @@
-// Prints the tree of an expression as code again. What runs is this and never the text, so a text that two parsers read
-// differently can do no harm. On the way +, templates, computed keys, spreads and what is caught go through guards in the
-// sandbox, because no wrapper around a builtin could bound those. Only nodes that the inspection lets pass can be printed.
+// Prints the tree of an expression as code. Only printed code runs, never the source, so a text that two parsers read
+// differently does no harm. The operator +, templates, computed keys, spreads and caught errors get guards in the sandbox,
+// because wrapped builtins cannot limit them. Only nodes that the inspection allows can be printed.
 import type {
   AnyNode,
   AssignmentExpression,
@@ -21,15 +21,15 @@ export function generate(tree: Expression): string {
   return printed(tree, nothing);
 }
 
-/** Stands around the numbers of places; sources that hold it have no places. */
+/** Encloses the source index in marked code. A source that contains this character cannot be marked. */
 const bracket = '\u0001';
 
-/** Where in its source the part of an expression begins that stands at this offset of its code. */
+/** The index in the source of the node that is printed at this offset of the code. */
 export function sourceIndexAt(source: string, tree: Expression, offset: number): number | undefined {
   if (source.includes(bracket)) return undefined;
   let found: number | undefined;
   let passed = 0;
-  // Code and numbers take turns.
+  // Code and indexes alternate.
   for (const [at, piece] of printed(tree, (node) => `${bracket}${node.start}${bracket}`)
     .split(bracket)
     .entries()) {
@@ -42,15 +42,15 @@ export function sourceIndexAt(source: string, tree: Expression, offset: number):
 
 type Mark = (node: AnyNode) => string;
 const nothing: Mark = () => '';
-/** Printed before each part. In code that runs it is nothing. */
+/** Returns the text before each node; empty in code that runs. */
 let mark = nothing;
-/** Printed before each step: where there are many, a call of a function that does nothing, so that V8 looks at its clock. */
+/** The text before each step. With many steps it calls an empty function, because V8 checks its time limit at calls. */
 let watch = '';
 let steps = 0;
 
 /**
- * V8 looks at the clock when a function is called that is not one of its own, and an operator or a builtin on a long text
- * takes a millisecond or more. Loops have a look each turn, so what counts is how often it stands in the source.
+ * V8 checks its time limit only when a non-builtin function is called, and an operator or a builtin on a long text can take a
+ * millisecond. Each turn of a loop makes such a call, so only the number of steps in the source matters here.
  */
 function step(): string {
   steps++;
@@ -75,7 +75,7 @@ function expression(node: AnyNode): string {
   return mark(node) + unmarked(node);
 }
 
-/** Everything that is not an atom comes in parentheses: no precedence, no surprise with what stands beside it. */
+/** Every node except an atom is printed in parentheses, so that precedence and neighbours cannot change its meaning. */
 function unmarked(node: AnyNode): string {
   switch (node.type) {
     case 'Identifier':
@@ -135,7 +135,7 @@ function operation(node: AnyNode): string {
 }
 
 function literal(node: AnyNode & { type: 'Literal' }): string {
-  // In parentheses, so that no slash before it can turn its own slash into a division.
+  // In parentheses, so that the slash can never be read as a division.
   if (node.regex !== undefined) return `(/${node.regex.pattern}/${node.regex.flags})`;
   const { value } = node;
   if (typeof value === 'string') return text(value);
@@ -180,7 +180,7 @@ function propertyKey(node: { key: Expression; computed: boolean }): string {
   throw new Error(`print a key: wanted a name or a literal, got "${key.type}"`);
 }
 
-/** Where the callee is a builtin, V8 would not look at the clock by itself. What belongs to a chain must stay in it. */
+/** Adds a step before the call, because a builtin does not check the time limit. The step must not break an optional chain. */
 function called(callee: AnyNode): string {
   if (watch === '') return step() + expression(callee);
   if (callee.type === 'MemberExpression') return mark(callee) + member(callee, '$$key', step());
@@ -200,7 +200,7 @@ function member(node: MemberExpression, guard: '$$key' | '$$wkey', before = ''):
     : `${object}${dot}${place}[${text(key)}]`;
 }
 
-/** A place that is written to: computed keys get the stricter guard. */
+/** The target of an assignment; its computed keys get the stricter guard. */
 function target(node: AnyNode): string {
   return node.type === 'MemberExpression' ? member(node, '$$wkey') : pattern(node as Pattern);
 }
@@ -231,12 +231,12 @@ function pattern(node: Pattern): string {
       const parts = node.properties.map((part) =>
         part.type === 'RestElement' ? pattern(part) : `${propertyKey(part)}:${pattern(part.value)}`,
       );
-      // Asks for nothing but that the guard is called, with what is taken apart as its this. Where nobody answers, fine.
+      // This property only calls the guard, with the destructured value as `this`. Its empty default makes it optional.
       if (node.properties.at(-1)?.type === 'RestElement') parts.unshift('[$$rest]:{}=0');
       return `{${parts.join(',')}}`;
     }
     case 'ArrayPattern': {
-      // A comma behind a rest element would be an error, behind a hole it is the hole.
+      // A comma after a rest element is an error, but a comma after a hole creates the hole.
       const parts = node.elements.map((element) => (element === null ? '' : pattern(element)));
       const isOpen = node.elements.at(-1) === null;
       const list = `[${parts.join(',')}${isOpen ? ',' : ''}]`;
@@ -277,7 +277,7 @@ function statement(node: AnyNode): string {
       return `function ${node.id?.name ?? ''}(${parameters(node.params)})${block(node.body)}`;
     case 'IfStatement': {
       const otherwise = node.alternate ? `else ${statement(node.alternate)}` : '';
-      // Braces, so that the else stays with its if.
+      // The braces keep the else with its own if.
       return `if(${expression(node.test)}){${statement(node.consequent)}}${otherwise}`;
     }
     case 'TryStatement':
@@ -288,8 +288,8 @@ function statement(node: AnyNode): string {
 }
 
 /**
- * V8 looks at the clock when a function is called, in a loop without calls only every few thousand turns, and an operator on
- * a long text takes up to a millisecond. So each turn of a loop calls a function.
+ * V8 checks its time limit at each function call, but in a loop without calls only every few thousand turns, and an operator
+ * on a long text takes up to a millisecond. So each turn of a loop calls a function.
  */
 function turn(body: AnyNode): string {
   return `{$$turn();${statement(body)}}`;
@@ -331,10 +331,10 @@ function attempt(node: TryStatement): string {
   return `try${block(node.block)}${handler ? caught(handler) : ''}${finalizer ? `finally${block(finalizer)}` : ''}`;
 }
 
-/** What V8 throws can quote more text than any text may have, so it is looked at before the expression gets hold of it. */
+/** The message of an error of V8 can be longer than any allowed text, so a guard checks it before the expression sees it. */
 function caught({ param, body }: CatchClause): string {
   if (!param) return `catch${block(body)}`;
-  // A plain name may be declared again by a var below, which a let would not stand.
+  // A var in the block may declare a plain name again, which a let would not allow.
   if (param.type === 'Identifier') return `catch(${param.name}){$$caught(${param.name});${block(body)}}`;
   return `catch($$e){$$caught($$e);let ${pattern(param)}=$$e;${block(body)}}`;
 }

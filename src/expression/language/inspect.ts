@@ -1,6 +1,6 @@
-// The walk over the tree of an expression that decides what is allowed: node types, names, targets of assignments, keys.
-// Everything is refused unless a rule here lets it pass. On the way it notes what of `context` the expression names. The
-// realm of the sandbox enforces the same again at run time; this walk is what tells people early, and in words.
+// Walks over the tree of an expression and refuses every node type, name, assignment target and key that no rule allows. Also
+// records the part of `context` that the expression names. The realm in the sandbox enforces the same rules at run time; this
+// walk reports a fault early and in words.
 import type { AnyNode, AssignmentExpression, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
 import { expressionLimits } from '../limits.ts';
 import { targetFaults } from './assignment-target.ts';
@@ -15,7 +15,7 @@ import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope
 
 export interface Inspection {
   faults: ExpressionFault[];
-  /** Faults beyond those that are told. */
+  /** The number of faults that are not listed. */
   more: number;
   context: ContextUse;
   usesValue: boolean;
@@ -24,7 +24,7 @@ export interface Inspection {
 
 type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'FunctionExpression' | 'FunctionDeclaration' }>;
 
-/** Allowed as they are; whatever matters stands in their children. */
+/** These nodes are always allowed; only their children are checked. */
 const plainNodes = new Set<string>([
   ...['TemplateLiteral', 'TemplateElement', 'ArrayExpression', 'ObjectExpression', 'BinaryExpression'],
   ...['LogicalExpression'],
@@ -35,7 +35,7 @@ const plainNodes = new Set<string>([
   ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
 ]);
 
-/** Where a tree leans left without getting harder to read or to compile: a + b + c + d, a.b.c.d. */
+/** The child through which a long chain nests without getting harder to read: a + b + c + d, a.b.c.d. */
 const leftSpine = new Map(
   Object.entries({
     BinaryExpression: 'left',
@@ -46,7 +46,7 @@ const leftSpine = new Map(
   }),
 );
 
-/** A link of a left spine as a part of a level: it costs no more of a reader, but it does cost stack. */
+/** A link of such a chain counts as a part of a level, because it still needs stack. */
 const spineStep = 1 / 8;
 
 export function inspect(source: string, tree: Expression): Inspection {
@@ -71,7 +71,7 @@ class Inspector {
     this.#refuseBy(node, () => [message, fix]);
   }
 
-  /** Words are looked for only where they will be told: an expression can have two thousand faults. */
+  /** `words` runs only for listed faults, because an expression can have two thousand faults. */
   #refuseBy(node: AnyNode, words: () => readonly [message: string, fix: string]): void {
     if (this.result.faults.length >= expressionLimits.told) {
       this.result.more++;
@@ -93,7 +93,7 @@ class Inspector {
     if (this.#isWithin(node, depth)) this.#special(node, scope, depth);
   }
 
-  /** Counts one part. What is behind a limit is not looked at, so whoever counts must ask, and is told at least once. */
+  /** Counts one node, and refuses the first node beyond a limit. The caller must not visit a node for which this is false. */
   #isWithin(node: AnyNode, depth: number): boolean {
     this.#nodes++;
     if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
@@ -164,7 +164,7 @@ class Inspector {
     }
   }
 
-  /** Nodes that open a scope, then the plain ones, then everything else, which is refused. */
+  /** Handles nodes that open a scope, then plain nodes, and refuses all others. */
   #scoped(node: AnyNode, scope: Scope, depth: number): void {
     switch (node.type) {
       case 'ArrowFunctionExpression':
@@ -182,7 +182,7 @@ class Inspector {
         return;
       case 'SwitchStatement': {
         const inner = this.#declare(node, namesInBlock(node.cases.flatMap((one) => one.consequent)), scope);
-        // What is switched on does not see what the cases declare.
+        // The names of the cases are not visible in the discriminant.
         this.visit(node.discriminant, scope, depth + 1);
         for (const one of node.cases) this.visit(one, inner, depth + 1);
         return;
@@ -223,7 +223,7 @@ class Inspector {
     }
   }
 
-  /** Default values of parameters do not see what the body declares. */
+  /** The names of the body are not visible in the default values of parameters. */
   #functionParts(node: AnyFunction, scope: Scope, depth: number): void {
     const own = node.id ? [node.id.name] : [];
     const outer = this.#declare(node, [...own, ...node.params.flatMap(namesInPattern)], scope);
@@ -280,7 +280,7 @@ class Inspector {
     this.visit(node.object, scope, depth + spineStep);
   }
 
-  /** The members of a chain that starts at context; what it names is noted already. */
+  /** Checks the members of a chain that starts at context; the named part is recorded already. */
   #chain(node: AnyNode, scope: Scope, depth: number): void {
     if (node.type === 'ChainExpression') {
       this.#chain(node.expression, scope, depth);
@@ -317,7 +317,7 @@ class Inspector {
       return;
     }
     const { key } = node;
-    // A literal in brackets is as good as one without.
+    // A literal key in brackets is the same key as one without brackets.
     const name =
       key.type === 'Literal' ? String(key.value) : key.type === 'Identifier' && !node.computed ? key.name : undefined;
     if (name !== undefined && machineryNames.has(name)) {

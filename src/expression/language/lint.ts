@@ -1,5 +1,5 @@
-// What is allowed and still most likely not what was meant: the mistakes that people really make in patch expressions. A
-// warning never keeps a configuration from loading.
+// Warns about expressions that are allowed but probably wrong, from mistakes that people make in patches. A warning never
+// prevents the load of a configuration.
 import type { AnyNode, CallExpression, MemberExpression } from 'acorn';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { expressionLimits } from '../limits.ts';
@@ -30,7 +30,7 @@ export function lintExpression(expression: CompiledExpression, site: ExpressionS
   return warnings.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Until there is enough to tell: each suggestion is looked for among all methods. */
+/** Stops at the limit of listed warnings, because each suggestion compares a name with all methods. */
 function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
   const found: Found[] = [];
   for (const node of nodes) {
@@ -40,7 +40,7 @@ function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
   return found;
 }
 
-/** In the order of the text. A loop, for a chain of a thousand calls is a tree that is a thousand levels deep. */
+/** All nodes in the order of the text. A loop, because a chain of a thousand calls is a tree of a thousand levels. */
 function everyNode(tree: AnyNode): AnyNode[] {
   const nodes: AnyNode[] = [];
   const waiting: AnyNode[] = [tree];
@@ -61,7 +61,7 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
   const call = callOf(tree, shown(text)) ?? methodCallOf(tree, shown(text));
   if (call !== undefined) return [{ rule: 'bare-function', at, message: functionMessage, fix: `call it: ${call}` }];
   if (tree.type === 'AssignmentExpression' && tree.left.type === 'MemberExpression') {
-    const message = 'result is what was assigned, not the object that was changed';
+    const message = 'the result is the assigned value, not the changed object';
     return [{ rule: 'assignment-result', at, message, fix: `write (${shown(text)}, value)` }];
   }
   return [];
@@ -69,26 +69,26 @@ function lintTree({ source, tree }: CompiledExpression): Found[] {
 
 const functionMessage = 'this expression returns a function';
 
-/** An expression that can only give a function, whatever the value: as a patch it fails every object. */
+/** A fault for an expression that always returns a function: such a patch would fail for every object. */
 export function functionFault({ source, tree }: CompiledExpression): Omit<ExpressionFault, 'kind'> | undefined {
   const call = callOf(tree, shown(source));
   if (call === undefined) return undefined;
   return { ...placeOf(source, tree.start), message: functionMessage, fix: `call it: ${call}` };
 }
 
-/** How the function is called that is all of an expression. */
+/** The call to suggest when the whole expression is a function. */
 function callOf(tree: AnyNode, text: string): string | undefined {
   if (tree.type === 'ArrowFunctionExpression' || tree.type === 'FunctionExpression') return `(${text})(value)`;
   return tree.type === 'Identifier' && ownFunctions.includes(tree.name) ? `${text}(value)` : undefined;
 }
 
-/** Only probably a method: an annotation may hold an object with a field of that name. */
+/** A suggestion only: an object in an annotation may have a field with the name of a method. */
 function methodCallOf(tree: AnyNode, text: string): string | undefined {
   if (tree.type !== 'MemberExpression' || !isOfData(tree)) return undefined;
   return textMethods.has(writtenKey(tree) ?? '') ? `${text}()` : undefined;
 }
 
-/** Those that need no argument, and that no field of an object is called. */
+/** Methods without arguments whose names are not used as fields. */
 const textMethods: ReadonlySet<string> = new Set([
   'toLowerCase',
   'toUpperCase',
@@ -108,7 +108,7 @@ function lintNode(node: AnyNode, source: string): Found[] {
     return [{ rule: 'in-array', at: node.start, message, fix }];
   }
   if (node.type === 'Literal' && typeof node.value === 'string' && hasPlaceholder(node.value)) {
-    const message = 'a placeholder in plain quotes stays as it is';
+    const message = 'a placeholder in plain quotes is not replaced';
     return [{ rule: 'template-quotes', at: node.start, message, fix: 'write the text between backticks' }];
   }
   return [];
@@ -124,10 +124,10 @@ const knownMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ['context.vcluster', ['name', 'namespace', 'config']],
 ]);
 
-/** With a question mark; all others need not be copied to be compared. */
+/** The longest owner with `?.`; a longer text needs no comparison. */
 const longestOwner = 'context?.vcluster'.length;
 
-/** A member that context does not have is undefined for ever; nobody writes one on purpose. */
+/** A member that context does not have is always undefined, so it must be a mistake. */
 function lintMember(node: MemberExpression, owner: string): Found[] {
   const members = owner.length > longestOwner ? undefined : knownMembers.get(owner.replaceAll('?.', '.'));
   const key = writtenKey(node);
@@ -139,7 +139,7 @@ function lintMember(node: MemberExpression, owner: string): Found[] {
 
 const methods: ReadonlySet<string> = new Set([...keptMethods.values()].flat());
 
-/** Data has the methods of JavaScript and no others; the call throws for every value. */
+/** Data has only the methods of JavaScript, so a call of another method always throws. */
 function lintCall(node: CallExpression): Found[] {
   const called = calleeOf(node);
   if (called.type !== 'MemberExpression') return [];
@@ -150,7 +150,7 @@ function lintCall(node: CallExpression): Found[] {
   return [{ rule: 'no-such-method', at: called.property.start, message: `no value has a method "${key}"`, fix }];
 }
 
-/** Whether a chain of members and calls begins with what the expression is given. */
+/** Whether a chain of members and calls begins with value or context. */
 function isOfData(node: AnyNode): boolean {
   let at = node;
   while (at.type !== 'Identifier') {
@@ -165,7 +165,7 @@ function isOfData(node: AnyNode): boolean {
 function lintMissing(expression: CompiledExpression, nodes: readonly AnyNode[], site: ExpressionSite): Found[] {
   if (site.onMissing === 'skip') {
     if (!expression.usesValueExists) return [];
-    const message = 'valueExists is always true here: a path that is not found is not applied';
+    const message = 'valueExists is always true here, because a patch is not applied when its path is missing';
     return [
       { rule: 'value-exists', at: expression.tree.start, message, fix: 'add onMissing: create, or drop the test' },
     ];
@@ -183,7 +183,7 @@ function isValue(node: AnyNode): boolean {
   return node.type === 'Identifier' && node.name === 'value';
 }
 
-/** Places that ask whether there is a value. */
+/** Nodes that test whether there is a value. */
 function isGuard(node: AnyNode): boolean {
   if (node.type === 'LogicalExpression') return isValue(node.left);
   if (node.type === 'ConditionalExpression') return isValue(node.test);
@@ -192,7 +192,7 @@ function isGuard(node: AnyNode): boolean {
   return node.type === 'UnaryExpression' && ['!', 'typeof'].includes(node.operator) && isValue(node.argument);
 }
 
-/** Places where null throws or becomes the text "null". */
+/** Nodes in which null throws or becomes the text "null". */
 function readsValue(node: AnyNode): boolean {
   if (node.type === 'MemberExpression') return !node.optional && isValue(node.object);
   if (node.type === 'TemplateLiteral') return node.expressions.some(isValue);

@@ -1,8 +1,8 @@
-// Chains of members in the tree of an expression, `value.a["b"].c`: where they begin, and the keys along them as far as
-// those are written out in the source.
+// Chains of members in the tree of an expression, `value.a["b"].c`: finds the root of a chain, and the keys that are literals
+// in the source.
 import type { AnyNode, MemberExpression } from 'acorn';
 
-/** Where a chain of members begins. With what is known already, each link is walked once however many chains end in it. */
+/** The root of a member chain. With `known`, each link is walked only once, although many chains share it. */
 export function rootOf(node: MemberExpression, known = new Map<AnyNode, AnyNode>()): AnyNode {
   const links: AnyNode[] = [];
   let at: AnyNode = node;
@@ -15,7 +15,7 @@ export function rootOf(node: MemberExpression, known = new Map<AnyNode, AnyNode>
   return root;
 }
 
-/** The keys from the root of a member chain, as far as they are written out; a method that is called is not one of them. */
+/** The keys of a member chain from its root up to the first computed key; a called method does not count. */
 export function keysOf(node: MemberExpression, called: boolean): string[] {
   const steps: (string | undefined)[] = [];
   let at: AnyNode = node;
@@ -32,7 +32,7 @@ export function keysOf(node: MemberExpression, called: boolean): string[] {
   return (dynamic < 0 ? steps : steps.slice(0, dynamic)) as string[];
 }
 
-/** The key of a member where it is written out in the source. */
+/** The key of a member, if it is a literal in the source. */
 export function writtenKey(node: MemberExpression): string | undefined {
   const { property } = node;
   if (!node.computed) return property.type === 'Identifier' ? property.name : undefined;

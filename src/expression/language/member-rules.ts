@@ -1,5 +1,5 @@
-// What members, calls and constructions may name: no way to the machinery behind a value, of a builtin only what is kept, and
-// nothing that depends on the time or the place where it runs.
+// The rules for members, calls and `new`: no access to constructors and prototypes, only the kept members of a builtin, and
+// nothing that depends on the time or the machine.
 import type { CallExpression, MemberExpression, NewExpression } from 'acorn';
 import { constructors, freeNames, keptStatics, machineryNames, removedMethods } from './builtins.ts';
 import { type NodeFault, shown } from './expression-fault.ts';
@@ -24,7 +24,7 @@ function builtinFaults(node: MemberExpression, key: string | undefined, scope: S
   return [{ at: node, message, fix }];
 }
 
-/** Of the call itself; its callee, if it is a member, has faults of its own. */
+/** The faults of the call itself; memberFaults() checks its callee. */
 export function callFaults(node: CallExpression, scope: Scope): NodeFault[] {
   const callee = calleeOf(node);
   if (callee.type === 'Identifier' && callee.name === 'Date' && !scope.declares('Date')) {

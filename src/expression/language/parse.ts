@@ -1,16 +1,16 @@
-// Reads one ECMAScript expression to the very end of its text. Not two, not a statement, nothing behind it: code is made
-// from the tree, and the tree must be all there is. A program gets the fault with the expression it should have been.
+// Parses exactly one JavaScript expression up to the end of its text. The code is printed from the tree, so the tree must
+// contain the whole text. For a program with statements, the fault shows the equivalent expression.
 import { type Expression, type Options, Parser, type Program, parse, type TokenType, tokTypes } from 'acorn';
 import { expressionLimits } from '../limits.ts';
 import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 
-export type Parsed = { kind: 'ok'; tree: Expression } | { kind: 'fault'; fault: ExpressionFault };
+export type ParsedExpression = { kind: 'ok'; tree: Expression } | { kind: 'fault'; fault: ExpressionFault };
 
-/** Module: strict, and await, yield and let are reserved. A fixed year, so that a new acorn does not widen the gate. */
+/** A module is strict and reserves await, yield and let. With a fixed year, a new acorn allows no new syntax. */
 const options: Options = { ecmaVersion: 2022, sourceType: 'module' };
 
-/** The part of acorn's parser that its types leave out. */
-interface Reading {
+/** The members of acorn's parser that its types omit. */
+interface ParserMembers {
   nextToken(): void;
   parseExpression(): Expression;
   unexpected(): never;
@@ -19,16 +19,16 @@ interface Reading {
 
 class OneExpression extends Parser {
   static read(source: string): Expression {
-    const reading = new OneExpression(options, source) as unknown as Reading;
+    const reading = new OneExpression(options, source) as unknown as ParserMembers;
     reading.nextToken();
     const tree = reading.parseExpression();
-    // parseExpressionAt() would stop at whatever follows and call it a day.
+    // parseExpressionAt() would accept any text after the expression.
     if (reading.type !== tokTypes.eof) reading.unexpected();
     return tree;
   }
 }
 
-export function parseExpression(source: string): Parsed {
+export function parseExpression(source: string): ParsedExpression {
   if (source.trim() === '') return empty(source);
   if (source.length > expressionLimits.maxChars) {
     const message = `expression has ${source.length} characters, wanted at most ${expressionLimits.maxChars}`;
@@ -41,8 +41,8 @@ export function parseExpression(source: string): Parsed {
   }
 }
 
-function explain(source: string, thrown: unknown): Parsed {
-  // acorn says the same in words of its own where it notices; to read it as a program would only run out of stack again.
+function explain(source: string, thrown: unknown): ParsedExpression {
+  // acorn may also report the full stack as a SyntaxError. A second parse as a program would fill the stack again.
   if (thrown instanceof RangeError || (thrown instanceof SyntaxError && /stack space/.test(thrown.message)))
     return fault(source, 0, 'expression is nested too deeply', 'split it into several patches');
   const program = programOf(source);
@@ -71,37 +71,37 @@ function notAsWritten(said: string, { unexpected, found }: { unexpected: string;
   return unexpected === 'it ends too early' ? 'the expression ends too early' : `${unexpected} in the expression`;
 }
 
-/** What the parser says of texts that go on to the end. */
+/** Plain words for the parser's messages about unclosed texts and comments. */
 function plainWords(said: string): string | undefined {
   const of = /^Unterminated (string|template|regular expression|comment)/.exec(said)?.[1];
   if (of === undefined) return undefined;
   return `the ${of === 'template' ? 'text between backticks' : of} is not closed`;
 }
 
-/** From the wide forms of East Asian keyboards to the characters of ASCII. */
+/** The distance from the full-width characters of East Asian keyboards to ASCII. */
 const fullWidth = 0xfee0;
 
-/** Word processors put these in, and other languages do without the backticks. */
+/** The fix for characters of word processors and for habits from other languages. */
 function fixAt(source: string, at: number, said: string): string {
   if (/[‘’“”„«»]/.test(source.charAt(at))) return 'write plain quotes: " or \'';
   if (/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064]/.test(source.charAt(at)))
-    return `take out the character that cannot be seen, U+${source.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')}`;
+    return `remove the invisible character U+${source.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')}`;
   if (/[\uff01-\uff5e]/.test(source.charAt(at)))
-    return `write "${String.fromCharCode(source.charCodeAt(at) - fullWidth)}", the narrow one`;
+    return `write "${String.fromCharCode(source.charCodeAt(at) - fullWidth)}", the ASCII character`;
   if (/^Unterminated (?:string|template)/.test(said))
-    return 'close the quote; where YAML took " #" for a comment, put the whole in quotes';
+    return 'close the quote; if YAML took " #" for a comment, put the whole expression in quotes';
   if (/\$\{/.test(source) && !source.includes('`')) return `write the text between backticks: \`${shown(source)}\``;
   const word = /^\w+/.exec(source.slice(at))?.[0] ?? '';
   const operator = operatorsInWords.get(word);
-  if (operator !== undefined) return `write ${operator} for ${word}`;
+  if (operator !== undefined) return `write ${operator} instead of ${word}`;
   if (said === 'Unexpected token' && at >= source.trimEnd().length) {
     const missing = closingOf(source);
-    return missing === '' ? 'write what is missing behind it' : `add ${missing}`;
+    return missing === '' ? 'complete the expression' : `add ${missing}`;
   }
   return 'write one JavaScript expression';
 }
 
-/** As other languages of configurations have them. */
+/** Operators of other configuration languages. */
 const operatorsInWords: ReadonlyMap<string, string> = new Map([
   ['and', '&&'],
   ['or', '||'],
@@ -113,7 +113,7 @@ const closers = new Map([
   ['{', '}'],
 ]);
 
-/** What would close the brackets that are open at the end; texts are left out, as far as they can be told. */
+/** The closing brackets that are missing at the end. Brackets inside texts do not count. */
 function closingOf(source: string): string {
   const open: string[] = [];
   let quote = '';
@@ -130,7 +130,7 @@ function closingOf(source: string): string {
   return shown(open.reverse().join(''));
 }
 
-/** As strict as the expression will be read: what only a sloppy script may say would not become one by a rewrite. */
+/** Parses in strict mode like the expression, because a sloppy script has no equivalent expression. */
 function programOf(source: string): Program | undefined {
   try {
     return parse(source, { ...options, allowReturnOutsideFunction: true });
@@ -139,7 +139,7 @@ function programOf(source: string): Program | undefined {
   }
 }
 
-/** vCluster evaluates a script and takes the value of its last statement; this is the expression that does the same. */
+/** vCluster runs a script and takes the value of its last statement; this fix shows the equivalent expression. */
 function rewriteOf(source: string, program: Program): string {
   const texts = program.body.map((statement) =>
     source.slice(statement.start, statement.end).replace(/;\s*$/, '').trim(),
@@ -154,13 +154,13 @@ function rewriteOf(source: string, program: Program): string {
   return 'write a condition as `test ? one : other`, or wrap statements as `(() => { …; return result })()`';
 }
 
-function empty(source: string): Parsed {
-  // In YAML, ">" makes one line of all, and the comment then reaches to the end.
+function empty(source: string): ParsedExpression {
+  // In YAML, ">" joins all lines, so a comment extends to the end.
   if (source.trim() !== '')
-    return fault(source, 0, 'expression is empty but for a comment', 'write /* … */, or "|" where YAML has ">"');
-  return fault(source, 0, 'expression is empty', 'write the new value, or take the entry out');
+    return fault(source, 0, 'the expression holds only a comment', 'write /* … */, or "|" instead of ">" in YAML');
+  return fault(source, 0, 'expression is empty', 'write the new value, or remove the entry');
 }
 
-function fault(source: string, index: number, message: string, fix: string): Parsed {
+function fault(source: string, index: number, message: string, fix: string): ParsedExpression {
   return { kind: 'fault', fault: { kind: 'syntax', ...placeOf(source, index), message, fix } };
 }

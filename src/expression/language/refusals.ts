@@ -1,14 +1,14 @@
-// The words for what expressions cannot use: what it is, why not, and what to write instead.
+// The messages for everything that expressions cannot use, each with a replacement.
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { contextMembers, globalConstants, globalFunctions, inputs, keptStatics, ownFunctions } from './builtins.ts';
 import { shown } from './expression-fault.ts';
 
-/** Node types, and kinds of node, that are refused with words of their own. */
+/** Refused node types, and variants of node types, with their own messages. */
 export const refusedNodes = new Map<string, readonly [message: string, fix: string]>(
   Object.entries({
-    AwaitExpression: ['await is not available', 'expressions answer at once'],
+    AwaitExpression: ['await is not available', 'an expression returns its result at once'],
     YieldExpression: ['yield is not available', 'build an array'],
-    async: ['async functions are not available', 'expressions answer at once'],
+    async: ['async functions are not available', 'an expression returns its result at once'],
     generator: ['generators are not available', 'build an array'],
     ImportExpression: ['import() is not available', 'expressions have no modules'],
     MetaProperty: ['meta properties are not available', 'expressions have no modules'],
@@ -48,16 +48,16 @@ const hostNames = new Set([
 
 const functions = [...ownFunctions, ...globalFunctions];
 
-/** What people mean when they mistype; of one or two letters anything may be meant. */
+/** Names to suggest for a mistyped name. A name of one or two letters resembles too many of them. */
 const offered = [...inputs, ...ownFunctions];
 const shortestName = 3;
 
 const mentionsInput = /\b(value|context|valueExists)\b/;
 
-/** DNS allows no longer ones, and to look further back would cost the length of the expression for each of its names. */
+/** The limit of DNS. A longer search would cost the length of the expression for each of its names. */
 const longestHostName = 253;
 
-/** The name of a host that forgot its quotes, as vCluster's own documentation has it: virtualToHostDNS(db.shop.svc). */
+/** A host name without quotes, as in an example of vCluster's documentation: virtualToHostDNS(db.shop.svc). */
 function hostNameAt(source: string, at: number): string | undefined {
   let start = at;
   while (start > at - longestHostName && /[\w.-]/.test(source.charAt(start - 1))) start--;
@@ -75,7 +75,7 @@ function isCalled(source: string, end: number): boolean {
   return /^\s*\(/.test(source.slice(end));
 }
 
-/** A name that is neither declared nor offered: a mistyped builtin, the outside world, or a text without its quotes. */
+/** The message for an unknown name: a mistyped builtin, a name of another environment, or a text without quotes. */
 export function unavailable(name: string, source: string, at: number): readonly [message: string, fix: string] {
   const own = named.get(name);
   if (own !== undefined) return own;
@@ -83,7 +83,7 @@ export function unavailable(name: string, source: string, at: number): readonly 
   const [owner] = name.split('.') as [string];
   if (name.includes('.')) {
     const kept = keptStatics.get(owner) ?? [];
-    const fix = kept.length === 0 ? 'expressions work on data only' : `of ${owner} there are: ${kept.join(', ')}`;
+    const fix = kept.length === 0 ? 'expressions work on data only' : `${owner} has: ${kept.join(', ')}`;
     return [`${name} is not available`, fix];
   }
   if (Object.hasOwn(globalThis, name)) return [`"${name}" is not available`, 'expressions work on data only'];
@@ -97,7 +97,7 @@ export function unavailable(name: string, source: string, at: number): readonly 
       ? undefined
       : nearestKey(name, offered);
   if (isCalled(source, at + name.length)) {
-    const fix = near === undefined ? `functions are ${functions.join(', ')}; all else are methods` : `write ${near}`;
+    const fix = near === undefined ? `functions: ${functions.join(', ')}; all others are methods` : `write ${near}`;
     return [`"${name}" is not defined`, fix];
   }
   const text = source.trim();
@@ -105,7 +105,7 @@ export function unavailable(name: string, source: string, at: number): readonly 
   const quoted = isBareText ? text : (hostNameAt(source, at) ?? name);
   const meant = near === undefined ? 'write' : `write ${near}, or`;
   const literal = shown(JSON.stringify(quoted));
-  // Where it is all there is, YAML and the shell take one pair of quotes away.
+  // When the text is the whole expression, YAML and the shell remove one pair of quotes.
   const written = quoted === text ? `'${literal}', with both quotes,` : literal;
   return [`"${name}" is not defined`, `${meant} ${written} if it is a text`];
 }

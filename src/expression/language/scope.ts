@@ -1,4 +1,4 @@
-// Which names an expression declares itself, and where they hold. Only what resolves to none of them is a name of the realm.
+// The names that an expression declares, and their scopes. A name without a declaration belongs to the realm.
 import type { AnyNode, Pattern, Statement } from 'acorn';
 
 export class Scope {
@@ -36,7 +36,7 @@ export function namesInPattern(pattern: Pattern): string[] {
   }
 }
 
-/** let, const and functions of one block. */
+/** The names of let, const and function declarations in one block. */
 export function namesInBlock(statements: readonly Statement[]): string[] {
   return statements.flatMap((statement) => {
     if (statement.type === 'FunctionDeclaration') return [statement.id.name];
@@ -45,7 +45,7 @@ export function namesInBlock(statements: readonly Statement[]): string[] {
   });
 }
 
-/** var belongs to the function, however deep it stands. */
+/** The names of all var declarations, at any depth, because a var belongs to its function. */
 export function varsIn(nodes: readonly AnyNode[]): string[] {
   return nodes.flatMap((node) => {
     if (node.type === 'VariableDeclaration') {
@@ -56,7 +56,7 @@ export function varsIn(nodes: readonly AnyNode[]): string[] {
   });
 }
 
-/** Every node directly below; acorn's nodes hold nodes, lists of nodes and plain values. */
+/** The direct child nodes; an acorn node holds nodes, lists of nodes and plain values. */
 export function* childrenOf(node: AnyNode): Generator<AnyNode> {
   for (const part of Object.values(node)) {
     for (const child of Array.isArray(part) ? part : [part]) {

@@ -1,13 +1,13 @@
-// From the text of a path to its segments, or to one fault that says where, what and how to write it instead. The grammar
-// is vCluster's, with single quotes as quotes too; whatever other path languages offer is refused by its name, because
-// vCluster would read it as an odd key that silently matches nothing.
+// Parses the text of a path into segments, or returns one fault with its position and a fix. The grammar is that of vCluster,
+// and single quotes are also quotes. Syntax of other path languages is refused by name, because vCluster would read it as an
+// odd key that silently matches nothing.
 
-/** One step down: a named key (an index is a key too, its container decides) or every element. */
+/** One level of a path: a key or every element. An index is also a key; the container decides its meaning. */
 export type Segment = { kind: 'key'; key: string } | { kind: 'every' };
 
 export interface PathFault {
   kind: 'fault';
-  /** 1-based, in the text as it was written. */
+  /** Counts from 1 in the text as written. */
   column: number;
   message: string;
   fix: string;
@@ -15,21 +15,21 @@ export interface PathFault {
 
 export type Segments = { kind: 'ok'; segments: Segment[] } | PathFault;
 
-/** Longer than any path into a Kubernetes object; keeps faults and status lines readable. */
+/** No path into a Kubernetes object is longer; the limit keeps messages and status lines readable. */
 const maxPathLength = 1_024;
-/** The sandbox refuses results that nest deeper, so no path needs more. */
+/** The sandbox refuses results that nest deeper, so no path needs more segments. */
 const maxSegments = 64;
 
-/** An index as a key is written; beyond it no list is that long, and an index could not be told from a neighbour. */
+/** A key that can be an index. No list is longer, and a larger number would lose precision. */
 export const arrayIndex = /^(?:0|[1-9]\d{0,9})$/;
 
-/** What an array has too, or what every object inherits. */
+/** Whether the key can be an index of an array, or is inherited by every object. */
 export function isSpecialKey(key: string): boolean {
   return key in Object.prototype || arrayIndex.test(key);
 }
 
-/** Text between separators: what it says, which part of it stood outside quotes, and where it began. */
-interface Piece {
+/** The text between two separators: its content, the part of it outside quotes, and its position. */
+interface PathPiece {
   content: string;
   unquoted: string;
   isQuoted: boolean;
@@ -61,7 +61,7 @@ export function parseSegments(written: string): Segments {
   return { kind: 'ok', segments };
 }
 
-/** What other languages put at the front. */
+/** Refuses a too long path, and the roots of other path languages. */
 function foreignRoot(text: string, start: number): PathFault | undefined {
   const rest = text.slice(start);
   if (text.length > maxPathLength) {
@@ -100,7 +100,7 @@ function scanPlain(text: string, from: number): Scanned<{ segment?: Segment; nex
   }
   const piece = scanPiece(text, start, '.[]');
   if ('kind' in piece) return piece;
-  if (text[piece.end] === ']') return fault(piece.end, '"]" closes nothing', 'open it with "[", or quote the key');
+  if (text[piece.end] === ']') return fault(piece.end, '"]" has no opening "["', 'open it with "[", or quote the key');
   const segment = segmentOf(piece, { inBrackets: false });
   return 'column' in segment ? segment : { segment, next: piece.end };
 }
@@ -116,9 +116,9 @@ function scanBracket(text: string, from: number): Scanned<{ segment?: Segment; n
   return 'column' in segment ? segment : { segment, next: piece.end + 1 };
 }
 
-/** Reads up to one of the stops; quotes are taken off and what they hold is literal. There is no escape character. */
-function scanPiece(text: string, from: number, stops: string): Scanned<Piece> {
-  const piece: Piece = { content: '', unquoted: '', isQuoted: false, start: from, end: from };
+/** Reads up to one of the stops. Quotes are removed and their content is literal; there is no escape character. */
+function scanPiece(text: string, from: number, stops: string): Scanned<PathPiece> {
+  const piece: PathPiece = { content: '', unquoted: '', isQuoted: false, start: from, end: from };
   let at = from;
   while (at < text.length && !stops.includes(text[at] as string)) {
     const mark = text[at] as string;
@@ -141,13 +141,13 @@ function scanPiece(text: string, from: number, stops: string): Scanned<Piece> {
   return piece;
 }
 
-function foreignInBrackets(piece: Piece): PathFault | undefined {
+function foreignInBrackets(piece: PathPiece): PathFault | undefined {
   const { unquoted, start } = piece;
   if (/^\s*[?(@]/.test(unquoted) || unquoted.includes('=')) {
     const fix = 'use "[*]" and decide in the expression, by context.virtualObject and context.path';
     return fault(start, 'filter in brackets; paths select by key, index or "*"', fix);
   }
-  // Without the blanks first: a pattern that allows them everywhere takes the square of a run of them.
+  // Blanks are removed first, because a pattern that allows blanks everywhere takes quadratic time.
   if (!piece.isQuoted && /^-?\d*:-?\d*(:-?\d*)?$/.test(unquoted.replace(/\s+/g, ''))) {
     return fault(start, 'slice in brackets; paths select one index or "*"', 'use "[*]", or one entry for each index');
   }
@@ -157,7 +157,7 @@ function foreignInBrackets(piece: Piece): PathFault | undefined {
   return undefined;
 }
 
-function segmentOf(piece: Piece, where: { inBrackets: boolean }): Segment | PathFault {
+function segmentOf(piece: PathPiece, where: { inBrackets: boolean }): Segment | PathFault {
   const { content, unquoted, isQuoted, start } = piece;
   if (!isQuoted && content === '*') return { kind: 'every' };
   if (content === '') {
@@ -167,15 +167,15 @@ function segmentOf(piece: Piece, where: { inBrackets: boolean }): Segment | Path
     return fault(start, `negative index ${content}; elements are counted from 0`, 'use an index from 0 on, or "[*]"');
   }
   if (unquoted.includes('*')) {
-    return fault(start, '"*" inside a key; it stands alone and means every element', 'use "*" alone, or quote the key');
+    return fault(start, '"*" inside a key; only a bare "*" means every element', 'use "*" alone, or quote the key');
   }
   if (unquoted.includes('\\')) {
-    return fault(start, 'backslash in a key; nothing is escaped by it', 'quote the key: ["example.com/key"]');
+    return fault(start, 'backslash in a key; paths have no escape character', 'quote the key: ["example.com/key"]');
   }
   if (where.inBrackets && isQuoted && unquoted.trim() === '' && unquoted !== '') {
-    return fault(start, 'blank beside the quotes in brackets; it would be part of the key', 'take the blank out');
+    return fault(start, 'blank beside the quotes in brackets; it would be part of the key', 'remove the blank');
   }
-  // No label or annotation can be called so, and to assign to it would not be to write a member.
+  // No label or annotation can have this key, and an assignment to it would change the prototype.
   if (content === '__proto__')
     return fault(start, `key "${content}" is reserved by JavaScript`, 'address another field');
   return { kind: 'key', key: content };
@@ -185,7 +185,7 @@ function fault(index: number, message: string, fix: string): PathFault {
   return { kind: 'fault', column: index + 1, message, fix };
 }
 
-/** The concrete text of keys and indexes, which parses back to the same: `subsets.0.addresses.1.ip`. */
+/** The text of concrete keys and indexes: `subsets.0.addresses.1.ip`. Parsing it returns the same keys. */
 export function pathText(keys: readonly (string | number)[]): string {
   let text = '';
   for (let at = 0; at < keys.length; at++) {
@@ -196,14 +196,14 @@ export function pathText(keys: readonly (string | number)[]): string {
   return text;
 }
 
-/** None that the reader would take for what another language puts at the front. */
+/** Keys that need no quotes; excludes beginnings that the parser would take for another path language. */
 const plainKey = /^(?!#\/)[^.[\]"'*\\\s$/{-][^.[\]"'*\\\s]*$/;
 
 function keyText(key: string): string {
   if (plainKey.test(key)) return key;
   if (!key.includes('"')) return `"${key}"`;
   if (!key.includes("'")) return `'${key}'`;
-  // Quoted pieces join, so a key with both kinds of quote is written in turns.
+  // Adjacent quoted pieces form one key, so a key with both kinds of quotes alternates between them.
   return key
     .split(/("+)/)
     .filter((part) => part !== '')
@@ -211,7 +211,7 @@ function keyText(key: string): string {
     .join('');
 }
 
-/** As pathText, with `*` where the path takes every element. */
+/** As pathText(), with `*` for every element. */
 export function segmentsText(segments: readonly Segment[]): string {
   return segments.map((segment) => (segment.kind === 'every' ? '*' : keyText(segment.key))).join('.');
 }

@@ -1,9 +1,9 @@
-// Which patches can run in one call of the sandbox: those whose places cannot touch each other. Patches run in the order
-// of the list, so one that could see the result of an earlier one waits for the next call.
+// Decides which patches can run in one call of the sandbox: those whose paths cannot overlap. Patches run in the order of the
+// list, so a patch that could see the result of an earlier patch waits for the next call.
 import type { CompiledPath } from './path.ts';
 import type { Segment } from './path-grammar.ts';
 
-/** True when a place of one path can be inside, around or the same as a place of the other. */
+/** True when a match of one path can contain, equal or lie inside a match of the other. */
 export function overlaps(one: CompiledPath, other: CompiledPath): boolean {
   return meet(touched(one.segments), touched(other.segments));
 }
@@ -16,7 +16,7 @@ function meet(a: readonly Segment[], b: readonly Segment[]): boolean {
   return true;
 }
 
-/** A deleted element moves its neighbours: a path that ends at an index touches the whole array. */
+/** A deleted element moves its neighbours, so a path that ends at an index touches the whole array. */
 function touched(segments: readonly Segment[]): readonly Segment[] {
   const last = segments.at(-1);
   if (last?.kind !== 'key' || !/^\d+$/.test(last.key)) return segments;
@@ -27,20 +27,20 @@ function canMeet(a: Segment, b: Segment): boolean {
   return a.kind === 'every' || b.kind === 'every' || a.key === b.key;
 }
 
-/** Cuts the list into runs of neighbours, in order; inside a run no two overlap. */
+/** Splits the list, in order, into runs of adjacent entries whose paths do not overlap. */
 export function runsWithoutOverlap<T>(entries: readonly T[], pathOf: (entry: T) => CompiledPath): T[][] {
   const runs: T[][] = [];
   let run: T[] = [];
-  let places: (readonly Segment[])[] = [];
+  let taken: (readonly Segment[])[] = [];
   for (const entry of entries) {
-    const place = touched(pathOf(entry).segments);
-    if (places.some((earlier) => meet(earlier, place))) {
+    const segments = touched(pathOf(entry).segments);
+    if (taken.some((earlier) => meet(earlier, segments))) {
       runs.push(run);
       run = [];
-      places = [];
+      taken = [];
     }
     run.push(entry);
-    places.push(place);
+    taken.push(segments);
   }
   if (run.length > 0) runs.push(run);
   return runs;

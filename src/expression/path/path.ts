@@ -1,6 +1,6 @@
-// Compiles a path into a walk over an object. In: the text of a path. Out: for an object, every matched place as parent,
-// key and value, arrays in order and maps by sorted key; and the way to write results back. Not found is no match, never
-// an error. jsonpath-plus reads each path a second time, without evaluation, as a check on our own reading.
+// Compiles a path into a walk over an object. In: the text of a path. Out: a function that lists every match in an object as
+// parent, key and value, arrays in order and maps by sorted key. A missing path is an empty result, never an error.
+// jsonpath-plus parses each path too, without evaluation, as a check of our parser. Must know no kind.
 import { JSONPath } from 'jsonpath-plus';
 import { isRecord } from '../../object/text/json.ts';
 import {
@@ -15,16 +15,16 @@ import {
 
 export type JsonMap = Record<string, unknown>;
 
-/** Places in one object, column by column: a thousand matches are five arrays and not a thousand objects. */
+/** The matches in one object, column by column: a thousand matches are five arrays, not a thousand objects. */
 export interface Matches {
-  /** The object itself when the path is empty: results replace it top-level key by top-level key. */
+  /** The object itself for the empty path; a result then replaces its top-level keys one by one. */
   whole: JsonMap | undefined;
   parents: (JsonMap | unknown[])[];
   keys: readonly (string | number)[];
   values: unknown[];
-  /** Places among them that do not exist yet; their value is null. Only filled with createMissing. */
+  /** The indexes of matches whose key is missing; their value is null. Only filled with createMissing. */
   missing: ReadonlySet<number> | undefined;
-  /** Concrete paths; only filled with withPaths. */
+  /** The concrete paths; only filled with withPaths. */
   paths: string[] | undefined;
 }
 
@@ -35,9 +35,9 @@ export interface MatchOptions {
 }
 
 export interface CompiledPath {
-  /** As written, without the blanks around it. */
+  /** The text as written, without blanks around it. */
   text: string;
-  /** The one spelling that equivalent paths share. */
+  /** The spelling that all equivalent paths share. */
   canonical: string;
   segments: readonly Segment[];
   match(root: JsonMap, options?: MatchOptions): Matches;
@@ -62,10 +62,10 @@ export function parsePath(text: string): ParsedPath {
   return { kind: 'ok', path };
 }
 
-/** Characters that jsonpath-plus gives a meaning of its own even between quotes. */
+/** Characters with a special meaning in jsonpath-plus, even between quotes. */
 const ambiguousInJsonPath = /['"`,;#%()^~@$*?\\[\]:]|\.\./;
 
-/** The second reading. Texts come from the configuration only: the parser's cache never forgets one. */
+/** Whether jsonpath-plus agrees with our parser. Only for texts of the configuration, because its cache never shrinks. */
 function isReadAlike(segments: readonly Segment[]): boolean {
   if (segments.some((segment) => segment.kind === 'key' && ambiguousInJsonPath.test(segment.key))) return true;
   const text = segments.map((segment) => (segment.kind === 'every' ? '[*]' : `['${segment.key}']`)).join('');
@@ -75,22 +75,22 @@ function isReadAlike(segments: readonly Segment[]): boolean {
   return tokens.length === segments.length && tokens.every((token, at) => isSame(token, segments[at]));
 }
 
-interface Sink extends Matches {
+interface MatchSink extends Matches {
   keys: (string | number)[];
-  /** Grows while a walk finds more; to copy it each time would take seconds for a list of 20,000. */
+  /** The walk adds to this set. A copy for each match would take seconds for a list of 20,000. */
   missing: Set<number> | undefined;
   createMissing: boolean;
   trail: (string | number)[] | undefined;
 }
 
-type Walk = (node: unknown, sink: Sink) => void;
+type PathWalk = (node: unknown, sink: MatchSink) => void;
 
-/** What has found nothing holds no list of its own: most walks find one place, and there are many walks. */
+/** Shared by all empty results, because many walks run and each new array costs time. */
 const nothing: never[] = Object.freeze([]) as unknown as never[];
 
-function collect(walk: Walk | undefined, root: JsonMap, options: MatchOptions): Matches {
+function collect(walk: PathWalk | undefined, root: JsonMap, options: MatchOptions): Matches {
   const withPaths = options.withPaths === true;
-  const sink: Sink = {
+  const sink: MatchSink = {
     whole: walk === undefined ? root : undefined,
     parents: nothing,
     keys: nothing,
@@ -104,9 +104,9 @@ function collect(walk: Walk | undefined, root: JsonMap, options: MatchOptions): 
   return sink;
 }
 
-/** Builds the walk from its end; undefined for the empty path. */
-function compile(segments: readonly Segment[]): Walk | undefined {
-  let walk: Walk | undefined;
+/** Builds the walk from the last segment to the first; undefined for the empty path. */
+function compile(segments: readonly Segment[]): PathWalk | undefined {
+  let walk: PathWalk | undefined;
   let keysBehind: string[] | undefined = [];
   for (const segment of [...segments].reverse()) {
     if (segment.kind === 'key') {
@@ -114,7 +114,7 @@ function compile(segments: readonly Segment[]): Walk | undefined {
       keysBehind?.unshift(segment.key);
       continue;
     }
-    const slow: Walk = walk === undefined ? everyElement(take) : everyElement(descend(walk));
+    const slow: PathWalk = walk === undefined ? everyElement(take) : everyElement(descend(walk));
     walk = keysBehind === undefined || keysBehind.length === 0 ? slow : elementsThenKeys(keysBehind, slow);
     keysBehind = undefined;
   }
@@ -123,11 +123,11 @@ function compile(segments: readonly Segment[]): Walk | undefined {
 
 const firstOnly = new Set([0]);
 
-/** Most paths are keys of maps and nothing else, and there are many of them: one loop and one place. */
-function keysOnly(keys: readonly string[], slow: Walk): Walk {
+/** A fast walk for paths of map keys only, which are the most common: one loop and at most one match. */
+function keysOnly(keys: readonly string[], slow: PathWalk): PathWalk {
   const last = keys[keys.length - 1] as string;
   if (keys.some(isSpecialKey)) return slow;
-  // Shared by all matches, as is firstOnly: the walk ends with one place, so nobody adds to them.
+  // All results share lastOnly and firstOnly, because this walk ends after one match and never adds to them.
   const lastOnly = [last];
   return (node, sink) => {
     if (sink.trail !== undefined) {
@@ -153,10 +153,10 @@ function keysOnly(keys: readonly string[], slow: Walk): Walk {
 }
 
 /**
- * The common end of a path, `[*].a.b` over an array of maps, in one loop: a thousand addresses are a thousand turns of it and
- * not a thousand times four calls. Everything less common goes the slow way.
+ * A fast walk for the common end of a path, `[*].a.b` over an array of maps: one loop with a turn for each address, instead of
+ * four calls for each address. All other cases take the slow walk.
  */
-function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
+function elementsThenKeys(keys: readonly string[], slow: PathWalk): PathWalk {
   const last = keys[keys.length - 1] as string;
   if (keys.some(isSpecialKey)) return slow;
   return (node, sink) => {
@@ -167,7 +167,7 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
     if (node.length === 0) return;
     let count = sink.values.length;
     if (count === 0) {
-      // Most often every element matches, and a list that grows by a push makes room for seventeen.
+      // Usually every element matches. An array that grows by push() would reserve room for seventeen entries.
       sink.parents = new Array(node.length);
       sink.keys = new Array(node.length);
       sink.values = new Array(node.length);
@@ -184,7 +184,7 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
       values[count] = value;
       count++;
     }
-    // To set the same length again costs more than a short list.
+    // Setting an unchanged length costs more than the loop over a short list.
     if (values.length === count) return;
     parents.length = count;
     found.length = count;
@@ -192,11 +192,11 @@ function elementsThenKeys(keys: readonly string[], slow: Walk): Walk {
   };
 }
 
-type Visit = (container: JsonMap | unknown[], key: string | number, value: unknown, sink: Sink) => void;
+type Visit = (container: JsonMap | unknown[], key: string | number, value: unknown, sink: MatchSink) => void;
 
 const take: Visit = (container, key, value, sink) => {
   if (sink.values.length === 0) {
-    // Most paths match once; see above.
+    // Most paths match once, and a literal array is smaller than one that grows by push().
     sink.parents = [container];
     sink.keys = [key];
     sink.values = [value];
@@ -212,7 +212,7 @@ const take: Visit = (container, key, value, sink) => {
   }
 };
 
-function descend(next: Walk): Visit {
+function descend(next: PathWalk): Visit {
   return (_container, key, value, sink) => {
     if (typeof value !== 'object' || value === null) return;
     sink.trail?.push(key);
@@ -221,7 +221,7 @@ function descend(next: Walk): Visit {
   };
 }
 
-function everyElement(visit: Visit): Walk {
+function everyElement(visit: Visit): PathWalk {
   return (node, sink) => {
     if (Array.isArray(node)) {
       for (let index = 0; index < node.length; index++) visit(node, index, node[index], sink);
@@ -229,13 +229,13 @@ function everyElement(visit: Visit): Walk {
     }
     const map = node as JsonMap;
     for (const key of Object.keys(map).sort()) {
-      // JSON can carry such a key; an assignment to it would not stay an assignment.
+      // JSON can contain the key __proto__, but an assignment to it would change the prototype.
       if (key !== '__proto__' && map[key] !== undefined) visit(map, key, map[key], sink);
     }
   };
 }
 
-function oneKey(key: string, visit: Visit): Walk {
+function oneKey(key: string, visit: Visit): PathWalk {
   const index = arrayIndex.test(key) ? Number(key) : -1;
   const isInherited = key in Object.prototype;
   return (node, sink) => {
@@ -249,7 +249,7 @@ function oneKey(key: string, visit: Visit): Walk {
   };
 }
 
-function lastKey(key: string): Walk {
+function lastKey(key: string): PathWalk {
   const takeExisting = oneKey(key, take);
   return (node, sink) => {
     const before = sink.values.length;

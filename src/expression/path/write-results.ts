@@ -1,10 +1,10 @@
-// Writes the results of a patch back to the places that its path matched: a value replaces, null deletes. Array elements
-// go after all places were written, so that no index moves under a later one.
+// Writes the results of a patch to the matches of its path: a value replaces the old value, null deletes it. Array elements
+// are deleted after all writes, so that no index changes before a later write.
 import type { JsonMap, Matches } from './path.ts';
 
 export type Written = { kind: 'written'; changes: number } | { kind: 'fault'; message: string };
 
-/** Results stand in the order of matches.values and belong to the object from here on: nobody else may hold them. */
+/** The results have the order of matches.values. They become part of the object, so the caller must not keep them. */
 export function writeResults(matches: Matches, results: readonly unknown[]): Written {
   if (matches.whole !== undefined) return writeWhole(matches.whole, results[0]);
   let emptied: Map<unknown[], Set<number>> | undefined;
@@ -39,12 +39,12 @@ function takeOut(array: unknown[], indexes: ReadonlySet<number>): void {
   array.length = kept;
 }
 
-/** Keys that the result leaves out stay, as in vCluster; null as the whole result changes nothing. */
+/** As in vCluster, keys that the result omits stay, and a result of null changes nothing. */
 function writeWhole(root: JsonMap, result: unknown): Written {
   if (result === null || result === undefined) return { kind: 'written', changes: 0 };
   if (typeof result !== 'object' || Array.isArray(result)) {
     const found = Array.isArray(result) ? 'an array' : `a ${typeof result}`;
-    return { kind: 'fault', message: `replace the whole object: wanted an object as result, got ${found}` };
+    return { kind: 'fault', message: `replace the whole object: wanted an object as the result, found ${found}` };
   }
   let changes = 0;
   for (const [key, value] of Object.entries(result)) {

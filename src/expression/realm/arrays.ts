@@ -1,5 +1,5 @@
-// Code for inside the isolate: the array methods, bounded. V8's own never look at the clock, so on a huge or sparse array,
-// or on an object that merely says it is long, they run for hours and nothing can stop them.
+// Code that runs inside the isolate: bounded array methods. V8 cannot interrupt its own array methods, so they would run for hours
+// on a huge or sparse array, or on an object that claims a huge length.
 
 export const realmArrays = `
 const list = (self, extra) => {
@@ -68,7 +68,7 @@ const arrayMethods = {
   toSpliced(...args) {
     return apply(nativeArrays.toSpliced, list(this, args.length), args);
   },
-  // The comparison is always a function of the realm: between two of its calls the clock gets a look in.
+  // The comparison is always a function of the realm, because V8 checks the time limit when it calls one.
   sort(compare) {
     const order = compare === undefined ? byText : callable(compare);
     return sortNative(list(this, 0), (a, b) => order(a, b));
@@ -92,7 +92,7 @@ const arrayMethods = {
   toString() {
     return apply(arrayMethods.join, this, []);
   },
-  // Comparing two long texts that differ at the end takes time too, so these look at the clock between elements.
+  // Comparing two long texts takes time too, so these methods call a function of the realm for each element.
   indexOf(wanted, from) {
     return apply(nativeArrays.findIndex, list(this, 0), [
       (element, at) => element === wanted && at >= startOf(from, this.length) && at in this,
@@ -122,7 +122,7 @@ const startOf = (from, length) => {
   const at = from === undefined ? 0 : NativeNumber(from) || 0;
   return at < 0 ? length + at : at;
 };
-// A native function as callback would never look at the clock, so each gets a function of the realm around it.
+// A native function as callback could not be interrupted, so each callback is wrapped in a function of the realm.
 for (const name of ['every', 'filter', 'find', 'findIndex', 'findLast', 'findLastIndex', 'forEach', 'map', 'some']) {
   const native = nativeArrays[name];
   arrayMethods[name] = {

@@ -1,4 +1,4 @@
-// Code for inside the isolate: objects, JSON, dates, URIs and calls, bounded and the same on every machine.
+// Code that runs inside the isolate: objects, JSON, dates, URIs and calls, bounded and with equal results on every machine.
 
 export const realmData = String.raw`
 const isMap = (x) => {
@@ -28,7 +28,7 @@ const objectStatics = {
   },
 };
 
-// A builtin that takes any number of texts would convert them all without a look at the clock.
+// A builtin with any number of arguments would convert long texts in one go, without a check of the time limit.
 const numberOf = (x) => NativeNumber(x);
 const ofNumbers = (owner, name) => {
   const native = owner[name];
@@ -43,11 +43,11 @@ const mathStatics = {}, textStatics = {};
 for (const name of ['max', 'min', 'hypot']) mathStatics[name] = ofNumbers(Math, name);
 for (const name of ['fromCharCode', 'fromCodePoint']) textStatics[name] = ofNumbers(String, name);
 
-// JSON.stringify of a few nested arrays that share their parts can be longer than any memory; so it is walked here first.
+// A few nested arrays with shared elements can be longer than any memory as JSON, so the value is copied and measured here first.
 const jsonDepth = 200;
 // Characters of a number like 0.14285714285714285.
-const longNumber = 20;
-// V8 takes the text or number out of an object that holds one: so it is done here first, and V8 gets what was counted.
+const longNumberChars = 20;
+// V8 would unwrap a text or number object itself, so the object is unwrapped first: V8 must get the indent that was measured.
 const plainIndent = (indent) => {
   if (typeof indent === 'object' && indent !== null && setHas(boxes, getPrototypeOf(indent))) indent = indent.valueOf();
   return typeof indent === 'number' || typeof indent === 'string' ? indent : undefined;
@@ -56,7 +56,7 @@ const gapOf = (indent) => {
   const gap = typeof indent === 'number' ? indent : typeof indent === 'string' ? indent.length : 0;
   return gap > 10 ? 10 : gap > 0 ? gap : 0;
 };
-// V8 revives without looking at the clock, and takes seconds for what nests deeply.
+// V8 cannot interrupt its own reviver walk, which takes seconds on deeply nested data.
 const revived = (holder, key, revive, depth) => {
   const value = holder[key];
   if (typeof value === 'object' && value !== null) {
@@ -76,10 +76,10 @@ const jsonPart = (value, key, state, depth) => {
   if (state.replace !== undefined) value = state.replace(key, value);
   if (typeof value === 'object' && value !== null && setHas(boxes, getPrototypeOf(value))) value = value.valueOf();
   if (typeof value === 'function') return undefined;
-  state.room -= 1 + depth * state.gap;
-  if (typeof value === 'string') state.room -= value.length;
-  else if (typeof value === 'number' && (value | 0) !== value) state.room -= longNumber;
-  if (state.room < 0) tooLong();
+  state.budget -= 1 + depth * state.gap;
+  if (typeof value === 'string') state.budget -= value.length;
+  else if (typeof value === 'number' && (value | 0) !== value) state.budget -= longNumberChars;
+  if (state.budget < 0) tooLong();
   if (typeof value !== 'object' || value === null) return value;
   if (depth > jsonDepth) fail('size', 'value is nested deeper than ' + jsonDepth + ' levels, or in a circle');
   if (isArray(value)) {
@@ -94,7 +94,7 @@ const jsonPart = (value, key, state, depth) => {
   const names = state.only === undefined ? objectKeys(value) : state.only;
   for (let at = 0; at < names.length; at++) {
     const part = jsonPart(value[names[at]], names[at], state, depth + 1);
-    state.room -= names[at].length;
+    state.budget -= names[at].length;
     if (part !== undefined) out[names[at]] = part;
   }
   return out;
@@ -107,7 +107,7 @@ const jsonStatics = {
     try {
       parsed = parseJson(source);
     } catch {
-      // V8 would quote from the text, which may be a secret.
+      // The message of V8 would quote the text, which may be a secret.
       throw new SyntaxFault('text is not JSON');
     }
     return typeof revive === 'function' ? revived({ __proto__: null, '': parsed }, '', revive, 0) : parsed;
@@ -115,7 +115,7 @@ const jsonStatics = {
   stringify(value, replacer, space) {
     const indent = plainIndent(space);
     const state = {
-      room: limits.text,
+      budget: limits.text,
       gap: gapOf(indent),
       replace: typeof replacer === 'function' ? (key, part) => replacer(key, part) : undefined,
       only: isArray(replacer) ? apply(arrayMethods.map, replacer, [stringOf]) : undefined,
@@ -141,7 +141,7 @@ function BoundedDate(...args) {
   return new NativeDate(typeof time === 'string' ? parseDate(time) : NativeNumber(time));
 }
 const dateStatics = { UTC: dateUtc, parse: (text) => parseDate(stringOf(text)) };
-// Local time would be another on every machine; here it is UTC.
+// Local time would differ between machines, so all methods use UTC.
 const dateMethods = { toString: DatePrototype.toUTCString };
 for (const part of ['Date', 'Day', 'FullYear', 'Hours', 'Milliseconds', 'Minutes', 'Month', 'Seconds']) {
   dateMethods['get' + part] = DatePrototype['getUTC' + part];

@@ -1,5 +1,5 @@
-// Code for inside the isolate: atob, btoa and SHA-256. Base64 holds UTF-8, as in Kubernetes and as the base64 command
-// writes it; a browser would take text outside Latin-1 for an error.
+// Code that runs inside the isolate: atob, btoa and SHA-256. Base64 holds UTF-8, as in Kubernetes and in the base64 command; the
+// functions of a browser would refuse text outside Latin-1.
 
 export const realmFunctions = `
 const utf8Of = (text) => {
@@ -13,7 +13,7 @@ const utf8Of = (text) => {
         at++;
       }
     }
-    // Half of a pair, as an emoji cut in two leaves it, is no character; every encoder writes this one for it.
+    // Half of a surrogate pair (an emoji cut in two) is not a character, so encoders write U+FFFD instead.
     if (code >= 0xd800 && code <= 0xdfff) code = 0xfffd;
     if (code < 0x80) bytes[bytes.length] = code;
     else if (code < 0x800) {

@@ -1,5 +1,5 @@
-// Code for inside the isolate, first part: the builtins that the rest needs, taken before anything can change, and the
-// guards that the rewritten code of an expression calls. Text, because it runs in another realm; strict; no names of Node.
+// Code that runs inside the isolate, first part: saves the builtins that the other parts need before anything can change them, and
+// defines the guards that the rewritten code of an expression calls. It is text, because it runs in another realm, without Node.
 
 export const realmGuards = `
 const { getPrototypeOf, ownKeys, getOwnPropertyDescriptor, defineProperty, deleteProperty, apply, construct } = Reflect;
@@ -13,7 +13,7 @@ const iteratorSymbol = Symbol.iterator;
 const floor = Math.floor, fromCharCode = String.fromCharCode;
 const call = Function.prototype.call;
 const bind = Function.prototype.bind;
-// f.call as a function of its own: later changes of f's prototype cannot reach it.
+// Makes a function of a method, so that a later change of a prototype cannot replace it.
 const uncurry = (f) => apply(bind, call, [f]);
 const textSlice = uncurry(String.prototype.slice);
 const textIndexOf = uncurry(String.prototype.indexOf);
@@ -24,7 +24,7 @@ const setHas = uncurry(Set.prototype.has);
 const mapGet = uncurry(WeakMap.prototype.get);
 const mapSet = uncurry(WeakMap.prototype.set);
 
-// Faults that are ours carry their class here and not on themselves, where the expression could write.
+// The kind of a fault of the realm stands in this map, because an expression could change a property of the fault.
 const kinds = new WeakMap();
 const fail = (kind, message) => {
   const fault = new TypeFault(message);
@@ -39,7 +39,7 @@ const stringOf = (x) => (typeof x === 'string' ? x : NativeString(x));
 const capped = (text) => (text.length > limits.text ? tooLong() : text);
 
 const machinery = new Set(machineryNames);
-// Keys that no expression can name; what stands behind them is put on the prototype of all objects.
+// An expression cannot name these keys. hardening.ts puts their getters on the prototype of all objects.
 const restSymbol = Symbol('rest'), listSymbol = Symbol('list');
 const integer = /^(?:0|[1-9][0-9]*)$/;
 
@@ -56,7 +56,7 @@ const guards = {
     }
     return text;
   },
-  // Converts once and hands on what was checked: an object could answer differently the second time.
+  // Converts the key once and returns the checked text, because a second conversion of an object could give another text.
   $$key(k) {
     if (typeof k === 'number') return k;
     const key = stringOf(k);
@@ -69,7 +69,7 @@ const guards = {
     }
     return key;
   },
-  // V8 quotes texts in its messages, of some operations two: caught over and over, they would double each time.
+  // V8 quotes one or two texts in a message, so an expression that catches errors in a loop could double a text each time.
   $$caught(thrown) {
     if (typeof thrown === 'object' && thrown !== null && typeof thrown.message === 'string') capped(thrown.message);
   },
@@ -85,13 +85,13 @@ const guards = {
     }
     return guards.$$obj(x);
   },
-  // A text in an object of its own has a key for each character too.
+  // A String object has a key for each character, as a text has.
   $$obj(x) {
     const hasElements = typeof x === 'string' || isArray(x) || (typeof x === 'object' && x !== null && getPrototypeOf(x) === TextPrototype);
     return hasElements && x.length > limits.elements ? tooMany() : x;
   },
 };
-// Rest elements, wherever they stand, make a list or an object of what is left: no more of it than a spread would.
+// Rest elements in a pattern build a list or an object, so their source has the same size limit as the source of a spread.
 const restGuards = {
   get [restSymbol]() {
     guards.$$obj(this);

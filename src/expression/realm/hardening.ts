@@ -1,9 +1,9 @@
-// Code for inside the isolate: takes everything away that is not on the lists, puts the bounded builtins in place, and
-// freezes whatever can be reached. After this nothing an expression does can be seen by the next one.
+// Code that runs inside the isolate: deletes every builtin that is not on the lists, installs the bounded builtins and freezes every
+// reachable object. Afterwards an expression cannot leave any trace for the next one.
 
 export const realmHardening = `
 const symbolNames = {
-  // Without a prototype: it is asked for names like toString.
+  // Without a prototype, because names like toString are looked up here.
   __proto__: null,
   '@@iterator': Symbol.iterator, '@@hasInstance': Symbol.hasInstance, '@@toPrimitive': Symbol.toPrimitive,
   '@@match': Symbol.match, '@@matchAll': Symbol.matchAll, '@@replace': Symbol.replace, '@@search': Symbol.search,
@@ -31,7 +31,7 @@ const iterators = [
 const iteratorPrototype = getPrototypeOf(iterators[0]);
 const functionKinds = [function* () {}, async function () {}, async function* () {}].map(getPrototypeOf);
 
-// Each builtin that is replaced keeps its prototype, so that instanceof still tells the truth.
+// Each bounded builtin keeps the native prototype, so that instanceof still works.
 for (const [name, bounded, statics] of [
   ['Array', BoundedArray, arrayStatics], ['RegExp', BoundedRegExp, {}], ['Date', BoundedDate, dateStatics],
 ]) {
@@ -71,9 +71,9 @@ for (const kind of functionKinds) {
   if (kind.prototype !== undefined) prototypes.push([kind.prototype, []]);
   prototypes.push([kind, []]);
 }
-// Reached only by syntax that the inspection refuses.
+// Only syntax that the inspection refuses could reach these prototypes.
 for (const name of ['Symbol', 'BigInt', 'Promise']) prototypes.push([globals[name].prototype, []]);
-// Of errors that V8 throws, and whose classes nobody is offered.
+// V8 throws these errors, although expressions have no access to their classes.
 for (const name of ['ReferenceError', 'URIError']) prototypes.push([globals[name].prototype, ['message', 'name']]);
 if (tracedFrames > 0) put(globals.Error, { stackTraceLimit: tracedFrames });
 const asyncIterator = getPrototypeOf(getPrototypeOf(functionKinds[2].prototype) ?? {});
@@ -85,8 +85,8 @@ for (const key of ownKeys(restGuards)) {
 const seeds = [...iterators, iteratorPrototype, ...functionKinds, asyncIterator, functionPrototype, globals];
 for (const [prototype] of prototypes) seeds.push(prototype);
 for (const name of keptGlobals) seeds.push(globals[name]);
-// An error that V8 throws keeps its stack behind a pair of functions that all of them share. Thrown by a function of its own:
-// V8 reads again what threw, to tell the line, and the whole realm is two milliseconds.
+// All errors of V8 share one getter and one setter for the stack, and both must be frozen. A small function throws the sample,
+// because V8 parses the throwing function again to find the line, and parsing the whole realm would take two milliseconds.
 const thrownByV8 = () => {
   try {
     return null.stack;
@@ -101,22 +101,22 @@ const frozen = new WeakSet();
 const isFrozenHere = uncurry(WeakSet.prototype.has);
 const noteFrozen = uncurry(WeakSet.prototype.add);
 const freezeAll = (roots) => {
-  const open = roots;
-  while (open.length > 0) {
-    const object = open[open.length - 1];
-    open.length -= 1;
+  const pending = roots;
+  while (pending.length > 0) {
+    const object = pending[pending.length - 1];
+    pending.length -= 1;
     if ((typeof object !== 'object' && typeof object !== 'function') || object === null || isFrozenHere(frozen, object)) continue;
     noteFrozen(frozen, object);
     if (object !== globals) freeze(object);
-    open[open.length] = getPrototypeOf(object);
+    pending[pending.length] = getPrototypeOf(object);
     const names = ownKeys(object);
     for (let at = 0; at < names.length; at++) {
       const property = getOwnPropertyDescriptor(object, names[at]);
       if (property === undefined) continue;
       const { value, get, set } = property;
-      if (typeof value === 'function' || typeof value === 'object') open[open.length] = value;
-      if (get !== undefined) open[open.length] = get;
-      if (set !== undefined) open[open.length] = set;
+      if (typeof value === 'function' || typeof value === 'object') pending[pending.length] = value;
+      if (get !== undefined) pending[pending.length] = get;
+      if (set !== undefined) pending[pending.length] = set;
     }
   }
 };

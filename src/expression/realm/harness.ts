@@ -1,5 +1,6 @@
-// Puts together the code that runs inside an isolate: guards, bounded builtins, hardening, the loop over a request. In: the
-// lists of what is kept, the limits. Out: one script whose value is the way in. It must never know what a value means.
+// This room holds the code that runs inside an isolate, and this file joins it: guards, bounded builtins, hardening, and the loop
+// over a request. In: the lists of the builtins that stay, and the limits. Out: one script that returns the entry points of the
+// realm (offer, begin, take, run). This room must never know the meaning of a value.
 import { globalFunctions, keptMethods, keptStatics, machineryNames } from '../language/builtins.ts';
 import { patternWeight } from '../language/pattern-weight.ts';
 import { realmLimits } from '../limits.ts';
@@ -11,12 +12,12 @@ import { realmHardening } from './hardening.ts';
 import { realmRun } from './run.ts';
 import { realmTexts } from './texts.ts';
 
-/** Everything a sandbox needs to know to run: texts only, so that it can cross a pipe. */
+/** The complete set-up of a sandbox: texts and numbers only, so that it can cross a pipe as JSON. */
 export interface SandboxSetup {
   harness: string;
-  /** One body of a function of value, valueExists and context for each expression. */
+  /** The generated code of each expression: the body of a function of value, valueExists and context. */
   expressions: readonly string[];
-  /** Name and source of the functions that the realm offers besides its own; each gives a function when called with tools. */
+  /** Names and sources of further functions. Each source is a factory that gets the tools of the realm and returns the function. */
   functions: readonly (readonly [name: string, source: string])[];
   /** JSON of context.vcluster. */
   vcluster: string;
@@ -25,10 +26,10 @@ export interface SandboxSetup {
   callsPerIsolate: number;
 }
 
-/** Guards call each other, but not this deep: one of the frames is the expression's. */
+/** Guards never nest this deep, so a trace always contains a frame of the expression. */
 const tracedFrames = 10;
 
-/** traces: faults say where in the code they were thrown. Errors then carry a stack, so only for one try after a fault. */
+/** traces: faults carry the offset of the throw. Errors then have a stack, so traces are only for a second try after a fault. */
 export function harnessSource({ traces = false } = {}): string {
   const data = {
     limits: realmLimits,
@@ -40,8 +41,8 @@ export function harnessSource({ traces = false } = {}): string {
   };
   const constants = Object.entries(data).map(([name, value]) => `const ${name} = ${JSON.stringify(value)};`);
   const parts = [
-    // One text for both sides: a literal is judged when the configuration is read, a pattern from a value when it is made.
-    // As a value, because a bundler may give the function another name.
+    // One source for both sides: the inspection weighs the literals of an expression, the realm the patterns made from values.
+    // Assigned to a constant, because a bundler may rename the function.
     `const patternWeight = ${patternWeight};`,
     realmGuards,
     realmArrays,

@@ -1,17 +1,17 @@
-// Code for inside the isolate: takes one request, runs its expressions over its values, gives one answer. Everything that
-// an expression throws or returns is looked at here, inside the time limit, and leaves as JSON that this code made itself.
+// Code that runs inside the isolate: takes a request, runs its expressions over its values and returns one answer. Every result and
+// every thrown value is checked here, within the time limit, and leaves as a copy in JSON.
 
 export const realmRun = `
-// Data from JSON: no cycles, no prototypes of its own.
+// Needs no check for cycles or prototypes, because the data comes from JSON.
 const freezeData = (root) => {
-  const open = [root];
-  while (open.length > 0) {
-    const part = open[open.length - 1];
-    open.length -= 1;
+  const pending = [root];
+  while (pending.length > 0) {
+    const part = pending[pending.length - 1];
+    pending.length -= 1;
     if (typeof part !== 'object' || part === null) continue;
     freeze(part);
     const names = objectKeys(part);
-    for (let at = 0; at < names.length; at++) open[open.length] = part[names[at]];
+    for (let at = 0; at < names.length; at++) pending[pending.length] = part[names[at]];
   }
   return root;
 };
@@ -48,7 +48,7 @@ const ownCopy = (x, state, depth) => {
     return out;
   }
   if (!isMap(x)) return wrongType('result is or holds an object of a class (Date, Map, RegExp …), wanted data');
-  // Without a prototype: a frozen one would refuse keys like valueOf.
+  // Without a prototype, because a frozen prototype would refuse keys like valueOf.
   const out = { __proto__: null };
   const names = objectKeys(x);
   for (let at = 0; at < names.length; at++) {
@@ -71,16 +71,16 @@ const resultOf = (x, state) => {
   state.chars = 0;
   state.units = 0;
   const copy = ownCopy(x, state, 0);
-  if ((state.room -= state.chars + state.units) < 0) noRoom();
+  if ((state.budget -= state.chars + state.units) < 0) failOverBudget();
   return copy;
 };
-const noRoom = () => tooBig('all results of the object', limits.results + ' characters');
+const failOverBudget = () => tooBig('all results of the object', limits.results + ' characters');
 
 const kindOf = (thrown) => {
   const kind = typeof thrown === 'object' && thrown !== null ? mapGet(kinds, thrown) : undefined;
   return kind === undefined ? 'threw' : kind;
 };
-// No getters and no proxies can exist in here, so reading what was thrown runs no foreign code.
+// The realm has no getters and no proxies, so reading a thrown value runs no foreign code.
 const messageOf = (thrown) => {
   if (typeof thrown === 'string') return textSlice(thrown, 0, limits.message);
   if (typeof thrown !== 'object' || thrown === null) return 'threw ' + (typeof thrown === 'function' ? 'a function' : NativeString(thrown));
@@ -88,9 +88,9 @@ const messageOf = (thrown) => {
   return typeof message === 'string' && message !== '' ? textSlice(message, 0, limits.message) : 'threw an object without a message';
 };
 
-// The code of every expression begins a line, which ends with the head of the next one; the offset into it, and -1 where it is
-// not known.
-const placeOfThrow = (thrown, index) => {
+// Returns the offset of the throw in the code of the expression, or -1. The code of each expression begins a line of its own, and
+// a line for the head of its function stands before it.
+const offsetOfThrow = (thrown, index) => {
   if (tracedFrames === 0 || typeof thrown !== 'object' || thrown === null) return -1;
   try {
     const { stack } = thrown;
@@ -111,15 +111,15 @@ const placeOfThrow = (thrown, index) => {
 
 const functions = [];
 let vcluster = null;
-// exists and paths are 0 where all values exist and nobody asks where they stand.
+// exists is 0 when all values exist, and paths is 0 when the expression does not read its path.
 const runGroup = (index, values, exists, paths, shared, state) => {
   const f = functions[index], isPlain = exists === 0 && paths === 0;
   const { hostObject, virtualObject } = shared;
-  // In place, here and below: without a compiler, a list that grows takes as long as a simple expression.
+  // Writes the results over the values: without a compiler, growing a new list takes as long as a simple expression.
   const results = values, faults = [];
   const count = values.length, mostChars = limits.resultText;
-  // Mostly every value changes; then their numbers need not be said, and none are made.
-  let changed = 0, known = 0;
+  // The list of changed indexes is made only when a value did not change: mostly every value changes.
+  let changed = 0, written = 0;
   for (let at = 0; at < count; at++) {
     const value = values[at];
     try {
@@ -129,60 +129,60 @@ const runGroup = (index, values, exists, paths, shared, state) => {
       if (typeof result === 'string') {
         if (result === value) continue;
         if (result.length > mostChars) textResult(result, mostChars);
-        if ((state.room -= result.length) < 0) noRoom();
+        if ((state.budget -= result.length) < 0) failOverBudget();
       } else {
-        // An expression may change the parts of an object value and return the same object.
+        // An object counts as changed even when it is the same object, because the expression may have changed its parts.
         if (typeof result !== 'object' || result === null) {
           if (result === value || (result === undefined && value === null)) continue;
         }
         copy = resultOf(result, state);
       }
-      if (known !== at) {
-        if (changed === 0) changed = firstNumbers(known);
-        changed[known] = at;
+      if (written !== at) {
+        if (changed === 0) changed = firstNumbers(written);
+        changed[written] = at;
       }
-      results[known++] = copy;
+      results[written++] = copy;
     } catch (thrown) {
-      faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), placeOfThrow(thrown, index)];
+      faults[faults.length] = [at, kindOf(thrown), messageOf(thrown), offsetOfThrow(thrown, index)];
     }
   }
-  if (known === count && changed === 0) return results;
-  results.length = known;
-  return { changed: changed === 0 ? firstNumbers(known) : changed, results, faults };
+  if (written === count && changed === 0) return results;
+  results.length = written;
+  return { changed: changed === 0 ? firstNumbers(written) : changed, results, faults };
 };
 const firstNumbers = (count) => {
   const numbers = [];
   for (let at = 0; at < count; at++) numbers[at] = at;
   return numbers;
 };
-// Half surrogate pairs are rare enough to look for them once, in the text that they were escaped in.
+// Moves results with half a surrogate pair to the faults. answerTo() calls this only when its JSON contains an escaped half.
 const wellFormed = (answer) => {
   const isPlain = isArray(answer), results = isPlain ? answer : answer.results;
   const kept = { changed: [], results: [], faults: isPlain ? [] : answer.faults };
   for (let at = 0; at < results.length; at++) {
-    const place = isPlain ? at : answer.changed[at];
+    const index = isPlain ? at : answer.changed[at];
     if (hasWholeTexts(results[at])) {
-      kept.changed[kept.changed.length] = place;
+      kept.changed[kept.changed.length] = index;
       kept.results[kept.results.length] = results[at];
-    } else kept.faults[kept.faults.length] = [place, 'type', 'result holds half of a surrogate pair, wanted text', -1];
+    } else kept.faults[kept.faults.length] = [index, 'type', 'result holds half of a surrogate pair, wanted text', -1];
   }
   return kept;
 };
-// After both objects comes group upon group: the number of its expression and the values; below zero, and two more lists, where
-// not all of them exist or somebody asks where they stand.
+// The groups follow the two objects: [index, values], or [-1 - index, values, exists, paths] when a value is missing or the
+// expression reads its path.
 const firstGroup = 2;
 const answerTo = (request) => {
-  const asked = parseJson(request);
-  if (!isArray(asked)) throw new AnyFault('the request is no list');
-  const shared = freeze({ vcluster, hostObject: freezeData(asked[0]), virtualObject: freezeData(asked[1]), path: '' });
-  const state = { room: limits.results, chars: 0, units: 0 };
-  // In place as well: the answers never get ahead of what is asked.
-  const answers = asked;
+  const parsed = parseJson(request);
+  if (!isArray(parsed)) throw new AnyFault('the request is no list');
+  const shared = freeze({ vcluster, hostObject: freezeData(parsed[0]), virtualObject: freezeData(parsed[1]), path: '' });
+  const state = { budget: limits.results, chars: 0, units: 0 };
+  // Writes the answers over the request too: a group takes at least two places, and its answer one.
+  const answers = parsed;
   let count = 0;
-  for (let at = firstGroup; at < asked.length; count++) {
-    const index = asked[at++], values = asked[at++];
+  for (let at = firstGroup; at < parsed.length; count++) {
+    const index = parsed[at++], values = parsed[at++];
     if (index >= 0) answers[count] = runGroup(index, values, 0, 0, shared, state);
-    else answers[count] = runGroup(-1 - index, values, asked[at++], asked[at++], shared, state);
+    else answers[count] = runGroup(-1 - index, values, parsed[at++], parsed[at++], shared, state);
   }
   answers.length = count;
   const json = stringifyJson(answers);
@@ -190,21 +190,21 @@ const answerTo = (request) => {
   for (let at = 0; at < answers.length; at++) answers[at] = wellFormed(answers[at]);
   return stringifyJson(answers);
 };
-// Said once for each group: there can be more values than an answer could say it of.
+// One message for each group, because a fault for each value could itself be too large for an answer.
 const tooLargeFor = (request) => {
-  const asked = parseJson(request), answers = [];
+  const parsed = parseJson(request), answers = [];
   const message = 'all results of the object are larger than ' + limits.answer + ' characters of JSON';
-  for (let at = firstGroup; at < asked.length; at += asked[at] >= 0 ? 2 : 4) {
+  for (let at = firstGroup; at < parsed.length; at += parsed[at] >= 0 ? 2 : 4) {
     answers[answers.length] = { changed: [], results: [], faults: message };
   }
   return stringifyJson(answers);
 };
-// Texts come and go in lists: a bare one of more than 1 KiB would be memory that nobody counts.
+// Takes and returns lists, because no memory limit counts a bare text of more than 1 KiB that enters or leaves the isolate.
 const run = (requests) => {
-  let room = limits.answer;
+  let charsLeft = limits.answer;
   for (let at = 0; at < requests.length; at++) {
     const answer = answerTo(requests[at]);
-    if ((room -= answer.length) >= 0) requests[at] = answer;
+    if ((charsLeft -= answer.length) >= 0) requests[at] = answer;
     else if (requests.length > 1) return [];
     else requests[at] = tooLargeFor(requests[at]);
   }

@@ -1,4 +1,4 @@
-// Code for inside the isolate: the methods of texts and regular expressions, bounded by what they would build or search.
+// Code that runs inside the isolate: the methods of texts and regular expressions, bounded by the size of their work and result.
 
 export const realmTexts = String.raw`
 const nativeTexts = {};
@@ -20,9 +20,9 @@ const makeRegExp = (pattern, flags) => {
   const source = isRegExp(pattern) ? pattern.source : pattern === undefined ? '' : stringOf(pattern);
   if (source.length > limits.pattern) tooBig('pattern', limits.pattern + ' characters');
   const marks = flags === undefined ? (isRegExp(pattern) ? pattern.flags : '') : stringOf(flags);
-  // Literals cannot have it either. Its classes of whole texts take V8 seconds and many megabytes to compile.
+  // The inspection refuses the flag in literals too: its classes of whole texts take V8 seconds and many megabytes to compile.
   if (textIndexOf(marks, 'v') >= 0) throw new SyntaxFault('flag "v" of a regular expression is not available');
-  // V8 compiles without a look at the clock.
+  // V8 cannot interrupt the compilation of a pattern.
   if (patternWeight(source, textIndexOf(marks, 'u') >= 0) > limits.patternWeight) {
     fail('size', 'pattern has too many optional parts, repeated groups or Unicode classes to be compiled in time');
   }
@@ -34,7 +34,7 @@ const makeRegExp = (pattern, flags) => {
 };
 const SyntaxFault = SyntaxError;
 
-// What "$" means in a replacement: ECMA-262, GetSubstitution.
+// Expands "$" in a replacement as ECMA-262 defines it in GetSubstitution.
 const expand = (template, matched, at, text, captures, groups) => {
   let out = '';
   let rest = 0;
@@ -142,7 +142,7 @@ const textMethods = {
   repeat(times) {
     const [text, count] = [subject(this), NativeNumber(times)];
     if (text.length * count > limits.text) tooLong();
-    // An empty text is repeated in a loop too.
+    // V8 would repeat even an empty text in a loop.
     return text === '' && count >= 0 && count < 1 / 0 ? '' : nativeTexts.repeat(text, count);
   },
   split(separator, limit) {
@@ -185,7 +185,7 @@ const textMethods = {
   },
 };
 
-// Both put together what any object says that it is; a few turns would make hundreds of megabytes of a text.
+// Both methods join properties that the object supplies, so a short loop could make a text of hundreds of megabytes.
 const toTextOf = (prototype) => {
   const native = prototype.toString;
   return { toString() { return capped(apply(native, this, [])); } };

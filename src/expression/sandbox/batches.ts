@@ -1,24 +1,24 @@
-// Which requests are run in one call of the isolate: short ones that came together. When such a call comes to nothing, the next
-// requests are run each by itself, since what was slow in one is likely to be slow in others. Knows nothing of what they say.
+// Decides which requests run in one call of the isolate: short requests that arrived together. After a failed batch each
+// request runs by itself for a while, because slow expressions tend to be slow again. Never reads the text of a request.
 import type { Frame } from './frames.ts';
 
-/** Half of the requests in flight, so that the daemon has the answers to one half meanwhile. */
-export const mostRequests = 8;
-/** Of all of them: a long request takes long enough for the call not to matter. */
-const mostChars = 8_192;
-/** Where expressions take fifteen milliseconds, a call in vain for every hundred requests costs a tenth more. */
-const aloneAfterwards = 100;
+/** Half of the requests in flight: the daemon reads the answers to one half while the process works on the other. */
+export const maxBatchRequests = 8;
+/** Characters of one batch: next to the run of a long request the cost of the call does not matter. */
+const maxBatchChars = 8_192;
+/** Where expressions take fifteen milliseconds, one failed batch for every hundred requests costs a tenth more time. */
+const soloAfterFailure = 100;
 
 export class Batches {
-  #alone = 0;
+  #soloLeft = 0;
 
-  /** Set-ups, long requests and lists of short ones, in their order. */
-  *of(frames: readonly Frame[]): Generator<readonly Frame[]> {
+  /** Set-ups and long requests by themselves and short requests in lists, in the order of the frames. */
+  *split(frames: readonly Frame[]): Generator<readonly Frame[]> {
     let list: Frame[] = [];
     let chars = 0;
     for (const frame of frames) {
       chars += frame.text.length;
-      if (list.length > 0 && !(this.#mayJoin(list, frame) && chars <= mostChars)) {
+      if (list.length > 0 && !(this.#mayJoin(list, frame) && chars <= maxBatchChars)) {
         yield this.#counted(list);
         list = [];
         chars = frame.text.length;
@@ -28,16 +28,16 @@ export class Batches {
     if (list.length > 0) yield this.#counted(list);
   }
 
-  cameToNothing(): void {
-    this.#alone = aloneAfterwards;
+  batchFailed(): void {
+    this.#soloLeft = soloAfterFailure;
   }
 
   #mayJoin(list: readonly Frame[], frame: Frame): boolean {
-    return this.#alone === 0 && frame.kind === 'run' && list[0]?.kind === 'run' && list.length < mostRequests;
+    return this.#soloLeft === 0 && frame.kind === 'run' && list[0]?.kind === 'run' && list.length < maxBatchRequests;
   }
 
   #counted(list: readonly Frame[]): readonly Frame[] {
-    if (this.#alone > 0) this.#alone--;
+    if (this.#soloLeft > 0) this.#soloLeft--;
     return list;
   }
 }

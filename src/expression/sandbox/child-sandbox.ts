@@ -1,13 +1,13 @@
-// The daemon's side of the sandbox process: starts it, keeps a bounded number of requests in it, and watches its silence and its
-// memory. A process that hangs or swells is killed, one that dies is started again at once, and the request book decides
-// which of the requests in it may have been the cause.
+// The daemon's side of the sandbox process: starts the process, keeps a bounded number of requests in it, and watches its silence
+// and its memory. A process that hangs or swells is killed, and a process that dies is started again at once. The request book
+// decides which requests may have caused the death.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { realmLimits, sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
-import { type Launch, type Launched, launchProcess } from './launch.ts';
+import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
 import { RequestBook } from './request-book.ts';
 import type { Sandbox, SandboxOutcome } from './sandbox.ts';
 
@@ -15,25 +15,24 @@ export interface ChildSandboxOptions {
   setup: SandboxSetup;
   clock: Clock;
   log: Log;
-  /** The Node to run; this process's own. */
+  /** Path of the Node program that runs the sandbox. */
   nodePath: string;
   jit?: boolean;
   hardMs?: number;
-  /** Told about every start, for metrics. */
   onStart?: (reason: StartReason) => void;
-  /** Starts the process; tests have one of their own. */
+  /** Starts the process; tests pass a fake. */
   launch?: Launch;
 }
 
-/** What came before a start. swollen: the process held more memory than it may. */
+/** Why the process was started. swollen: the process before it held too much memory while it ran a request. */
 export type StartReason = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 type State =
   | { kind: 'stopped' }
-  /** The program is being put together; there is no process yet. */
+  /** The program is being linked; no process exists yet. */
   | { kind: 'preparing' }
-  | { kind: 'starting'; child: Launched }
-  | { kind: 'running'; child: Launched }
+  | { kind: 'starting'; child: LaunchedProcess }
+  | { kind: 'running'; child: LaunchedProcess }
   | { kind: 'pausing'; timer: Timer };
 
 export class ChildSandbox implements Sandbox {
@@ -45,11 +44,11 @@ export class ChildSandbox implements Sandbox {
   readonly #book = new RequestBook();
   readonly #outbox = new FrameWriter();
   #setupId = 0;
-  /** Processes in a row that did not come up, or died with nothing in hand. */
+  /** Processes in a row that did not become ready, or died while idle. */
   #failedStarts = 0;
-  /** Why we killed the process ourselves; undefined when we did not. */
+  /** Why this class killed the process; undefined when it did not. */
   #killedFor: 'hung' | 'retired' | 'swollen' | undefined;
-  /** Something in it ran out of time or memory since its size was last looked at. */
+  /** A request ran out of time or memory since the size of the process was last checked. */
   #mayBeSwollen = false;
   #watch: Timer | undefined;
   #memoryWatch: Timer | undefined;
@@ -62,12 +61,12 @@ export class ChildSandbox implements Sandbox {
     this.#hardMs = options.hardMs ?? sandboxLimits.hardMs;
   }
 
-  /** The process, while there is one; for those who measure it. */
+  /** Process id for measurements; undefined while no process exists. */
   get pid(): number | undefined {
     return 'child' in this.#state ? this.#state.child.pid : undefined;
   }
 
-  /** Rejects when the process does not come up, and when it is stopped before. */
+  /** Rejects when the process does not become ready, and when stop() comes first. */
   async start(): Promise<void> {
     if (this.#state.kind !== 'stopped') return;
     const { jit = false, nodePath } = this.#options;
@@ -86,7 +85,7 @@ export class ChildSandbox implements Sandbox {
     });
   }
 
-  /** Other expressions in the same process, for those who try one after the other; nothing else may be under way. */
+  /** Replaces the expressions in the same process, for a caller that tries one after the other. No request may be in flight. */
   async reload(setup: SandboxSetup): Promise<void> {
     this.#setup = setup;
     if (this.#state.kind === 'stopped') return this.start();
@@ -99,7 +98,7 @@ export class ChildSandbox implements Sandbox {
     });
   }
 
-  #sendSetup({ channel }: Launched): void {
+  #sendSetup({ channel }: LaunchedProcess): void {
     this.#setupId++;
     this.#outbox.add({ id: this.#setupId, kind: 'setup', text: JSON.stringify(this.#setup) });
     this.#outbox.writeTo(channel);
@@ -128,7 +127,7 @@ export class ChildSandbox implements Sandbox {
     }
     return new Promise((settle) => {
       this.#book.add(text, alone, settle);
-      this.#pump();
+      this.#sendWaiting();
     });
   }
 
@@ -142,36 +141,35 @@ export class ChildSandbox implements Sandbox {
       try {
         for (const frame of reader.read(chunk)) this.#receive(child, frame);
       } catch {
-        // A process that does not keep to the language is not our sandbox any more.
+        // A process that breaks the protocol may have been taken over by an expression.
         child.kill();
       }
     });
-    void child.ended.then((end) => this.#buried(child, end));
+    void child.ended.then((end) => this.#handleEnd(child, end));
     this.#progressAt = clock.now();
     this.#sendSetup(child);
   }
 
-  #receive(child: Launched, frame: Frame): void {
+  #receive(child: LaunchedProcess, frame: Frame): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     this.#progressAt = this.#options.clock.now();
     if (frame.kind === 'ready') {
-      // Ready for the set-up before this one is not ready.
+      // A late answer to an earlier set-up does not count.
       if (frame.id !== this.#setupId) return;
       this.#state = { kind: 'running', child };
       this.#whenReady?.resolve();
       this.#whenReady = undefined;
-      this.#pump();
+      this.#sendWaiting();
       return;
     }
     this.#failedStarts = 0;
     if (frame.kind !== 'answer') this.#mayBeSwollen = true;
-    this.#book.told(frame.id, outcomeOf(frame));
-    this.#pump();
+    this.#book.recordOutcome(frame.id, outcomeOf(frame));
+    this.#sendWaiting();
   }
 
-  /** Sends what may be sent. */
-  #pump(): void {
-    if (this.#state.kind !== 'running' || this.#retires(this.#state.child)) return;
+  #sendWaiting(): void {
+    if (this.#state.kind !== 'running' || this.#retireIfGrown(this.#state.child)) return;
     const wasIdle = this.#book.inFlight === 0;
     for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
       if (this.#outbox.chars === 0) setImmediate(() => this.#flush());
@@ -179,18 +177,18 @@ export class ChildSandbox implements Sandbox {
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#progressAt = this.#options.clock.now();
-      // The patience with a request that runs alone is another than with those before it.
-      if (this.#book.isAlone) this.#stopWatching();
+      // The silence allowed to a request that runs alone differs from the silence of the requests before it.
+      if (this.#book.isRunningAlone) this.#stopWatching();
       this.#startWatch();
       this.#watchMemory();
     }
   }
 
   /**
-   * Memory that an expression made the process take is not always given back. Once the process is empty it is looked at, and
-   * one that has grown is replaced.
+   * A process does not always return the memory that an expression made it take. So the size of the process is checked once no
+   * request is in flight, and a process that has grown is replaced.
    */
-  #retires(child: Launched): boolean {
+  #retireIfGrown(child: LaunchedProcess): boolean {
     if (this.#killedFor !== undefined) return true;
     if (!this.#mayBeSwollen) return false;
     if (this.#book.inFlight > 0) return true;
@@ -202,20 +200,22 @@ export class ChildSandbox implements Sandbox {
     return true;
   }
 
-  /** Once a turn of the event loop, so that what was asked in one turn goes out in one write. */
+  /** Runs once a turn of the event loop, so that all requests of one turn go out in one write. */
   #flush(): void {
     if (this.#state.kind === 'running') this.#outbox.writeTo(this.#state.child.channel);
   }
 
   #startWatch(): void {
-    this.#watch ??= this.#options.clock.after(Math.min(this.#patienceMs, sandboxLimits.hangMs), () => this.#look());
+    this.#watch ??= this.#options.clock.after(Math.min(this.#allowedSilenceMs, sandboxLimits.hangMs), () =>
+      this.#checkSilence(),
+    );
   }
 
-  get #patienceMs(): number {
-    return this.#state.kind === 'starting' ? sandboxLimits.startMs : this.#book.silenceMs(this.#hardMs);
+  get #allowedSilenceMs(): number {
+    return this.#state.kind === 'starting' ? sandboxLimits.startMs : this.#book.allowedSilenceMs(this.#hardMs);
   }
 
-  /** The limit of an isolate is a trigger and no cap: while something runs, the process as a whole is looked at. */
+  /** The memory limit of an isolate is no hard cap, so the whole process is checked while a request runs. */
   #watchMemory(): void {
     this.#memoryWatch ??= this.#options.clock.after(sandboxLimits.memoryLookMs, () => {
       this.#memoryWatch = undefined;
@@ -234,31 +234,30 @@ export class ChildSandbox implements Sandbox {
     this.#memoryWatch = undefined;
   }
 
-  /** One timer for all requests: it asks how long ago the process last gave a sign of life. */
-  #look(): void {
+  /** One timer serves all requests: it compares the time since the last frame with the allowed silence. */
+  #checkSilence(): void {
     this.#watch = undefined;
     const state = this.#state;
     if (!('child' in state) || (state.kind === 'running' && this.#book.inFlight === 0)) return;
-    const limitMs = this.#patienceMs;
+    const limitMs = this.#allowedSilenceMs;
     const silentMs = this.#options.clock.now() - this.#progressAt;
     if (silentMs < limitMs) {
-      this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#look());
+      this.#watch = this.#options.clock.after(limitMs - silentMs, () => this.#checkSilence());
       return;
     }
-    const seen = this.#progressAt;
-    // This process may be the one that stood still: let it read what has arrived before it judges.
+    const progressBefore = this.#progressAt;
+    // The daemon itself may have been blocked, so it reads the frames that have arrived before it kills the process.
     setImmediate(() =>
       setImmediate(() => {
         if (this.#state !== state) return;
-        if (this.#progressAt !== seen) return this.#startWatch();
+        if (this.#progressAt !== progressBefore) return this.#startWatch();
         this.#killedFor = 'hung';
         state.child.kill();
       }),
     );
   }
 
-  /** The process is gone, by our hand or not. */
-  #buried(child: Launched, end: string): void {
+  #handleEnd(child: LaunchedProcess, end: string): void {
     if (!('child' in this.#state) || this.#state.child !== child) return;
     const wasStarting = this.#state.kind === 'starting';
     const killedFor = this.#killedFor;
@@ -278,9 +277,9 @@ export class ChildSandbox implements Sandbox {
       { component: 'expression', cause, inFlight, lastWords },
       'sandbox process died and is started again',
     );
-    this.#book.takeBack({ cause, wasHung, isSelfInflicted: killedFor !== undefined || end !== 'SIGKILL' });
+    this.#book.requeueAfterDeath({ cause, wasHung, isBlamedOnRequest: killedFor !== undefined || end !== 'SIGKILL' });
     const reason: StartReason = killedFor ?? 'died';
-    // What a request did to the process delays nobody else: only a process that does not come up has to wait.
+    // A death under load must not delay other requests; only a process that fails to start, or dies idle, is started after a pause.
     if (!wasStarting && inFlight > 0) this.#spawn(reason);
     else this.#pauseBeforeStart(reason, { cause, lastWords });
   }
@@ -294,7 +293,7 @@ export class ChildSandbox implements Sandbox {
     this.#state = { kind: 'pausing', timer };
   }
 
-  /** Nobody is kept waiting for a process that does not come up; the next start is still tried. */
+  /** Fails all waiting requests instead of keeping them for a process that does not start. The next start is still tried. */
   #giveUp({ cause, lastWords }: { cause: string; lastWords: string }): void {
     const fault = new Error(`start the sandbox: wanted a running process, got ${cause}: "${lastWords}"`);
     this.#whenReady?.reject(fault);
@@ -309,10 +308,10 @@ export class ChildSandbox implements Sandbox {
 }
 
 function stoppedInStart(): Error {
-  return new Error('start the sandbox: wanted a running process, was stopped before it was up');
+  return new Error('start the sandbox: the sandbox was stopped before it was ready');
 }
 
-/** Deaths in a row before those who wait are told. */
+/** Failed starts in a row before the waiting requests fail. */
 const startAttempts = 3;
 
 function outcomeOf(frame: Frame): SandboxOutcome {

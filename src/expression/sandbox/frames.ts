@@ -1,6 +1,6 @@
-// The language between the daemon and its sandbox process: frames of a head, which is seventeen ASCII characters for length,
-// number and kind, and a text. Frames are texts until the moment they are written: a buffer for each would be memory that
-// the garbage collector has to be told about. Both sides read with this; neither believes a length it did not agree to.
+// The protocol between the daemon and its sandbox process. A frame is a head of seventeen ASCII characters (length, id and kind)
+// and a text. Frames stay texts until they are written, because a buffer for each frame would burden the garbage collector with
+// memory outside the heap. Both sides read frames with this file, and both refuse a length beyond the limit.
 
 import type { Writable } from 'node:stream';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
@@ -15,13 +15,13 @@ export interface Frame {
 
 const kinds: readonly FrameKind[] = ['setup', 'run', 'long', 'ready', 'answer', 'timeout', 'memory', 'broken'];
 
-/** Eight hexadecimal digits for the length of the text in bytes, eight for the number, one for the kind. */
+/** Eight hexadecimal digits for the length of the text in bytes, eight for the id, one for the kind. */
 const headBytes = 17;
 
-/** Every character of the longest request or answer as three bytes, and room for the brackets around them. */
+/** The longest request or answer at three bytes a character, and some more for the brackets around it. */
 const maxTextBytes = 16_777_216;
 
-/** Frames on their way out. Short ones are put together to one text; to copy long ones would take as long as to write them. */
+/** Collects frames until they are written. Short frames are joined to one text; copying long ones would cost as much as a write. */
 export class FrameWriter {
   #pieces: Piece[] = [];
   #short: Piece = { text: '', isAscii: true };
@@ -36,7 +36,7 @@ export class FrameWriter {
     const isAscii = bytes === text.length;
     const head = `${hex(bytes)}${hex(id)}${kinds.indexOf(kind)}`;
     this.#chars += head.length + text.length;
-    if (text.length < longText) {
+    if (text.length < longTextChars) {
       this.#short.text += head + text;
       this.#short.isAscii &&= isAscii;
       return;
@@ -46,7 +46,7 @@ export class FrameWriter {
     this.#short = { text: '', isAscii: true };
   }
 
-  /** All of them, in one call of the system. */
+  /** Writes all frames in one system call. */
   writeTo(channel: Writable): void {
     if (this.#chars === 0) return;
     const [long, short] = [this.#pieces, this.#short];
@@ -73,9 +73,9 @@ interface Piece {
   isAscii: boolean;
 }
 
-const longText = 16_384;
+const longTextChars = 16_384;
 
-/** For what may be any character, Node asks for three times the memory. */
+/** Latin-1 where possible, because Node allocates three times the memory for a text in UTF-8. */
 function writePiece(channel: Writable, { text, isAscii }: Piece): void {
   if (text !== '') channel.write(text, isAscii ? 'latin1' : 'utf8');
 }
@@ -84,24 +84,23 @@ function hex(value: number): string {
   return value.toString(16).padStart(8, '0');
 }
 
-/** Cuts a stream of bytes into frames; throws when the other side does not speak the language. */
+/** Cuts a stream of bytes into frames; throws when the bytes break the protocol. */
 export class FrameReader {
   #unread = new GatheredBytes();
-  #wanted = headBytes;
+  #bytesNeeded = headBytes;
 
-  /** The frames that this chunk completes. */
   read(chunk: Buffer): Frame[] {
     this.#unread.add(chunk);
-    if (this.#unread.size < this.#wanted) return [];
+    if (this.#unread.size < this.#bytesNeeded) return [];
     const bytes = this.#unread.take();
     const frames: Frame[] = [];
     let at = 0;
-    this.#wanted = headBytes;
+    this.#bytesNeeded = headBytes;
     while (bytes.length - at >= headBytes) {
       const start = at + headBytes;
       const { length, id, kind } = headOf(bytes, at);
       if (bytes.length - start < length) {
-        this.#wanted = headBytes + length;
+        this.#bytesNeeded = headBytes + length;
         break;
       }
       frames.push({ id, kind, text: bytes.toString('utf8', start, start + length) });
@@ -116,7 +115,7 @@ function headOf(bytes: Buffer, at: number): { length: number; id: number; kind: 
   const length = hexAt(bytes, at);
   const id = hexAt(bytes, at + 8);
   const kind = kinds[(bytes[at + 16] as number) - codeOfZero];
-  // What is no number is no length either.
+  // The negated comparison refuses NaN too.
   if (!(length <= maxTextBytes) || Number.isNaN(id) || kind === undefined) {
     const head = JSON.stringify(bytes.toString('latin1', at, at + headBytes));
     throw new Error(`read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got head ${head}`);
@@ -124,7 +123,7 @@ function headOf(bytes: Buffer, at: number): { length: number; id: number; kind: 
   return { length, id, kind };
 }
 
-/** Eight digits as they are written; NaN for anything else. */
+/** Eight lower-case digits, as hex() writes them; NaN for any other characters. */
 function hexAt(bytes: Buffer, from: number): number {
   let value = 0;
   for (let at = from; at < from + 8; at++) value = value * 16 + (digitOf[bytes[at] as number] ?? Number.NaN);

@@ -1,6 +1,6 @@
-// One hardened isolate with all expressions of a configuration inside. In: a request as JSON text. Out: its answer as JSON
-// text, or why there is none. After a time-out or at its memory limit the isolate is thrown away, because what it was doing
-// may have left anything behind. Imports nothing of the house but types: it runs in the sandbox process too.
+// One hardened isolate with all expressions of a configuration inside. In: a request as JSON text. Out: the answer as JSON text,
+// or the reason for its absence. After a time-out or at the memory limit the isolate is thrown away, because the interrupted code
+// may have left it in any state. Imports only types from other rooms, because it is linked into the program of the sandbox process.
 import { createRequire } from 'node:module';
 import type IsolatedVm from 'isolated-vm';
 import type { SandboxSetup } from '../realm/harness.ts';
@@ -11,22 +11,22 @@ export type RunOutcome =
   | { kind: 'memory' }
   | { kind: 'broken'; message: string };
 
-interface Living {
+interface BuiltIsolate {
   isolate: IsolatedVm.Isolate;
   run: IsolatedVm.Reference<(requests: readonly string[]) => readonly string[]>;
   calls: number;
 }
 
 /**
- * For our own code, which ends: the time of an expression would be too short for it on a machine that is busy, and a realm
- * that cannot be built ends the process. Who waits for the process has a shorter patience where it matters.
+ * Time limit of our own code, which always ends. The limit of an expression would be too short on a busy machine, and a failed
+ * build ends the process. The watchdog of the daemon is stricter where a shorter time matters.
  */
-const buildMs = 30_000;
+const ownCodeMs = 30_000;
 
-/** V8's compiled form of our own code, by its text: what the next isolate of this process need not compile again. */
+/** V8's compiled form of the harness, by source text: the next isolate of this process need not compile it again. */
 export type CompiledHarnesses = Map<string, IsolatedVm.ExternalCopy<ArrayBuffer>>;
 
-/** Two milliseconds each. */
+/** Each turn costs two milliseconds of the start; a turn makes threads meet by chance only, so one may not be enough. */
 const warmUpTurns = 3;
 
 export class HardenedIsolate {
@@ -34,9 +34,9 @@ export class HardenedIsolate {
   readonly #setup: SandboxSetup;
   readonly #onCatastrophe: (message: string) => void;
   readonly #harnesses: CompiledHarnesses;
-  #living: Living | undefined;
+  #built: BuiltIsolate | undefined;
 
-  /** home: a file or folder from which isolated-vm can be found. */
+  /** home: a file or folder from which Node resolves isolated-vm. */
   constructor(options: {
     setup: SandboxSetup;
     home: string;
@@ -50,12 +50,12 @@ export class HardenedIsolate {
   }
 
   start(): void {
-    this.#living ??= this.#build();
+    this.#built ??= this.#build();
   }
 
   /**
-   * V8's locks ask the kernel for its processors and its clock when threads first wait for each other. That happens here and
-   * not when an expression first runs out of time: a process that did this opens no file any more.
+   * V8's locks read the number of processors and their clock rate from files when threads first wait for each other. The warm-up
+   * provokes that wait before any expression runs, so that the process opens no file afterwards.
    */
   warmUp(): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
@@ -69,13 +69,13 @@ export class HardenedIsolate {
     }
   }
 
-  /** sliceMs: less than the whole time of an expression, because others wait. */
+  /** sliceMs: less than the full time limit while other requests wait. */
   run(text: string, { sliceMs = this.#setup.timeoutMs } = {}): RunOutcome {
     try {
       const [answer] = this.#enter([text], Math.min(sliceMs, this.#setup.timeoutMs));
       return { kind: 'answer', text: answer as string };
     } catch (thrown) {
-      const isOutOfMemory = this.#living?.isolate.isDisposed ?? false;
+      const isOutOfMemory = this.#built?.isolate.isDisposed ?? false;
       this.stop();
       const message = String(thrown instanceof Error ? thrown.message : thrown);
       if (isOutOfMemory || /memory limit|disposed/i.test(message)) return { kind: 'memory' };
@@ -84,10 +84,10 @@ export class HardenedIsolate {
   }
 
   /**
-   * The answers to several short requests, in one call, since to enter the isolate takes as long as a short request. Undefined
-   * when it comes to nothing: then each has to be run by itself, as what became of one of them tells nothing of the others.
+   * Answers several short requests in one call, because entering the isolate takes as long as a short request. Undefined when the
+   * call fails: the failure does not say which request caused it, so the caller must run each request by itself.
    */
-  answersTo(texts: readonly string[], sliceMs: number): readonly string[] | undefined {
+  runBatch(texts: readonly string[], sliceMs: number): readonly string[] | undefined {
     try {
       const answers = this.#enter(texts, Math.min(sliceMs, this.#setup.timeoutMs));
       return answers.length === texts.length ? answers : undefined;
@@ -98,45 +98,46 @@ export class HardenedIsolate {
   }
 
   #enter(texts: readonly string[], timeout: number): readonly string[] {
-    this.#living ??= this.#build();
-    const living = this.#living;
-    const answers = living.run.applySync(undefined, [texts], {
+    this.#built ??= this.#build();
+    const built = this.#built;
+    const answers = built.run.applySync(undefined, [texts], {
       arguments: { copy: true },
       timeout,
       result: { copy: true },
     }) as readonly string[];
-    living.calls += texts.length;
-    if (living.calls >= this.#setup.callsPerIsolate) this.stop();
+    built.calls += texts.length;
+    if (built.calls >= this.#setup.callsPerIsolate) this.stop();
     return answers;
   }
 
   stop(): void {
-    const living = this.#living;
-    this.#living = undefined;
-    if (living !== undefined && !living.isolate.isDisposed) living.isolate.dispose();
+    const built = this.#built;
+    this.#built = undefined;
+    if (built !== undefined && !built.isolate.isDisposed) built.isolate.dispose();
   }
 
-  #build(): Living {
+  #build(): BuiltIsolate {
     const setup = this.#setup;
     const isolate = new this.#ivm.Isolate({
       memoryLimit: setup.memoryLimitMb,
       onCatastrophicError: this.#onCatastrophe,
     });
     const context = isolate.createContextSync();
-    const finish = (script: IsolatedVm.Script) => script.runSync(context, { reference: true, timeout: buildMs });
-    const evaluate = (source: string, filename: string) => finish(isolate.compileScriptSync(source, { filename }));
-    const harness = finish(this.#compiledHarness(isolate));
-    const part = (name: string) => harness.getSync(name, { reference: true });
-    const offer = part('offer');
+    const runScript = (script: IsolatedVm.Script) => script.runSync(context, { reference: true, timeout: ownCodeMs });
+    const evaluate = (source: string, filename: string) => runScript(isolate.compileScriptSync(source, { filename }));
+    const harness = runScript(this.#compiledHarness(isolate));
+    const exported = (name: string) => harness.getSync(name, { reference: true });
+    const offer = exported('offer');
     for (const [name, source] of setup.functions) {
       const factory = evaluate(`'use strict';(${source}\n)`, name);
       offer.applySync(undefined, [name, factory.derefInto()]);
     }
-    part('begin').applySync(undefined, [setup.vcluster], { timeout: buildMs });
-    const listed = (codes: readonly string[]) => evaluate(listOf(codes), 'expressions');
-    const expressions = attempt(() => listed(setup.expressions)) ?? listed(readable(isolate, setup.expressions));
-    part('take').applySync(undefined, [expressions.derefInto(), setup.expressions.length]);
-    return { isolate, run: part('run'), calls: 0 };
+    exported('begin').applySync(undefined, [setup.vcluster], { timeout: ownCodeMs });
+    const compiledList = (codes: readonly string[]) => evaluate(listSource(codes), 'expressions');
+    const expressions =
+      orUndefined(() => compiledList(setup.expressions)) ?? compiledList(replaceUnreadable(isolate, setup.expressions));
+    exported('take').applySync(undefined, [expressions.derefInto(), setup.expressions.length]);
+    return { isolate, run: exported('run'), calls: 0 };
   }
 
   #compiledHarness(isolate: IsolatedVm.Isolate): IsolatedVm.Script {
@@ -151,23 +152,23 @@ export class HardenedIsolate {
   }
 }
 
-/** Each in a function of its own; the code of each begins a line, so that a column in a trace is an offset into it. */
-function listOf(expressions: readonly string[]): string {
+/** Wraps each expression in a function. Its code begins a line, so that a column in a stack trace is an offset into the code. */
+function listSource(expressions: readonly string[]): string {
   const functions = expressions.map((code) => `((value,valueExists,context)=>(\n${code}\n)),`);
   return `'use strict';[${functions.join('')}]`;
 }
 
-/** What acorn took for JavaScript and V8 does not: that expression fails, and no other one. */
-const unreadable = "(() => { throw new SyntaxError('V8 cannot read the expression') })()";
+/** Replaces an expression that acorn can read and V8 cannot: only this expression fails, and the others still run. */
+const failingStub = "(() => { throw new SyntaxError('V8 cannot read the expression') })()";
 
-function readable(isolate: IsolatedVm.Isolate, expressions: readonly string[]): readonly string[] {
+function replaceUnreadable(isolate: IsolatedVm.Isolate, expressions: readonly string[]): readonly string[] {
   return expressions.map((code) => {
-    const script = attempt(() => isolate.compileScriptSync(listOf([code])));
-    return script === undefined ? unreadable : code;
+    const script = orUndefined(() => isolate.compileScriptSync(listSource([code])));
+    return script === undefined ? failingStub : code;
   });
 }
 
-function attempt<T>(act: () => T): T | undefined {
+function orUndefined<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch {

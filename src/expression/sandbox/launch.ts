@@ -1,33 +1,32 @@
-// Starts the sandbox process and offers of it what its owner needs: a channel, a kill, and one notice of its end. Tests put a
-// process of their own making here.
+// Starts the sandbox process and gives its owner a channel, a kill and a promise of its end. Tests pass a fake process instead.
 import { spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { residentMbOf } from './resident-memory.ts';
 
-export interface Launched {
+export interface LaunchedProcess {
   readonly pid: number | undefined;
   readonly channel: Duplex;
-  /** Of what it wrote to standard error, the last part: V8 says there why it gave up. */
+  /** The end of its standard error, where V8 writes the reason before it aborts. */
   readonly lastWords: string;
   kill(): void;
-  /** Undefined where the kernel does not tell. */
+  /** Undefined without /proc, and after the end of the process. */
   residentMb(): number | undefined;
   /** The signal or the exit code that ended it. */
   readonly ended: Promise<string>;
 }
 
-export type Launch = (nodePath: string, args: readonly string[]) => Launched;
+export type Launch = (nodePath: string, args: readonly string[]) => LaunchedProcess;
 
-const keptWords = 2_000;
+const lastWordsChars = 2_000;
 
-/** Otherwise the C library opens a file to count the processors, at a time that only the number of its threads decides. */
+/** With more arenas the C library would open a file to count the processors, at an unpredictable moment. */
 const environment = { MALLOC_ARENA_MAX: '1' };
 
 export const launchProcess: Launch = (nodePath, args) => {
   const child = spawn(nodePath, args, { env: environment, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
   let lastWords = '';
   child.stderr?.on('data', (chunk: Buffer) => {
-    lastWords = (lastWords + chunk.toString()).slice(-keptWords);
+    lastWords = (lastWords + chunk.toString()).slice(-lastWordsChars);
   });
   const ended = new Promise<string>((resolve) => {
     child.on('error', (fault) => {
@@ -37,7 +36,7 @@ export const launchProcess: Launch = (nodePath, args) => {
     child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   const channel = child.stdio[3] as Duplex;
-  // The end of the process says all there is to say.
+  // Ignored, because a broken channel means that the process ends, and `ended` reports the end.
   channel.on('error', () => {});
   return {
     pid: child.pid,

@@ -1,7 +1,7 @@
-// How much memory another process holds, where the kernel says so.
+// Reads the resident memory of another process from /proc.
 import { readFileSync } from 'node:fs';
 
-/** Megabytes; undefined where there is no /proc or no such process. */
+/** Megabytes; undefined without a /proc or without such a process. */
 export function residentMbOf(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -1,6 +1,6 @@
-// The life of the sandbox process: read requests from one channel, run each in the hardened isolate, write answers back.
-// It has no credentials, no environment but one number for the C library, no files and no network; it ends when the channel
-// does. Never does it look into a request or an answer: they are texts that pass through.
+// The loop of the sandbox process: reads requests from one channel, runs each in the hardened isolate and writes the answers back.
+// The process has no credentials, no files and no network, and it ends when the channel closes. It never reads the content of a
+// request or an answer: both are texts that pass through.
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { SandboxSetup } from '../realm/harness.ts';
@@ -11,17 +11,17 @@ import { firstSliceMs } from './time-slice.ts';
 
 export interface SandboxProcessOptions {
   channel: Duplex;
-  /** A file from which isolated-vm can be found. */
+  /** A file from which Node resolves isolated-vm. */
   home: string;
   /** Ends the process at once. */
   die: (message: string) => void;
 }
 
 /**
- * Characters that wait for the daemon to read them before more is run: sixteen of the longest answers, which short requests can
- * have, are more than the whole heap of the process.
+ * Unread characters beyond which the process waits for the daemon before it runs more. A short request can have the longest
+ * answer, and sixteen such answers are larger than the whole heap of the process.
  */
-const mostUnsent = 1_048_576;
+const maxUnsentChars = 1_048_576;
 
 export function serveSandbox(options: SandboxProcessOptions): void {
   const { channel } = options;
@@ -44,16 +44,16 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     const texts = requests.map(({ text }) => text);
     const answers =
       texts.length > 1
-        ? isolate?.answersTo(texts, firstSliceMs(texts.reduce((sum, text) => sum + text.length, 0)))
+        ? isolate?.runBatch(texts, firstSliceMs(texts.reduce((sum, text) => sum + text.length, 0)))
         : undefined;
     for (const [at, request] of requests.entries()) {
       const known = answers?.[at];
       outbox.add(known === undefined ? answerOne(request) : { id: request.id, kind: 'answer', text: known });
       if (answers === undefined) outbox.flush();
     }
-    // Before the next batch begins: should it end the process, the daemon knows which requests it was not.
+    // Flush before the next batch begins: if that batch ends the process, the daemon can rule out the requests of this batch.
     outbox.flush();
-    if (answers === undefined && requests.length > 1) batches.cameToNothing();
+    if (answers === undefined && requests.length > 1) batches.batchFailed();
   };
   const answerOne = ({ id, kind, text: request }: Frame): Frame => {
     const slice = kind === 'long' ? {} : { sliceMs: firstSliceMs(request.length) };
@@ -62,11 +62,11 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     return { id, kind: outcome.kind, text };
   };
   const serve = async (chunk: Buffer): Promise<void> => {
-    for (const batch of batches.of(reader.read(chunk))) {
+    for (const batch of batches.split(reader.read(chunk))) {
       const [first] = batch as [Frame];
       if (first.kind === 'setup') setUp(first);
       else answer(batch);
-      if (channel.writableLength <= mostUnsent) continue;
+      if (channel.writableLength <= maxUnsentChars) continue;
       outbox.flush();
       channel.pause();
       await once(channel, 'drain');
@@ -74,7 +74,7 @@ export function serveSandbox(options: SandboxProcessOptions): void {
     outbox.flush();
     if (channel.isPaused()) channel.resume();
   };
-  // Nobody catches a fault of it: so it ends the process, and its last words say why.
+  // A rejection stays uncaught on purpose: it ends the process, and standard error says why.
   channel.on('data', (chunk: Buffer) => void serve(chunk));
   channel.on('error', () => options.die('the channel is broken'));
   channel.on('close', () => options.die('the channel is closed'));

@@ -1,18 +1,19 @@
-// What the rest of the room sees of a sandbox, wherever it runs: texts in, one outcome for each. A request is pure, so it can
-// be run again after whatever happened to it.
+// This room runs requests in a separate process and kills the process when it hangs or grows. In: the set-up (the code that runs
+// inside) and requests as text. Out: one outcome for each request. A request is pure, so it can run again after any failure.
+// This room must never know what a request or an answer means.
 
 export type SandboxOutcome =
   | { kind: 'answer'; text: string }
   | { kind: 'timeout' }
   | { kind: 'memory' }
-  /** The process died of it, every time. */
+  /** The process died while it ran this request alone. */
   | { kind: 'crash'; message: string }
-  /** The request was never run: the sandbox cannot be started, has too much to do, or is stopped. */
+  /** The request did not run: the sandbox cannot be started, is overloaded, or was stopped. */
   | { kind: 'unavailable'; message: string };
 
 export interface Sandbox {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** alone: with nothing else in the sandbox at the time, so that whatever happens is of this request's doing. */
+  /** alone: no other request is in the sandbox at the time, so that this request is to blame for a failure. */
   run(text: string, options?: { alone?: boolean }): Promise<SandboxOutcome>;
 }

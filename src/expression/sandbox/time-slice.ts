@@ -1,10 +1,10 @@
-// How long a request may run at first, while others wait behind it. Nearly all requests take a millisecond; those that take
-// longer get their whole time later, alone.
+// The time that a request gets at first, while others wait behind it. Nearly all requests take a millisecond; a request that
+// needs more runs again later, alone and with the full time limit.
 
 const leastMs = 25;
-/** Reading and writing the text alone takes a millisecond for 20,000 characters on a slow machine. */
-const charsOfMs = 5_000;
+/** On a slow machine a millisecond is enough to read and write 20,000 characters; the slice allows four times that. */
+const charsPerMs = 5_000;
 
 export function firstSliceMs(chars: number): number {
-  return leastMs + Math.ceil(chars / charsOfMs);
+  return leastMs + Math.ceil(chars / charsPerMs);
 }

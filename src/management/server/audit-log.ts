@@ -1,6 +1,5 @@
 // The audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In: what
 // the kit hears of requests. Out: lines in a file. What cannot be written down is not done.
-import { randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Audit, AuditedStream, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -35,7 +34,7 @@ const tailBytes = 2 * maxLineLength * 4;
 
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
-  readonly #begun = new WeakMap<KitEntry, string>();
+  readonly #begun = new WeakSet<KitEntry>();
   #file: FileHandle | undefined;
   #length = 0;
   /** After the last line that is in the file. */
@@ -49,10 +48,18 @@ export class AuditLog implements Audit {
 
   /** Goes on where the file ends; a last line that a crash cut off was never acknowledged, and is taken away. */
   async start(): Promise<void> {
-    const { path, digest } = this.#options;
-    // Opened for appending it could not be cut.
-    const file = await open(path, 'a+', 0o600);
+    const file = await open(this.#options.path, 'a+', 0o600);
+    try {
+      await this.#goOn(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     this.#file = file;
+  }
+
+  async #goOn(file: FileHandle): Promise<void> {
+    const { path, digest } = this.#options;
     const { size } = await file.stat();
     const from = Math.max(0, size - tailBytes);
     const tail = Buffer.alloc(size - from);
@@ -76,10 +83,9 @@ export class AuditLog implements Audit {
 
   async begins(entry: KitEntry): Promise<void> {
     if (!this.#isWritten(entry)) return;
-    const id = randomUUID();
-    this.#begun.set(entry, id);
+    this.#begun.add(entry);
     try {
-      await this.#write(this.#intent(entry, id));
+      await this.#write(this.#intent(entry));
     } catch (error) {
       this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
       throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done'));
@@ -87,13 +93,13 @@ export class AuditLog implements Audit {
   }
 
   async ends(entry: KitEntry, code: number, stream?: AuditedStream): Promise<void> {
-    const begun = this.#begun.get(entry);
+    const hasBegun = this.#begun.has(entry);
     // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
     const isRefusal = code === 401 || code === 403;
-    if (begun === undefined && !isRefusal) return;
-    const id = begun ?? randomUUID();
+    if (!hasBegun && !isRefusal) return;
+    const { id } = entry;
     try {
-      if (begun === undefined) await this.#write(this.#intent(entry, id));
+      if (!hasBegun) await this.#write(this.#intent(entry));
       if (stream !== undefined)
         await this.#write({ ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' });
       else await this.#write(outcomeEntry(this.#common(id), code));
@@ -113,7 +119,7 @@ export class AuditLog implements Audit {
     return { time: this.#options.clock.wallTime().toISOString(), id };
   }
 
-  #intent({ target, source, user }: KitEntry, id: string): AuditEntry {
+  #intent({ id, target, source, user }: KitEntry): AuditEntry {
     const query = target.query.size === 0 ? '' : `?${target.query}`;
     const subject = this.#subjectOf(user);
     const request = managementRequest(target);

@@ -1,11 +1,12 @@
 // What is done when a key is written, in the hooks of the kit: the hidden fields are taken off, what the writer left out is filled
 // in, the result is validated and judged, and the secret is made. Faults of the object are 422, what this caller may not do is 403.
 import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
-import { forbiddenBecause } from '../../apiserver/request/status-fault.ts';
+import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { KeyLimits } from '../../config/settings/management-settings.ts';
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Activity } from '../keys/life/activity.ts';
 import { keyFacts } from '../keys/life/key-facts.ts';
@@ -168,19 +169,20 @@ export class KeyStrategy implements Strategy {
       isSameKey,
       isSelf: session.facts?.record.uid === uid,
     };
-    this.#drafts.set(object, {
-      context,
-      by: session.credential.subject,
-      plain: '',
-      wasDisabled: facts.isDisabled,
-      judge: (judged) => judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context),
-    });
+    const judge = (judged: KubeObject) =>
+      judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
+    const by = session.credential.subject;
+    this.#drafts.set(object, { context, by, plain: '', wasDisabled: facts.isDisabled, judge });
+    // Without the value the object may look unchanged, and nothing would be judged.
+    if (key === '' || isSameKey) return;
+    const errors = [...validateKey(object).errors, ...judge(object).errors];
+    throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, part.record.name, errors));
   };
 
   validate = (object: KubeObject): FieldError[] => {
-    const { errors } = validateKey(object);
+    const errors = validateKey(object).errors.filter(({ path }) => !saidBySchema.has(path));
     const draft = this.#drafts.get(object);
-    if (errors.length > 0 || draft === undefined) return errors.filter(({ path }) => !saidBySchema.has(path));
+    if (errors.length > 0 || draft === undefined) return errors;
     const judgement = draft.judge(object);
     if (judgement.errors.length > 0) return judgement.errors;
     if (judgement.refusals.length === 0) return [];

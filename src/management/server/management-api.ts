@@ -1,6 +1,7 @@
 // The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
+import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
@@ -198,13 +199,17 @@ export class ManagementApi {
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
-    const { api, callers, key } = this.#need();
+    const { api, callers, key, audit } = this.#need();
     const { kit } = api;
     const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
     const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
     const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
     const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
+    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target, method: 'POST', ...by };
+    await audit.begins(entry);
     const outcome = await createObject(call, object, { dryRun: false });
+    await audit.ends(entry, outcome.code);
     if (outcome.kind !== 'stored' || outcome.once === undefined)
       throw new Error('make a key: want the object with its value, there is none');
     return outcome.once;

@@ -65,8 +65,9 @@ export class People {
     this.#directory = new Directory(settings);
     const nowMs = this.#clock.wallTime().getTime();
     const changed = changedRecords(this.#records, namesOf(this.#directory), { nowMs, newUid: randomUUID });
+    // All in one turn: no request sees a name that was given away with the uid that it had.
+    for (const record of changed) this.#records.set(recordKey(record), record);
     for (const record of changed) {
-      this.#records.set(recordKey(record), record);
       const key = `${recordsPrefix}${record.kind}/${record.name}`;
       await this.#store.write(key, { expect: undefined, value: JSON.stringify(record) });
     }

@@ -49,7 +49,7 @@ export class Rights implements Reviewer {
       // Strangers got this far for the paths that need no key.
       return { allowed: !target.isResource && target.verb === 'get' };
     }
-    const { allowed, reason } = allows(this.#directory(), session.credential, managementRequest(target));
+    const { allowed, reason } = allows(this.#directory(), session.credential, managementRequest(inItsPlace(target)));
     return allowed ? { allowed } : { allowed, reason };
   }
 
@@ -122,6 +122,12 @@ export class Rights implements Reviewer {
     };
     return allows(this.#directory(), credential, request).allowed;
   }
+}
+
+/** Keys are in no namespace; kubectl asks about them in that of its context all the same, and a URL that has one is 404. */
+function inItsPlace(target: Target): Target {
+  const isKey = target.isResource && target.group === managementGroup && target.resource === keyResource;
+  return isKey ? { ...target, namespace: '' } : target;
 }
 
 const selfReviews: readonly AccessRule[] = [

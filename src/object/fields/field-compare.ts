@@ -1,5 +1,5 @@
-// Which fields a value has, and which of them differ between two values, as sets of paths: what ownership is decided on.
-
+// Computes the set of fields of a value, and the sets of fields that differ between two values. The ownership of fields is
+// decided from these sets. Pure.
 import { equalJson, isJsonObject, type Json, type JsonObject, memberOf } from '../text/json.ts';
 import { emptySet, type FieldSet, insert, type PathStep } from './field-set.ts';
 import { type FieldShape, isAtomic, memberShape } from './field-shape.ts';
@@ -16,14 +16,14 @@ export function compareFields(before: Json | undefined, after: Json | undefined,
   return comparison;
 }
 
-/** What an apply of this value owns: every leaf, every item of a list with keys, every key of a map. */
+/** The fields that an apply of this value owns: every leaf, every item of a list with keys, every key of a map. */
 export function appliedFields(value: Json, shape: FieldShape): FieldSet {
   const set = emptySet();
   collect(value, shape, [], set);
   return set;
 }
 
-/** Path steps of the items of a list, undefined when they cannot be told apart and the list counts as a whole. */
+/** The path steps of the items of a list; undefined when items have no distinct keys and the list counts as a whole. */
 export function itemSteps(items: readonly Json[], shape: FieldShape): PathStep[] | undefined {
   if (shape.type !== 'list' || shape.listType === 'atomic') return undefined;
   const steps: PathStep[] = [];
@@ -35,25 +35,25 @@ export function itemSteps(items: readonly Json[], shape: FieldShape): PathStep[]
   return new Set(steps).size === steps.length ? steps : undefined;
 }
 
-interface Place {
+interface ComparedField {
   before: Json | undefined;
   after: Json | undefined;
   shape: FieldShape;
   path: PathStep[];
 }
 
-function compareAt(place: Place, comparison: Comparison): void {
-  const { before, after, shape, path } = place;
+function compareAt(field: ComparedField, comparison: Comparison): void {
+  const { before, after, shape, path } = field;
   if (before === undefined && after === undefined) return;
-  const children = childPlaces(place);
+  const children = childFields(field);
   if (children === undefined) {
     if (before === undefined) insert(comparison.added, path);
     else if (after === undefined) insert(comparison.removed, path);
     else if (!equalJson(before, after)) insert(comparison.modified, path);
-    // A leaf that became a tree, or the other way round: what was or is below it came or went as well.
+    // When a leaf becomes a tree or a tree becomes a leaf, the fields below it were added or removed too.
     if (before !== undefined && after !== undefined) {
-      for (const child of childPlaces({ before, after: undefined, shape, path }) ?? []) compareAt(child, comparison);
-      for (const child of childPlaces({ before: undefined, after, shape, path }) ?? []) compareAt(child, comparison);
+      for (const child of childFields({ before, after: undefined, shape, path }) ?? []) compareAt(child, comparison);
+      for (const child of childFields({ before: undefined, after, shape, path }) ?? []) compareAt(child, comparison);
     }
     return;
   }
@@ -63,8 +63,8 @@ function compareAt(place: Place, comparison: Comparison): void {
   else if (after === undefined) insert(comparison.removed, path);
 }
 
-/** The members or items on either side; undefined when this place is a leaf. */
-function childPlaces({ before, after, shape, path }: Place): Place[] | undefined {
+/** The members or items on either side; undefined when the field is a leaf. */
+function childFields({ before, after, shape, path }: ComparedField): ComparedField[] | undefined {
   if (isAtomic(shape) || (isVoid(before) && isVoid(after))) return undefined;
   const sides = [before, after].filter((side) => side !== undefined && side !== null);
   if (sides.every(isJsonObject)) {

@@ -1,5 +1,5 @@
 // A set of field paths as a trie. Its written form is FieldsV1: `f:name` for a member, `k:{…}` for the item with these keys,
-// `v:…` for an item of a set, `.` for the place itself when there is more below it.
+// `v:…` for an item of a set, `.` for a field that is in the set together with fields below it.
 import { isJsonObject, type Json, type JsonObject, setMember } from '../text/json.ts';
 
 /** One step of a path, in the spelling of FieldsV1. */
@@ -10,7 +10,7 @@ export interface FieldSet {
   children: Map<PathStep, FieldSet>;
 }
 
-/** Deeper than any object that an API server takes; a stored set beyond it is not read. */
+/** No API server accepts an object this deep, so a deeper stored set is refused. */
 const maxDepth = 200;
 
 export function emptySet(): FieldSet {
@@ -69,12 +69,12 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return json;
 }
 
-/** Undefined for what is no FieldsV1. */
+/** Undefined when the value is not valid FieldsV1. */
 export function fromFieldsV1(json: unknown): FieldSet | undefined {
   return isJsonObject(json) ? nodeOf(json, 0) : undefined;
 }
 
-/** As in a conflict message: `.metadata.labels.app`, `.spec.ports[port=80,protocol="TCP"].name`. */
+/** The form of conflict messages: `.metadata.labels.app`, `.spec.ports[port=80,protocol="TCP"].name`. */
 export function pathText(path: readonly PathStep[]): string {
   return path.map(stepText).join('');
 }
@@ -97,14 +97,14 @@ function nodeOf(json: JsonObject, depth: number): FieldSet | undefined {
 function combine(one: FieldSet, other: FieldSet, decide: (a: boolean, b: boolean) => boolean): FieldSet {
   const result = { isMember: decide(one.isMember, other.isMember), children: new Map<PathStep, FieldSet>() };
   for (const step of new Set([...one.children.keys(), ...other.children.keys()])) {
-    const child = combine(one.children.get(step) ?? nothing, other.children.get(step) ?? nothing, decide);
+    const child = combine(one.children.get(step) ?? noFields, other.children.get(step) ?? noFields, decide);
     if (child.isMember || child.children.size > 0) result.children.set(step, child);
   }
   return result;
 }
 
-/** Never changed. */
-const nothing: FieldSet = emptySet();
+/** A shared constant; must never be changed. */
+const noFields: FieldSet = emptySet();
 
 function stepText(step: PathStep): string {
   const text = step.slice(2);

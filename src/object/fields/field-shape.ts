@@ -1,5 +1,5 @@
-// What the ownership of fields needs to know of a schema: what merges, what is replaced whole, what tells the items of a list
-// apart. Where nothing is known, objects merge and lists are replaced.
+// The part of a schema that decides the ownership of fields: which values merge, which are replaced as a whole, and which
+// members identify the items of a list. Without a schema, objects merge and lists are replaced.
 
 export type FieldShape =
   | { type: 'object'; fields: ReadonlyMap<string, FieldShape>; atomic: boolean }
@@ -9,7 +9,7 @@ export type FieldShape =
       items: FieldShape;
       listType: 'atomic' | 'set' | 'map';
       mapKeys: readonly string[];
-      /** What a key member that is left out stands for, e.g. TCP for the protocol of a port. */
+      /** The defaults of absent key members, e.g. TCP for the protocol of a port. */
       keyDefaults?: Readonly<Record<string, string | number | boolean>>;
     }
   | { type: 'scalar' }

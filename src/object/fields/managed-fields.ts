@@ -1,5 +1,6 @@
-// Who set which field: metadata.managedFields, kept as Kubernetes keeps it. An entry is a manager, an operation and a set of
-// paths; a write gives its manager what it changed, and takes from everybody what it changed or removed.
+// Maintains metadata.managedFields, which records the owner of each field, as Kubernetes does. In: an object before and after
+// a write, and the manager that wrote it. Out: the new entries, each with a manager, an operation and a set of paths. A write
+// gives the changed fields to its manager, and takes the changed and removed fields from all others. Must know no kind. Pure.
 
 import type { KubeObject } from '../meta/object.ts';
 import { isJsonObject, type JsonObject, memberOf } from '../text/json.ts';
@@ -22,7 +23,7 @@ export interface ManagerOptions {
   /** RFC 3339, whole seconds. */
   time: string;
   subresource?: string;
-  /** Absent: objects merge, lists are replaced. */
+  /** Without a shape, objects merge and lists are replaced. */
   shape?: FieldShape;
 }
 
@@ -35,17 +36,17 @@ export interface ManagedEntry {
   fields: FieldSet;
 }
 
-/** DefaultMaxUpdateManagers of apimachinery: clients that put random numbers into their names would fill the object. */
+/** DefaultMaxUpdateManagers of apimachinery: a client with a random name at each write would otherwise fill the object. */
 const maxUpdateManagers = 10;
 const oldUpdatesManager = 'ancient-changes';
 const beforeApplyManager = 'before-first-apply';
 
-/** Never owned by anybody: the server sets them, or they say which object it is. */
+/** These fields have no owner, because the server sets them or they identify the object. */
 const unownedFields = ownerlessSet();
 
 /**
- * The managedFields of `after`, which came out of a create (`before` undefined), an update or a patch. Undefined when nobody
- * is tracked, which a client can ask for with an empty list. Neither object is changed.
+ * The managedFields of `after`, the result of a create (`before` undefined), an update or a patch. Undefined when the object
+ * is not tracked, which a client requests with an empty list. Neither object is changed.
  */
 export function updateManagedFields(
   before: KubeObject | undefined,
@@ -61,7 +62,7 @@ export function updateManagedFields(
   return encodeEntries(capped(updated));
 }
 
-/** What everybody has set before anybody applied; an object that nobody was tracked on gets one owner for all of it. */
+/** The entries before an apply. An untracked object gets a single owner for all its fields. */
 export function entriesForApply(live: KubeObject | undefined, options: ManagerOptions): ManagedEntry[] {
   if (live === undefined) return [];
   const entries = decodeEntries(live.metadata.managedFields);
@@ -73,7 +74,7 @@ export function entriesForApply(live: KubeObject | undefined, options: ManagerOp
   return [{ manager: beforeApplyManager, operation: 'Update', apiVersion, time, subresource: '', fields }];
 }
 
-/** Without the fields that nobody owns, and without managedFields. */
+/** Compares two objects without their managedFields. */
 export function compareObjects(before: KubeObject | undefined, after: KubeObject, shape: FieldShape): Comparison {
   const now = withoutManagedFields(after);
   return compareFields(before === undefined ? emptyLike(now, shape) : withoutManagedFields(before), now, shape);
@@ -83,7 +84,7 @@ export function ownable(fields: FieldSet): FieldSet {
   return difference(fields, unownedFields);
 }
 
-/** Takes changed and removed fields from the entries that `isAffected` names; entries that own nothing go. */
+/** Takes changed and removed fields from the entries that `isAffected` selects, and drops entries without fields. */
 export function takeAway(
   entries: readonly ManagedEntry[],
   changed: FieldSet,
@@ -107,7 +108,7 @@ export function encodeEntries(entries: readonly ManagedEntry[]): JsonObject[] {
   });
 }
 
-/** Empty when the list is no list of entries: it is then made anew. */
+/** Empty for a malformed list, which the caller then rebuilds. */
 export function decodeEntries(list: unknown): ManagedEntry[] {
   if (!Array.isArray(list)) return [];
   const entries: ManagedEntry[] = [];
@@ -128,7 +129,7 @@ function decodeEntry(json: JsonObject): ManagedEntry | undefined {
   return { manager, operation, apiVersion, time: typeof time === 'string' ? time : undefined, subresource, fields };
 }
 
-/** The client may send entries of its own; one that knows nothing of them must not lose them. */
+/** A client may send its own entries; when a client omits them, the stored entries stay. */
 function startingEntries(before: KubeObject | undefined, after: KubeObject, subresource: string): ManagedEntry[] {
   const live = decodeEntries(before?.metadata.managedFields);
   const sent = after.metadata.managedFields;
@@ -157,7 +158,7 @@ function giveTo(entries: ManagedEntry[], options: ManagerOptions, fields: FieldS
   own.time = time;
 }
 
-/** The oldest updates of one version become one entry without a name of its own. */
+/** Merges the oldest update entries of each API version into one entry when there are too many. */
 function capped(entries: ManagedEntry[]): ManagedEntry[] {
   const updates = entries.filter(({ operation }) => operation === 'Update').sort(compareEntries);
   const kept = new Set(entries);
@@ -196,7 +197,7 @@ function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
   );
 }
 
-/** Kubernetes compares a new object with an empty one of its type, which has its spec and status already. */
+/** Kubernetes compares a new object with an empty object of its type, which already has a spec and a status. */
 function emptyLike(object: JsonObject, shape: FieldShape): JsonObject {
   const empty: JsonObject = {};
   for (const name of ['metadata', 'spec', 'status']) {

@@ -1,6 +1,6 @@
-// Server-side apply: a manager says which fields it wants and how; they are laid over the object, what it wanted before and
-// wants no more goes unless somebody else owns it, and what others own and it would change is a conflict unless forced.
-
+// Server-side apply: merges the fields that a manager wants into the object. Fields that the manager's previous apply had and
+// this one lacks are removed, unless another manager owns them. A change of a field of another manager is a conflict, unless
+// the apply is forced. Pure.
 import type { KubeObject } from '../meta/object.ts';
 import { applyConflict, type Status } from '../meta/status.ts';
 import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../text/json.ts';
@@ -84,8 +84,8 @@ function merge(live: Json | undefined, applied: Json, shape: FieldShape): Json {
 }
 
 /**
- * Items that both have stand in the order of the apply, new ones where the apply has them, the others where they stood: an
- * apply that names all items decides their order.
+ * Items in both lists and new items take the order of the apply; the other items keep their position. So an apply that names
+ * all items decides their order.
  */
 function mergeLists(live: Json[], applied: Json[], shape: Extract<FieldShape, { type: 'list' }>): Json {
   const liveSteps = itemSteps(live, shape);
@@ -116,20 +116,20 @@ function ownedByAny(others: readonly ManagedEntry[], wanted: FieldSet): FieldSet
   return others.reduce((all, entry) => union(all, entry.fields), wanted);
 }
 
-/** Removes what only the earlier apply of this manager wanted. What becomes empty by it stays until dropEmptied(). */
+/** Removes fields that only the previous apply of this manager wanted. Emptied containers stay until dropEmptied(). */
 function prune(
   merged: KubeObject,
   rules: { own: FieldSet; kept: FieldSet; shape: FieldShape },
 ): { object: KubeObject; removed: PathStep[][] } {
   const object = copyJson(merged as unknown as JsonObject);
-  // Whole items first: without its keys an item would not be found any more.
+  // Whole items are removed first, because an item without its keys could no longer be found.
   const unwanted = pathsOf(difference(rules.own, rules.kept)).sort((a, b) => a.length - b.length);
   const removed = unwanted.filter((path) => !isKept(rules.kept, path, rules.shape));
   for (const path of removed) removeAt(object, path, rules.shape);
   return { object: object as unknown as KubeObject, removed };
 }
 
-/** Takes away the objects and lists that prune() has emptied; after the comparison, because their owners keep them. */
+/** Removes the containers that prune() emptied. Runs after the comparison, which must still find them for their owners. */
 function dropEmptied(object: KubeObject, removed: readonly PathStep[][]): void {
   for (const path of removed) {
     for (let length = path.length - 1; length > 0; length--) {
@@ -141,23 +141,23 @@ function dropEmptied(object: KubeObject, removed: readonly PathStep[][]): void {
   }
 }
 
-/** Only ways through objects are followed: what is left of a list item has its keys at least. */
+/** Follows only objects, because a remaining list item still has its keys and is never empty. */
 function containerAt(value: Json, path: readonly PathStep[]): Json | undefined {
-  let place: Json | undefined = value;
-  for (const step of path) place = isJsonObject(place) ? memberOf(place, step.slice(2)) : undefined;
-  return place;
+  let container: Json | undefined = value;
+  for (const step of path) container = isJsonObject(container) ? memberOf(container, step.slice(2)) : undefined;
+  return container;
 }
 
-/** A field of the schema stays while somebody owns anything in it; an item or a map entry only while it is owned itself. */
+/** A field of the schema stays while any field in it has an owner; an item or a map entry stays only with an own owner. */
 function isKept(kept: FieldSet, path: readonly PathStep[], shape: FieldShape): boolean {
   let node: FieldSet | undefined = kept;
-  let place = shape;
+  let current = shape;
   let isNamedField = false;
   for (const step of path) {
     node = node?.children.get(step);
     const name = step.slice(2);
-    isNamedField = place.type === 'object' && place.fields.has(name);
-    place = place.type === 'list' ? place.items : memberShape(place, name);
+    isNamedField = current.type === 'object' && current.fields.has(name);
+    current = current.type === 'list' ? current.items : memberShape(current, name);
   }
   return node !== undefined && (node.isMember || (isNamedField && !isEmptySet(node)));
 }

@@ -1,5 +1,5 @@
-// What is wrong with one field of an object, in the words of the Kubernetes API: a validation returns a list of these, with
-// every problem in it, and a Status of reason Invalid carries them as causes.
+// An error in one field of an object, in the words of the Kubernetes API. A validation returns all errors as a list, and a
+// Status of reason Invalid carries them as causes.
 
 export type FieldErrorType =
   | 'FieldValueRequired'
@@ -14,11 +14,11 @@ export interface FieldError {
   type: FieldErrorType;
   /** `metadata.labels`, `subsets[0].addresses[1].ip`. */
   path: string;
-  /** Without the path. */
+  /** The text without the path. */
   message: string;
 }
 
-/** Path and message in one line, as a status message quotes it. */
+/** Path and message on one line, the form of a status message. */
 export function fieldErrorText(error: FieldError): string {
   return `${error.path}: ${error.message}`;
 }
@@ -53,7 +53,7 @@ export function tooLong(path: string, maxBytes: number): FieldError {
   return { type: 'FieldValueTooLong', path, message: `Too long: may not be more than ${maxBytes} bytes` };
 }
 
-/** A string between double quotes, as Go's %q writes it for everything that occurs in names and values. */
+/** The text in double quotes; equals Go's %q for all characters that names and values can hold. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }

@@ -1,22 +1,22 @@
-// The rules for metadata that hold for every kind. Each function returns every problem, with its path, in the words of
-// Kubernetes; nothing is changed.
+// The metadata rules for every kind. Each function returns all problems with their paths, in the words of Kubernetes, and
+// changes no input.
 
 import { equalJson, type Json } from '../text/json.ts';
 import { type FieldError, forbiddenField, invalidValue, requiredValue, tooLong } from './field-error.ts';
 import type { ObjectMeta, OwnerReference } from './object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems, labelValueProblems } from './qualified-name.ts';
 
-/** Keys and values of all annotations together: TotalAnnotationSizeLimitB of apimachinery. */
+/** Limit for all keys and values of the annotations together: TotalAnnotationSizeLimitB of apimachinery. */
 export const maxAnnotationBytes = 256 * 1024;
 
 export interface MetaRules {
   isNamespaced: boolean;
-  /** What is wrong with a name; most kinds take DNS subdomains. */
+  /** Returns the problems of a name; the default is the DNS subdomain rule of most kinds. */
   nameProblems?: (name: string) => string[];
   path?: string;
 }
 
-/** For an object whose shape is right; whoever decoded it has seen to that. */
+/** Expects an object with valid types; the decoder checks the types. */
 export function validateMeta(metadata: ObjectMeta, rules: MetaRules): FieldError[] {
   const { isNamespaced, nameProblems = dnsSubdomainProblems, path = 'metadata' } = rules;
   const errors: FieldError[] = [];
@@ -34,7 +34,7 @@ export function validateMeta(metadata: ObjectMeta, rules: MetaRules): FieldError
   return [...errors, ...validateChangeableMeta(metadata, path)];
 }
 
-/** What an update may not do to metadata, and the rules that hold for what it may change. */
+/** Checks the fields that an update must not change, and the rules for the fields that it may change. */
 export function validateMetaUpdate(now: ObjectMeta, before: ObjectMeta, path = 'metadata'): FieldError[] {
   const errors: FieldError[] = [];
   if (before.deletionTimestamp !== undefined) {
@@ -72,7 +72,7 @@ export function validateLabels(labels: Readonly<Record<string, string>>, path: s
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const key of Object.keys(annotations)) {
-    // Upper case is allowed in the whole key, unlike in labels.
+    // Annotation keys allow upper case everywhere, unlike label keys.
     for (const problem of labelKeyProblems(key.toLowerCase())) errors.push(invalidValue(path, key, problem));
   }
   if (!areWithin(Object.entries(annotations), maxAnnotationBytes)) errors.push(tooLong(path, maxAnnotationBytes));
@@ -85,13 +85,13 @@ export function entryBytes(entries: Iterable<readonly [key: string, value: strin
   return bytes;
 }
 
-/** Whether they need no more than that. Most are so much shorter that nobody has to count. */
+/** Whether the entries need at most `maxBytes`. Most are far shorter, so that the exact count is rarely needed. */
 export function areWithin(entries: Iterable<readonly [key: string, value: string]>, maxBytes: number): boolean {
   let characters = 0;
   const count = (value: string, key: string): void => {
     characters += key.length + value.length;
   };
-  // A pair for each entry would be more than what is counted.
+  // forEach avoids the allocation of a pair for each entry.
   if (entries instanceof Map) entries.forEach(count);
   else for (const [key, value] of entries) count(value, key);
   return characters * mostBytesOfCharacter <= maxBytes || entryBytes(entries) <= maxBytes;
@@ -149,7 +149,7 @@ function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[
   ];
 }
 
-/** How Go prints a list of strings with %#v. */
+/** The Go format %#v for a list of strings. */
 function goStrings(texts: readonly string[]): string {
   return `[]string{${texts.map((text) => JSON.stringify(text)).join(', ')}}`;
 }

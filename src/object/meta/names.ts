@@ -1,8 +1,8 @@
-// Names that a virtual object gets on its host: pure text to text, byte for byte what vCluster computes. Whoever wants a
-// name inside the sandbox gets these functions as source text, so each stands on its own feet apart from the digest.
+// Computes the host names of virtual objects, byte for byte as vCluster does. The sandbox receives these functions as source
+// text, so each function may depend only on the digest and the constants here. Pure.
 import { createHash } from 'node:crypto';
 
-/** Longest DNS-1123 label, which vCluster takes as the limit of every name it builds. */
+/** The length of the longest DNS-1123 label; vCluster limits every generated name to it. */
 export const maxNameLength = 63;
 
 const hashedHeadLength = 52;
@@ -13,7 +13,7 @@ function sha256Hex(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
-/** Joins with "-"; over 63 bytes the tail becomes a digest and every ".-" of the result a "-". */
+/** Joins the parts with "-". Over 63 bytes, a digest replaces the tail, and "-" replaces every ".-" of the result. */
 export function safeConcatName(...parts: string[]): string {
   const joined = parts.join('-');
   if (Buffer.byteLength(joined) <= maxNameLength) return joined;
@@ -28,7 +28,7 @@ export function hostName(virtual: { name: string; namespace: string }, virtualCl
   return safeConcatName(virtual.name, 'x', virtual.namespace, 'x', virtualCluster);
 }
 
-/** `v` and thirteen base36 digits: short, the same for the same input, no hint of the tenant's name. */
+/** `v` and thirteen base36 digits: short, stable for the same input, and without a hint of the tenant's name. */
 export function generatedName(virtual: { name: string; namespace: string }, virtualCluster: string): string {
   if (virtual.name === '') return '';
   const digest = sha256Hex([virtual.name, 'x', virtual.namespace, 'x', virtualCluster].join('-'));
@@ -43,7 +43,7 @@ export function base36(hex: string): string {
   return '0'.repeat(zeros) + (rest === '' ? '' : BigInt(`0x${rest}`).toString(36));
 }
 
-/** The key that a reserved label key of a tenant gets on the host. */
+/** The host label key for a reserved label key of a tenant. */
 export function hostLabelKey(key: string, virtualCluster: string): string {
   return safeConcatName('vcluster.loft.sh/label', virtualCluster, 'x', sha256Hex(key).slice(0, hashDigits));
 }

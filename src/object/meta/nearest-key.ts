@@ -1,8 +1,8 @@
-// Which known key a wrong one was meant to be. Letter case first, then the beginning of a word, then typing mistakes.
+// Finds the known key that a misspelt key probably meant: by letter case, by the beginning of a word, or by few edits.
 
 export function nearestKey(wrong: string, known: Iterable<string>): string | undefined {
   const word = wrong.toLowerCase();
-  // Beyond a third of the word a suggestion is noise.
+  // A suggestion that differs in more than a third of the word does not help.
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   let best: string | undefined;
   for (const key of known) {
@@ -19,7 +19,7 @@ export function nearestKey(wrong: string, known: Iterable<string>): string | und
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; anything from `limit` on is `limit`. */
+/** Counts insertions, deletions, replacements and swaps of neighbours, up to `limit`. */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let beforeLast: number[] = [];

@@ -1,5 +1,5 @@
-// The nouns of Kubernetes that every room shares: what an object is, what an event about it is, what its key is. Values
-// only; nothing here does anything, knows a cluster, or knows one kind from another.
+// The Kubernetes types that all rooms share: the object, its metadata, the watch event and the key. Must never know a
+// cluster or a specific kind.
 
 export interface OwnerReference {
   apiVersion: string;
@@ -36,11 +36,11 @@ export interface KubeObject {
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
 
-/** namespace/name, the one spelling of a key in this house. */
+/** namespace/name; every key in the program has this form. */
 export type Key = string;
 
 export function keyOf(namespace: string, name: string): Key {
-  // Joined, and not added: keys stand in maps by the ten thousand, and an added text keeps its pieces.
+  // join() makes one flat text. The result of + would keep its parts, and maps hold tens of thousands of keys.
   return [namespace, name].join('/');
 }
 

@@ -1,5 +1,5 @@
-// What a name, a label key and a label value may look like, with the wording that Kubernetes has for it. Each function
-// returns everything that is wrong, an empty list when nothing is. Lengths are bytes.
+// The rules for names, label keys and label values, in the words of Kubernetes. Each function returns all problems, or an
+// empty list for a valid text. Lengths are counted in bytes.
 
 const labelChars = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const subdomainChars = `${labelChars}(\\.${labelChars})*`;
@@ -30,14 +30,14 @@ const labelValueRule =
 
 const qualifiedExamples = ['MyName', 'my.name', '123-abc'];
 
-/** Most names: `kube-dns`, `node-1.example.com`. */
+/** The rule for the names of most kinds: `kube-dns`, `node-1.example.com`. */
 export function dnsSubdomainProblems(value: string, unit: 'bytes' | 'characters' = 'characters'): string[] {
   const problems = lengthProblems(value, dnsSubdomainMaxLength, unit);
   if (!subdomainPattern.test(value)) problems.push(withRegex(subdomainRule, subdomainChars, ['example.com']));
   return problems;
 }
 
-/** Names of namespaces. */
+/** The rule for names of namespaces. */
 export function dnsLabelProblems(value: string): string[] {
   const problems = lengthProblems(value, dnsLabelMaxLength, 'characters');
   if (labelPattern.test(value)) return problems;
@@ -46,17 +46,17 @@ export function dnsLabelProblems(value: string): string[] {
   return problems;
 }
 
-/** Names of Services. */
+/** The rule for names of Services. */
 export function dns1035LabelProblems(value: string): string[] {
   const problems = lengthProblems(value, dnsLabelMaxLength, 'characters');
   if (!label1035Pattern.test(value)) problems.push(withRegex(label1035Rule, label1035Chars, ['my-name', 'abc-123']));
   return problems;
 }
 
-/** Most keys are short and look like this; all others are read with care. */
+/** A fast test that most keys pass; the full rules judge all other keys. */
 const plainKeyPattern = /^(?:[a-z0-9]+(?:[-.][a-z0-9]+)*\/)?[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
 
-/** Keys of labels and annotations: an optional DNS subdomain, a slash, a name part. */
+/** The rule for keys of labels and annotations: an optional DNS subdomain and a slash, then a name part. */
 export function labelKeyProblems(value: string): string[] {
   if (value.length <= labelPartMaxLength && plainKeyPattern.test(value)) return [];
   const parts = value.split('/');
@@ -80,7 +80,7 @@ export function labelKeyProblems(value: string): string[] {
 }
 
 export function labelValueProblems(value: string): string[] {
-  // What the pattern lets pass has one byte a character.
+  // The pattern allows only ASCII, so here the length in characters is the length in bytes.
   if (value.length <= labelPartMaxLength && labelValuePattern.test(value)) return [];
   const problems = lengthProblems(value, labelPartMaxLength, 'bytes');
   if (!labelValuePattern.test(value)) {

@@ -1,5 +1,5 @@
-// The Status object: how a Kubernetes API says that something went wrong, or that a delete is done. One constructor for each
-// reason, with the wording that users of kubectl know and scripts match on.
+// The Status object, with which a Kubernetes API reports a failure or a finished delete. There is one constructor for each
+// reason, with the wording that kubectl users know and scripts match.
 import { type FieldError, fieldErrorText, quoted } from './field-error.ts';
 
 export type StatusReason =
@@ -47,7 +47,7 @@ export interface Status {
   code?: number;
 }
 
-/** `resource` is the plural; for Invalid it is the kind. */
+/** `resource` is the plural name; a Status of reason Invalid holds the kind instead. */
 export interface GroupResource {
   group: string;
   resource: string;
@@ -58,7 +58,7 @@ export function groupResourceText({ group, resource }: GroupResource): string {
   return group === '' ? resource : `${resource}.${group}`;
 }
 
-/** What a successful delete answers. */
+/** The answer to a successful delete. */
 export function success(details: StatusDetails): Status {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }
@@ -68,7 +68,7 @@ export function notFound(resource: GroupResource, name: string): Status {
   return failure(404, 'NotFound', message, about(resource, name));
 }
 
-/** A path that no handler serves; it names nothing. */
+/** The answer for a path without a handler; it names no object. */
 export function pathNotFound(): Status {
   return failure(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -78,7 +78,7 @@ export function alreadyExists(resource: GroupResource, name: string): Status {
   return failure(409, 'AlreadyExists', message, about(resource, name));
 }
 
-/** Every generated name that was tried is taken. */
+/** All generated names that were tried exist already. */
 export function generateNameConflict(resource: GroupResource, name: string, retryAfterSeconds: number): Status {
   const text = `${groupResourceText(resource)} ${quoted(name)} already exists`;
   const message = `${text}, the server was not able to generate a unique name for the object`;
@@ -93,7 +93,7 @@ export function conflict(resource: GroupResource, name: string, why: string = ob
   return failure(409, 'Conflict', message, about(resource, name));
 }
 
-/** A delete or update whose preconditions name another object than the one that is there. */
+/** The preconditions of a delete or update do not match the stored object. */
 export function preconditionFailed(
   resource: GroupResource,
   name: string,
@@ -116,7 +116,7 @@ export function invalid(kind: { group: string; kind: string }, name: string, err
   return failure(422, 'Invalid', errors.length === 0 ? subject : `${subject}: ${aggregate(errors)}`, details);
 }
 
-/** A JSON patch that is well formed and does not apply; Kubernetes does not tell the client why. */
+/** A well-formed JSON patch that does not apply; Kubernetes does not report the reason to the client. */
 export function patchDoesNotApply(): Status {
   return failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
 }
@@ -152,7 +152,7 @@ export function expired(message: string): Status {
   return failure(410, 'Expired', message);
 }
 
-/** What a watch and a list from a compacted revision are told. */
+/** The answer to a watch or a list from a compacted revision. */
 export function tooOldResourceVersion(wanted: number, oldest: number): Status {
   return expired(`too old resource version: ${wanted} (${oldest})`);
 }
@@ -200,7 +200,7 @@ function retryAfter(retryAfterSeconds: number): StatusDetails {
   return retryAfterSeconds === 0 ? {} : { retryAfterSeconds };
 }
 
-/** One problem stands bare, several stand in brackets, the same text once. */
+/** A single problem has no brackets, several problems are in brackets, and equal texts appear once. */
 function aggregate(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(fieldErrorText))];
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;

@@ -1,15 +1,15 @@
-// JSON patch (RFC 6902) with the liberties that kube-apiserver takes: all operations or none, on a private copy. Own code,
-// because the library at hand (rfc6902) takes "length" and "a" for list indices, skips tokens named "constructor" and finds
-// inherited members: a patch comes from a client and must not land where its path does not say.
+// JSON patch (RFC 6902) with the deviations of kube-apiserver. In: a value and the operations of a client. Out: a changed copy
+// after all operations, or one failure. The library rfc6902 is not safe for client patches: it takes "length" and "a" for list
+// indices, skips tokens named "constructor" and finds inherited members.
 import { copyJson, equalJson, isJsonObject, type Json, memberOf, setMember } from '../text/json.ts';
 
 export type JsonPatchResult =
   | { ok: true; value: Json }
-  /** `malformed` is not a list of operations at all; `operation` counts from 0. */
+  /** `malformed`: the patch is not a list of operations. `operation` counts from 0. */
   | { ok: false; reason: 'malformed' | 'tooManyOperations'; message: string }
   | { ok: false; reason: 'doesNotApply' | 'testFailed'; operation: number; message: string };
 
-/** The limit of kube-apiserver: operations on long lists cost as much as the list is long. */
+/** The limit of kube-apiserver: the cost of an operation grows with the length of its list. */
 export const maxJsonPatchOperations = 10_000;
 /** The limit of kube-apiserver (JSONPatchMaxCopyBytes): repeated copies double the object with every operation. */
 const maxCopiedChars = 3 * 1024 * 1024;
@@ -37,18 +37,18 @@ interface PatchState {
   copiedChars: number;
 }
 
-interface Failure {
+interface OperationFailure {
   isTest: boolean;
   why: string;
 }
 
-/** Where an operation acts: an existing container, and the token within it. */
-interface Place {
+/** The target of an operation: an existing container and the token in it. */
+interface PointerTarget {
   container: Json;
   token: string;
 }
 
-function applyOperation(state: PatchState, operation: Record<string, Json>): Failure | undefined {
+function applyOperation(state: PatchState, operation: Record<string, Json>): OperationFailure | undefined {
   const path = parsePointer(memberOf(operation, 'path'));
   if (path === undefined) return failure('expected "path" to be a JSON pointer');
   const value = memberOf(operation, 'value');
@@ -69,10 +69,10 @@ function applyOperation(state: PatchState, operation: Record<string, Json>): Fai
   }
 }
 
-function add(state: PatchState, path: string[], value: Json): Failure | undefined {
-  const place = locate(state.root, path);
-  if (typeof place === 'string') return failure(place);
-  const { container, token } = place;
+function add(state: PatchState, path: string[], value: Json): OperationFailure | undefined {
+  const target = locate(state.root, path);
+  if (typeof target === 'string') return failure(target);
+  const { container, token } = target;
   if (!Array.isArray(container)) {
     setMember(container as Record<string, Json>, token, value);
     return undefined;
@@ -83,10 +83,10 @@ function add(state: PatchState, path: string[], value: Json): Failure | undefine
   return undefined;
 }
 
-function remove(state: PatchState, path: string[]): Failure | undefined {
-  const place = locate(state.root, path);
-  if (typeof place === 'string') return failure(place);
-  const { container, token } = place;
+function remove(state: PatchState, path: string[]): OperationFailure | undefined {
+  const target = locate(state.root, path);
+  if (typeof target === 'string') return failure(target);
+  const { container, token } = target;
   if (Array.isArray(container)) {
     const index = itemIndex(token, container.length);
     if (index === undefined) return failure(`the list has no item ${shown(token)}`);
@@ -98,17 +98,17 @@ function remove(state: PatchState, path: string[]): Failure | undefined {
   return undefined;
 }
 
-/** As in kube-apiserver, a member that is not there is made; a list item must be there. */
-function replace(state: PatchState, path: string[], value: Json): Failure | undefined {
+/** As in kube-apiserver, replace creates a missing member, but a list item must exist. */
+function replace(state: PatchState, path: string[], value: Json): OperationFailure | undefined {
   if (path.length === 0) {
     if (typeof value !== 'object' || value === null)
       return failure('expected the whole value to be an object or a list');
     state.root = value;
     return undefined;
   }
-  const place = locate(state.root, path);
-  if (typeof place === 'string') return failure(place);
-  const { container, token } = place;
+  const target = locate(state.root, path);
+  if (typeof target === 'string') return failure(target);
+  const { container, token } = target;
   if (!Array.isArray(container)) {
     setMember(container as Record<string, Json>, token, value);
     return undefined;
@@ -119,20 +119,20 @@ function replace(state: PatchState, path: string[], value: Json): Failure | unde
   return undefined;
 }
 
-/** As in kube-apiserver, null stands for a member that is not there, too. */
-function test(state: PatchState, path: string[], wanted: Json): Failure | undefined {
+/** As in kube-apiserver, a missing member counts as null. */
+function test(state: PatchState, path: string[], wanted: Json): OperationFailure | undefined {
   const found = valueAt(state.root, path);
   if (!found.ok) return failure(found.why);
   if (equalJson(found.value ?? null, wanted)) return undefined;
-  return { isTest: true, why: 'the value is another one' };
+  return { isTest: true, why: 'the value differs' };
 }
 
-function moveOrCopy(state: PatchState, path: string[], operation: Record<string, Json>): Failure | undefined {
+function moveOrCopy(state: PatchState, path: string[], operation: Record<string, Json>): OperationFailure | undefined {
   const from = parsePointer(memberOf(operation, 'from'));
   if (from === undefined || from.length === 0) return failure('expected "from" to be a JSON pointer to a member');
   const found = valueAt(state.root, from);
   if (!found.ok) return failure(found.why);
-  // As in kube-apiserver, a copy of a member that is not there is null; a move fails below.
+  // As in kube-apiserver, the copy of a missing member is null; a move of it fails below.
   const value = found.value ?? null;
   if (memberOf(operation, 'op') === 'copy') {
     state.copiedChars += JSON.stringify(value).length;
@@ -153,8 +153,8 @@ function parsePointer(pointer: Json | undefined): string[] | undefined {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** A text says what is missing on the way. */
-function locate(root: Json, path: string[]): Place | string {
+/** Returns the target, or a sentence about the missing part of the path. */
+function locate(root: Json, path: string[]): PointerTarget | string {
   const token = path.at(-1);
   if (token === undefined) return 'expected a path below the whole value';
   let container: Json = root;
@@ -169,11 +169,11 @@ function locate(root: Json, path: string[]): Place | string {
 
 function valueAt(root: Json, path: string[]): { ok: true; value: Json | undefined } | { ok: false; why: string } {
   if (path.length === 0) return { ok: true, value: root };
-  const place = locate(root, path);
-  if (typeof place === 'string') return { ok: false, why: place };
-  const value = childOf(place.container, place.token);
-  if (value === undefined && Array.isArray(place.container)) {
-    return { ok: false, why: `the list has no item ${shown(place.token)}` };
+  const target = locate(root, path);
+  if (typeof target === 'string') return { ok: false, why: target };
+  const value = childOf(target.container, target.token);
+  if (value === undefined && Array.isArray(target.container)) {
+    return { ok: false, why: `the list has no item ${shown(target.token)}` };
   }
   return { ok: true, value };
 }
@@ -186,14 +186,14 @@ function childOf(container: Json, token: string): Json | undefined {
   return isJsonObject(container) ? memberOf(container, token) : undefined;
 }
 
-/** Below `length`; as in kube-apiserver a negative index counts from the end. */
+/** Returns an index below `length`; as in kube-apiserver, a negative index counts from the end. */
 function itemIndex(token: string, length: number): number | undefined {
   if (!/^(0|-?[1-9][0-9]{0,8})$/.test(token)) return undefined;
   const index = Number(token) < 0 ? Number(token) + length : Number(token);
   return index >= 0 && index < length ? index : undefined;
 }
 
-function failure(why: string): Failure {
+function failure(why: string): OperationFailure {
   return { isTest: false, why };
 }
 
@@ -202,7 +202,7 @@ function malformed(wanted: string, found: unknown): JsonPatchResult {
   return { ok: false, reason: 'malformed', message: `Cannot read a JSON patch: expected ${wanted}, found ${text}` };
 }
 
-/** Quoted and cut short: the text comes from a request. */
+/** Quoted and shortened, because the text comes from a request. */
 function shown(value: Json | undefined): string {
   const text = JSON.stringify(value ?? null);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -1,8 +1,8 @@
-// JSON merge patch (RFC 7396): a partial object laid over a value, null removes a member. Inputs are never changed, and the
-// result shares nothing with the patch.
+// JSON merge patch (RFC 7396): merges a partial object into a value; null removes a member. The inputs are never changed, and
+// the result shares no part with the patch.
 import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../text/json.ts';
 
-/** Members that the patch does not name are shared with `value`, not copied. */
+/** The result shares the members that the patch does not name with `value`, without a copy. */
 export function applyMergePatch(value: Json | undefined, mergePatch: Json): Json {
   if (!isJsonObject(mergePatch)) return copyJson(mergePatch);
   const result: JsonObject = isJsonObject(value) ? shallowCopy(value) : {};

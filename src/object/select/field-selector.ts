@@ -1,5 +1,5 @@
-// Field selectors: `metadata.name=x,metadata.namespace!=y`. Which fields may be asked for is the caller's to say; here is
-// the grammar, with backslash escapes in values, and the matching.
+// Field selectors: `metadata.name=x,metadata.namespace!=y`. This file has the grammar, with backslash escapes in values, and
+// the matching. The caller decides which fields are allowed.
 
 export interface FieldRequirement {
   field: string;
@@ -15,14 +15,14 @@ export type FieldSelectorResult = { ok: true; selector: FieldSelector } | { ok: 
 
 export function parseFieldSelector(text: string): FieldSelectorResult {
   const requirements: FieldRequirement[] = [];
-  // Sorted as Kubernetes does it: of several faults it names the first in this order.
+  // Sorted like in Kubernetes, so that the same one of several faults is reported.
   for (const term of splitTerms(text).sort()) {
     if (term === '') continue;
     const sign = /!=|==|=/.exec(term);
     if (sign === null) return { ok: false, message: `invalid selector: '${text}'; can't understand '${term}'` };
     const value = unescapeValue(term.slice(sign.index + sign[0].length));
     if (!value.ok) return value;
-    // Neither field nor value: asks for nothing.
+    // A term without field and value has no requirement.
     if (sign.index === 0 && value.text === '') continue;
     const operator = sign[0] === '!=' ? 'notEquals' : 'equals';
     requirements.push({ field: term.slice(0, sign.index), operator, value: value.text });
@@ -30,14 +30,14 @@ export function parseFieldSelector(text: string): FieldSelectorResult {
   return { ok: true, selector: { requirements } };
 }
 
-/** `lookup` gives the text of a field, the empty string for one that is not set. */
+/** `lookup` returns the text of a field, or the empty string for an absent field. */
 export function matchesFields(selector: FieldSelector, lookup: (field: string) => string): boolean {
   return selector.requirements.every(
     ({ field, operator, value }) => (lookup(field) === value) === (operator === 'equals'),
   );
 }
 
-/** The value that the field must have, when the selector says exactly one: lets a list by name be a get. */
+/** The only value that the selector allows for the field; with it, a list by name becomes a get. */
 export function exactValue(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((required) => required.field === field && required.operator === 'equals')?.value;
 }

@@ -1,5 +1,5 @@
-// Label selectors: the query string of a list and the LabelSelector of an object become one value, requirements that all
-// must hold. Grammar and messages are those of Kubernetes; the messages reach the user of kubectl as they are.
+// Parses and matches label selectors. In: the query text of a list. Out: requirements that must all hold, or a message.
+// Grammar and messages are those of Kubernetes, because kubectl shows the messages unchanged.
 import { type FieldError, fieldErrorText, invalidValue } from '../meta/field-error.ts';
 import { labelKeyProblems, labelValueProblems } from '../meta/qualified-name.ts';
 import { selectorTokens, type Token, tokenPattern } from './selector-tokens.ts';
@@ -10,7 +10,7 @@ export type LabelRequirement =
   | { operator: 'greaterThan' | 'lessThan'; key: string; bound: bigint };
 
 export interface LabelSelector {
-  /** Sorted by key; none means that everything matches. */
+  /** Sorted by key; an empty list matches every object. */
   readonly requirements: readonly LabelRequirement[];
 }
 
@@ -30,7 +30,7 @@ export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<s
   return selector.requirements.every((required) => holds(required, labels));
 }
 
-/** The text of a selector that parses, with other keys; the rest stays letter by letter. */
+/** Replaces the keys in a valid selector text; all other characters stay. */
 export function withLabelKeys(text: string, keyOf: (key: string) => string): string {
   let isKeyNext = true;
   let isInList = false;
@@ -73,7 +73,7 @@ function sorted(requirements: LabelRequirement[]): LabelSelector {
   return { requirements: requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)) };
 }
 
-/** Tokens in order; the end is given again and again. `in` and `notin` are operators only where one is expected. */
+/** Reads the tokens in order, then `end` without limit. `in` and `notin` are operators only after a key. */
 class TokenReader {
   #tokens: Token[];
   #at = 0;
@@ -120,7 +120,7 @@ function readRequirement(reader: TokenReader): LabelRequirement {
     const key = reader.next();
     if (key.kind !== 'word') throw new SelectorFault(`found '${key.text}', expected: identifier`);
     const problems = labelKeyProblems(key.text);
-    // Kubernetes prints <nil> where a field path would stand; kept because people search for this line.
+    // Kubernetes prints <nil> in place of a field path; kept because people search for this line.
     if (problems.length > 0) {
       throw new SelectorFault(fieldErrorText(invalidValue('<nil>', key.text, problems.join('; '))));
     }
@@ -159,7 +159,7 @@ function readExactValue(reader: TokenReader): string {
   return token.text;
 }
 
-/** `(a,b)`; a missing value between commas is the empty string. */
+/** Reads `(a,b)`; a missing value between commas is the empty string. */
 function readValueList(reader: TokenReader): string[] {
   const open = reader.next();
   if (open.text !== '(') throw new SelectorFault(`found '${open.text}' expected: '('`);
@@ -206,7 +206,7 @@ function keyErrors(key: string): FieldError[] {
   return problems.length === 0 ? [] : [invalidValue('key', key, problems.join('; '))];
 }
 
-/** Whether there are as many values, and of such a kind, as the operator takes; `=` always comes with one. */
+/** Checks the number and the form of the values; the grammar already gives `=` exactly one value. */
 function operandErrors(sign: Sign, values: string[]): FieldError[] {
   if ((sign === 'in' || sign === 'notin') && values.length === 0) {
     return [invalidValue('values', null, "for 'in', 'notin' operators, values set can't be empty")];
@@ -228,6 +228,6 @@ function valueErrors(key: string, values: string[]): FieldError[] {
 }
 
 function int64(text: string): bigint | undefined {
-  // Nineteen digits are as many as 64 bits can hold.
+  // 64 bits hold at most nineteen digits.
   return /^[+-]?[0-9]{1,19}$/.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined;
 }

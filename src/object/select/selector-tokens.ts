@@ -1,5 +1,5 @@
-// Cuts the text of a label selector into words and symbols. Never fails: whatever does not fit is a token that the parser
-// refuses with its text.
+// Splits the text of a label selector into words and symbols. Never fails: an unexpected text becomes a token, and the
+// parser quotes the token in its message.
 
 export interface Token {
   kind: 'word' | 'symbol' | 'end';

@@ -1,7 +1,7 @@
-// Bytes of one text that arrive in chunks. A chunk of one byte costs several hundred bytes as a Buffer of its own, so a
-// peer that sends single bytes could fill our memory within every limit on bytes: short chunks are copied into blocks.
+// Collects the bytes of one text that arrives in chunks. Short chunks are copied into blocks: a one-byte chunk would cost
+// several hundred bytes as a separate Buffer, so a peer that sends single bytes could fill our memory within every limit.
 
-/** A longer chunk is kept as it came: for it the cost of a Buffer no longer counts. */
+/** A longer chunk is kept without a copy, because the cost of its Buffer is small in comparison. */
 const blockBytes = 16 * 1024;
 
 export class GatheredBytes {
@@ -16,7 +16,7 @@ export class GatheredBytes {
 
   add(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    // Most texts arrive as one chunk and are never copied.
+    // The first chunk is not copied, because most texts arrive as one chunk.
     const isKept = this.#size === 0 || chunk.length >= blockBytes;
     this.#size += chunk.length;
     if (isKept) {
@@ -30,7 +30,7 @@ export class GatheredBytes {
     this.#blockUsed += chunk.length;
   }
 
-  /** All bytes so far, in order; afterwards nothing is kept here. */
+  /** Returns all bytes so far in order, and empties this object. */
   take(): Buffer {
     this.#closeBlock();
     const pieces = this.#pieces;

@@ -1,6 +1,6 @@
-// The one reader of IP addresses. Strict: what two programs could read differently (leading zeros, zones, short forms) is no
-// address here. Addresses are integers, compared as integers; text comes out in one form (RFC 5952). An IPv6 address that
-// carries an IPv4 one says so, because a packet to it ends up there.
+// The only parser of IP addresses in the program. It refuses every form that two programs could read differently: leading
+// zeros, zones, short forms. Addresses are compared as integers and printed in one form (RFC 5952). For an IPv6 address that
+// contains an IPv4 address, the result names both, because a packet may reach the IPv4 address.
 
 export type AddressFamily = 'IPv4' | 'IPv6';
 
@@ -9,7 +9,7 @@ export interface Address {
   family: AddressFamily;
   value: bigint;
   canonical: string;
-  /** IPv4 addresses inside an IPv6 one; absent without any. */
+  /** The IPv4 addresses inside an IPv6 address; absent when there are no such addresses. */
   embedded?: readonly EmbeddedV4[];
 }
 
@@ -19,7 +19,7 @@ export type Embedding = 'mapped' | 'compatible' | 'translated' | 'nat64' | '6to4
 export interface EmbeddedV4 {
   embedding: Embedding;
   value: number;
-  /** A network with a prefix of so many bits or more is meant for this form of address and for no other. */
+  /** A network whose prefix has at least this many bits covers only addresses of this form. */
   prefixBits: number;
 }
 
@@ -38,7 +38,7 @@ export type ParsedCidr = { kind: 'ok'; cidr: Cidr } | { kind: 'invalid'; reason:
 
 export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified' | 'broadcast' | 'reserved';
 
-/** The longest address has 45 characters; whatever is longer is not looked at. */
+/** The longest address has 45 characters; a longer text is refused without parsing. */
 const maxAddressLength = 45;
 
 export function parseAddress(text: string): ParsedAddress {
@@ -52,7 +52,7 @@ export function parseAddress(text: string): ParsedAddress {
   return typeof groups === 'string' ? octetProblem(groups) : v6Address(groups);
 }
 
-/** The number behind four decimal ones with dots, as most addresses are written; -1 for any other text, right or wrong. */
+/** The value of an IPv4 address in four decimal numbers; -1 for every other text, valid or not. */
 export function plainV4Of(text: string): number {
   if (text.length > maxV4Length) return -1;
   let address = 0;
@@ -76,7 +76,7 @@ const maxV4Length = 15;
 const zero = 0x30;
 const dot = 0x2e;
 
-/** `10.0.0.0/8`: an address, a slash, a length, and no bit set behind the length. */
+/** Parses `10.0.0.0/8`: an address, a slash and a prefix length, without address bits after the prefix. */
 export function parseCidr(text: string): ParsedCidr {
   const slash = text.indexOf('/');
   if (slash < 0)
@@ -97,15 +97,15 @@ export function parseCidr(text: string): ParsedCidr {
 }
 
 /**
- * Whether the address lies in the range. An IPv4-mapped address is an IPv4 address in another spelling, so it is looked for
- * in ranges of both families; the other embeddings are addresses of their own.
+ * Whether the address lies in the range. An IPv4-mapped address is an IPv4 address in another spelling, so ranges of both
+ * families can contain it. Addresses with other embeddings belong to IPv6 ranges only.
  */
 export function contains(cidr: Cidr, address: Address): boolean {
   if (cidr.family === address.family) return isWithin(cidr, address.value);
   return cidr.family === 'IPv4' && isMapped(address) && isWithin(cidr, address.value & v4Mask);
 }
 
-/** An IPv4 address in another spelling. */
+/** Whether the address is an IPv4 address in its IPv6 spelling. */
 export function isMapped({ embedded }: Address): boolean {
   return embedded?.[0]?.embedding === 'mapped';
 }
@@ -114,7 +114,7 @@ export function v4Address(value: number): Address {
   return { kind: 'ok', family: 'IPv4', value: BigInt(value), canonical: v4Text(value) };
 }
 
-/** The range of addresses that are of no use to a Service on another node; embedded IPv4 addresses are looked at as well. */
+/** The range of an address that no Service on another node can use; embedded IPv4 addresses are checked too. */
 export function specialRangeOf(address: Address): SpecialRange | undefined {
   const { value, family } = address;
   if (family === 'IPv4') return specialRangeOfV4(Number(value));
@@ -131,10 +131,10 @@ export function specialRangeOf(address: Address): SpecialRange | undefined {
 
 const v4Mask = 0xffffffffn;
 
-/** The same of an IPv4 address as a number. */
+/** As specialRangeOf(), for an IPv4 address as a number. */
 export function specialRangeOfV4(address: number): SpecialRange | undefined {
   const first = address >>> 24;
-  // 0.0.0.0/8 is "this host": several systems take all of it for the unspecified address.
+  // 0.0.0.0/8 means "this host": several systems treat all of it as the unspecified address.
   if (first === 0) return 'unspecified';
   if (first === 127) return 'loopback';
   if (address >>> 16 === 0xa9fe) return 'linkLocal';
@@ -144,7 +144,7 @@ export function specialRangeOfV4(address: number): SpecialRange | undefined {
   return undefined;
 }
 
-/** Every IPv4 address that a machine on the way may take out of this one and send the packet to. */
+/** Every IPv4 address that a router may extract from this IPv6 address and send the packet to. */
 function embeddedIn(value: bigint): EmbeddedV4[] {
   const high = value >> 32n;
   const low = Number(value & v4Mask);
@@ -158,13 +158,13 @@ function embeddedIn(value: bigint): EmbeddedV4[] {
   if (value >> 80n === 0x64ff9b0001n) return localNat64(value);
   if (value >> 112n === 0x2002n) return [...one('6to4', 16, bitsAt(value, 16, 32)), ...isatapIn(value)];
   if (value >> 96n === 0x20010000n) {
-    // The server that set the tunnel up, and the client behind it with every bit turned over.
+    // Teredo embeds the server of the tunnel, and the client with all bits inverted.
     return [...one('teredo', 32, bitsAt(value, 32, 32)), ...one('teredo', 32, ~low >>> 0)];
   }
   return isatapIn(value);
 }
 
-/** An interface of the form 0:5efe:a.b.c.d below any prefix; the bit 200 says that the IPv4 address is globally unique. */
+/** An interface of the form 0:5efe:a.b.c.d after any prefix; bit 200 marks a globally unique IPv4 address. */
 function isatapIn(value: bigint): EmbeddedV4[] {
   const marker = bitsAt(value, 64, 32);
   if (marker !== 0x5efe && marker !== 0x02005efe) return [];
@@ -172,9 +172,9 @@ function isatapIn(value: bigint): EmbeddedV4[] {
 }
 
 /**
- * RFC 8215 leaves it to the network which prefix below 64:ff9b:1::/48 a translator serves, and RFC 6052 puts the IPv4 address
- * behind it, around the bits 64 to 71. All places are looked at, since nothing tells which one is meant. Zeros in one place
- * are the filling of another form: they count where the whole address has nothing else.
+ * RFC 8215 lets each network choose the prefix of its translator in 64:ff9b:1::/48, and RFC 6052 puts the IPv4 address after
+ * that prefix, around the bits 64 to 71. The address does not show the chosen prefix, so all positions are checked. Zeros in a
+ * position are usually padding of another form; they count only when the whole address has no other bits.
  */
 function localNat64(value: bigint): EmbeddedV4[] {
   const found: number[] = [];
@@ -190,7 +190,7 @@ function localNat64(value: bigint): EmbeddedV4[] {
   return found.map((inner) => ({ embedding: 'nat64', value: inner, prefixBits: 48 }));
 }
 
-/** `count` bits, of which the first stands at `from`, counted from the left. */
+/** `count` bits from the bit `from` on, counted from the left. */
 function bitsAt(value: bigint, from: number, count: number): number {
   return Number((value >> BigInt(128 - from - count)) & ((1n << BigInt(count)) - 1n));
 }
@@ -213,19 +213,19 @@ function v6Address(groups: number[]): Address {
   return address;
 }
 
-/** What is wrong with a text that is no plain IPv4 address. */
+/** The problem of a text that is not a plain IPv4 address. */
 function problemOfV4(text: string): AddressProblem {
   const parts = text.split('.');
   if (parts.length !== 4) return 'syntax';
   for (const part of parts) {
     if (!/^[0-9]{1,3}$/.test(part) || Number(part) > 255) return 'syntax';
-    // Some programs read 010 as eight, some as ten.
+    // Some programs read 010 as eight and some as ten.
     if (part.length > 1 && part.startsWith('0')) return 'leadingZero';
   }
   return 'syntax';
 }
 
-/** The eight groups, or what is wrong. */
+/** The eight groups, or the problem. */
 function parseGroups(text: string): number[] | AddressProblem {
   const halves = text.split('::');
   if (halves.length > 2) return 'syntax';

@@ -1,11 +1,11 @@
-// Two texts as a unified diff, by longest common subsequence of lines.
+// Prints the difference of two texts as a unified diff, from the longest common subsequence of their lines.
 
-/** Unchanged lines around a change, as diff -u shows them. */
+/** Unchanged lines around a change, as in diff -u. */
 const contextLines = 3;
 /** 16 MiB of table; larger differences are shown as one replacement. */
 const cellLimit = 4 * 1024 * 1024;
 
-type Line = { mark: ' ' | '-' | '+'; text: string };
+type DiffLine = { mark: ' ' | '-' | '+'; text: string };
 
 /** Empty when the texts are equal. */
 export function unifiedDiff(before: { name: string; text: string }, after: { name: string; text: string }): string {
@@ -13,7 +13,7 @@ export function unifiedDiff(before: { name: string; text: string }, after: { nam
   return hunks === '' ? '' : `--- ${before.name}\n+++ ${after.name}\n${hunks}`;
 }
 
-/** The same without the two lines that name the texts. */
+/** As unifiedDiff(), without the two lines that name the texts. */
 export function diffHunks(before: string, after: string): string {
   if (before === after) return '';
   const lines = compare(linesOf(before), linesOf(after));
@@ -31,8 +31,8 @@ function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
-/** Lines without those that carry the other side's mark. */
-function countOf(lines: readonly Line[], without: '-' | '+'): number {
+/** Counts the lines of one side, without the lines with the mark of the other side. */
+function countOf(lines: readonly DiffLine[], without: '-' | '+'): number {
   return lines.filter((line) => line.mark !== without).length;
 }
 
@@ -40,19 +40,19 @@ function rangeOf({ start, length }: { start: number; length: number }): string {
   return `${length === 0 ? start : start + 1},${length}`;
 }
 
-function compare(before: readonly string[], after: readonly string[]): Line[] {
+function compare(before: readonly string[], after: readonly string[]): DiffLine[] {
   let head = 0;
   while (head < Math.min(before.length, after.length) && before[head] === after[head]) head++;
   const [a, b] = [before.slice(head), after.slice(head)];
-  const same: Line[] = before.slice(0, head).map((text) => ({ mark: ' ', text }));
+  const same: DiffLine[] = before.slice(0, head).map((text) => ({ mark: ' ', text }));
   if (a.length * b.length > cellLimit) {
-    const mark = (sign: '-' | '+', texts: string[]): Line[] => texts.map((text) => ({ mark: sign, text }));
+    const mark = (sign: '-' | '+', texts: string[]): DiffLine[] => texts.map((text) => ({ mark: sign, text }));
     return [...same, ...mark('-', a), ...mark('+', b)];
   }
   return [...same, ...alongCommonLines(a, b)];
 }
 
-function alongCommonLines(a: readonly string[], b: readonly string[]): Line[] {
+function alongCommonLines(a: readonly string[], b: readonly string[]): DiffLine[] {
   // common[i][j]: length of the longest common subsequence of a from i on and b from j on.
   const common = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
@@ -62,7 +62,7 @@ function alongCommonLines(a: readonly string[], b: readonly string[]): Line[] {
       row[j] = a[i] === b[j] ? (below[j + 1] as number) + 1 : Math.max(below[j] as number, row[j + 1] as number);
     }
   }
-  const lines: Line[] = [];
+  const lines: DiffLine[] = [];
   let i = 0;
   let j = 0;
   while (i < a.length || j < b.length) {
@@ -79,8 +79,8 @@ function alongCommonLines(a: readonly string[], b: readonly string[]): Line[] {
   return lines;
 }
 
-/** Where changes are, with their surroundings; neighbours whose surroundings touch become one. */
-function hunksOf(lines: readonly Line[]): [number, number][] {
+/** The ranges of the changes with their context lines; ranges that touch are joined. */
+function hunksOf(lines: readonly DiffLine[]): [number, number][] {
   const found: [number, number][] = [];
   lines.forEach((line, index) => {
     if (line.mark === ' ') return;

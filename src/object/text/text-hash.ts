@@ -1,6 +1,6 @@
-// A quick hash of a text, for places where nothing is proven by it and a collision costs little. Pure.
+// A fast hash of a text, for uses where a collision is cheap and the hash proves nothing. Pure.
 
-/** 32 bits, signed: `multiplier` is any odd number, and tells hashes of one text apart. */
+/** A signed hash of 32 bits. Different odd multipliers give independent hashes of one text. */
 export function hashText(text: string, multiplier: number): number {
   let hash = text.length ^ multiplier;
   for (let at = 0; at < text.length; at++) {
@@ -10,7 +10,7 @@ export function hashText(text: string, multiplier: number): number {
   return hash;
 }
 
-/** Every bit of a hash reaches every bit of what it becomes. */
+/** Mixes the bits, so that every bit of the hash influences every bit of the result. */
 export function mixed(hash: number): number {
   let after = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad);
   after = Math.imul(after ^ (after >>> 15), 0x735a2d97);

@@ -4,7 +4,7 @@
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../../object/meta/qualified-name.ts';
 import { parseAddress, plainV4Of } from '../../object/text/ip.ts';
 import { isRecord, shapeOf } from '../../object/text/json.ts';
-import { type Place, shownKey } from '../plan/excerpt.ts';
+import { type ObjectPath, shownKey } from '../plan/excerpt.ts';
 import type { ResultProblem } from '../plan/kind.ts';
 import { fieldsOf } from './shape.ts';
 
@@ -19,7 +19,7 @@ const protocols = ['TCP', 'UDP', 'SCTP'];
 
 /** A problem below the value that was judged. Only a found problem pays for its path, which grows on the way up. */
 interface Below {
-  place: Place;
+  place: ObjectPath;
   said: string;
 }
 

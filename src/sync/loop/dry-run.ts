@@ -1,5 +1,5 @@
-// The writes of a pass that may not write: what a dry run has to tell of one key. The pass ends before its first write, so the
-// writes that would follow are found by pretending that each one succeeded. Nothing here reaches a cluster.
+// Lists the writes that a dry run withholds for one key. The pass ends before its first write, so the later writes are found
+// by planning on as if each write had succeeded. It never sends a request.
 
 import type { Key } from '../../object/meta/object.ts';
 import { applyMergePatch } from '../../object/patch/merge-patch.ts';
@@ -10,22 +10,21 @@ import { draftHost, type Translation } from '../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../plan/kind.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
-import type { Facts, HeldWrite, Outcome, Request } from '../plan/step.ts';
+import type { Facts, HeldWrite, Outcome, PlannedRequest } from '../plan/step.ts';
 import type { Difference } from '../world/ledger.ts';
 import type { Patching } from './reconcile.ts';
 
-/** A back-flow, the host copy and a few old copies in other namespaces; what remains is found after those are written. */
+/** Enough for a back-flow, the host copy and a few old copies in other namespaces. */
 const writeLimit = 8;
-/** Enough addresses to recognise an object by. */
+/** Three addresses are enough to recognise an object. */
 const namedAddresses = 3;
 
-/** The held write and all that would follow it, in order. */
 async function writesFrom(
   held: HeldWrite,
   seen: Facts,
   { translation, patching }: { translation: Translation; patching: Patching | undefined },
-): Promise<Request[]> {
-  const writes: Request[] = [];
+): Promise<PlannedRequest[]> {
+  const writes: PlannedRequest[] = [];
   let { memory, request } = held;
   let facts = seen;
   while (request.verb !== 'get') {
@@ -43,8 +42,8 @@ async function writesFrom(
   return writes;
 }
 
-/** The facts as they would be after the write; undefined where no other write can follow. */
-function afterWrite(facts: Facts, request: Request, translation: Translation): Facts | undefined {
+/** The facts after a successful write; undefined when no other write can follow. */
+function afterWrite(facts: Facts, request: PlannedRequest, translation: Translation): Facts | undefined {
   const fresh = { ...facts, metadata: undefined, isMetadataSettled: false, reversed: undefined };
   if (request.verb === 'get') return undefined;
   if (request.verb === 'remove') {
@@ -66,7 +65,7 @@ function afterWrite(facts: Facts, request: Request, translation: Translation): F
 
 function hostAfter(
   host: HostItem | undefined,
-  request: Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>,
+  request: Extract<PlannedRequest, { side: 'host'; verb: 'create' | 'patch' }>,
   { kind }: Translation,
 ): HostItem {
   if (request.verb === 'create') return kind.projectHost(request.object);
@@ -81,7 +80,7 @@ interface Notebook {
   setDifferences(key: Key, differences: readonly Difference[]): void;
 }
 
-/** Notes down every write of a pass that has ended, and ends it with a sentence that names all of them. */
+/** Records every withheld write of a pass, and replaces its outcome with a sentence that names all of them. */
 export async function listWrites<T extends { outcome: Outcome; facts: Facts; held?: HeldWrite }>(
   key: Key,
   ended: T,
@@ -98,12 +97,12 @@ export async function listWrites<T extends { outcome: Outcome; facts: Facts; hel
   return { ...ended, outcome: dryRunOutcome(differences) };
 }
 
-export function differenceOf(request: Request, { kind }: Translation): Difference {
+export function differenceOf(request: PlannedRequest, { kind }: Translation): Difference {
   const reason = request.verb === 'get' ? '' : request.reason;
   return { request: `${request.side} ${request.verb}`, reason, touches: touchesOf(request, kind) };
 }
 
-function touchesOf(request: Request, kind: Translation['kind']): string[] {
+function touchesOf(request: PlannedRequest, kind: Translation['kind']): string[] {
   if (request.verb === 'get' || request.verb === 'remove') return [];
   if (request.side === 'virtual') {
     const { labels, annotations } = request.back;
@@ -125,7 +124,7 @@ function addressesIn(payload: object, kind: Translation['kind']): string[] {
   return [`addresses ${named}${more}`];
 }
 
-/** How the pass of a dry run ends: every write in one sentence. */
+/** The outcome of a dry-run pass: one sentence that names every write. */
 export function dryRunOutcome(differences: readonly Difference[]): Outcome {
   const sentences = differences.map(({ request, reason, touches }) => {
     const [side, verb] = request.split(' ');

@@ -1,5 +1,5 @@
-// Events on the virtual object, for what its owner must know: merged per object and reason, limited in rate, never in the
-// way of the sync itself. Messages speak of virtual names only; host names are not the tenant's business.
+// Writes Kubernetes events on virtual objects, to tell the tenant about refusals and failures. Events of one object and reason
+// are merged, their rate is limited, and no pass waits for them. Messages must not reveal host names to the tenant.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import { eventsResource } from '../../cluster/wire/scope.ts';
@@ -19,25 +19,25 @@ export interface EventNote {
 
 export interface EventRecorder {
   record(note: EventNote): void;
-  /** The trouble is over: the next one of this object is news again. */
+  /** The problem is solved, so the next problem of this object is a new event. */
   forget(key: Key): void;
 }
 
-/** Kubernetes refuses longer messages. */
+/** Kubernetes rejects longer messages. */
 const messageLimit = 1024;
-/** Of the object's name in that of the event: with the digest behind it the API server's 253 characters are enough. */
+/** Characters of the object's name in the event's name: with the digest it stays within the limit of 253. */
 const shownOfName = 200;
-/** Hexadecimal digits: names of two events meet once in 2^64. */
+/** Hexadecimal digits: two event names collide once in 2^64. */
 const digestLength = 16;
-/** The same news about the same object is repeated at most this often. */
+/** Shortest time between two equal events of one object. */
 const repeatMs = 5 * 60_000;
 /** Tokens for new events: a storm of refusals must not become a storm of writes. */
 const burst = 50;
 const tokensPerSecond = 5;
-/** Objects remembered; beyond it the oldest are forgotten and may be told again. */
+/** Remembered events. Beyond the limit the oldest is forgotten, so that it may be written again as a new one. */
 const memoryLimit = 5000;
 
-interface Told {
+interface SentEvent {
   name: string;
   message: string;
   count: number;
@@ -52,7 +52,7 @@ export function createEventRecorder(options: {
   onOutcome: (outcome: 'written' | 'merged' | 'dropped' | 'failed') => void;
 }): EventRecorder {
   const { writer, kind, clock, log, onOutcome } = options;
-  const told = new Map<string, Told>();
+  const sentEvents = new Map<string, SentEvent>();
   let tokens = burst;
   let refilledMs = clock.now();
 
@@ -65,7 +65,7 @@ export function createEventRecorder(options: {
     return true;
   };
 
-  const send = async (note: EventNote, before: Told | undefined): Promise<void> => {
+  const send = async (note: EventNote, before: SentEvent | undefined): Promise<void> => {
     const place = splitKey(note.key);
     const time = clock
       .wallTime()
@@ -82,7 +82,7 @@ export function createEventRecorder(options: {
         { namespace: place.namespace, name },
         { count, lastTimestamp: time, message },
       );
-      // Events live an hour; a merged one that is gone is written anew.
+      // Events expire after an hour; an expired event is written as a new one.
       if (patched.kind !== 'notFound') return onOutcome(patched.kind === 'ok' ? 'merged' : 'failed');
     }
     const answer = await writer.create(eventsResource, {
@@ -114,16 +114,16 @@ export function createEventRecorder(options: {
     onOutcome(answer.kind === 'ok' ? 'written' : 'failed');
   };
 
-  const remember = (entry: Told, note: EventNote): void => {
+  const remember = (entry: SentEvent, note: EventNote): void => {
     const id = `${note.key} ${note.reason}`;
-    told.delete(id);
-    told.set(id, entry);
-    if (told.size > memoryLimit) told.delete(told.keys().next().value as string);
+    sentEvents.delete(id);
+    sentEvents.set(id, entry);
+    if (sentEvents.size > memoryLimit) sentEvents.delete(sentEvents.keys().next().value as string);
   };
 
   return {
     record(note) {
-      const before = told.get(`${note.key} ${note.reason}`);
+      const before = sentEvents.get(`${note.key} ${note.reason}`);
       if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
       if (!takeToken()) return onOutcome('dropped');
       send(note, before).catch((error: unknown) => {
@@ -132,8 +132,8 @@ export function createEventRecorder(options: {
       });
     },
     forget(key) {
-      // A later event of another object under this name starts its own count.
-      for (const id of [...told.keys()]) if (id.startsWith(`${key} `)) told.delete(id);
+      // Another object may later have this name; its events must have their own count.
+      for (const id of [...sentEvents.keys()]) if (id.startsWith(`${key} `)) sentEvents.delete(id);
     },
   };
 }

@@ -1,9 +1,9 @@
-// The series of the sync room, all of them at zero from the start.
+// The metrics of sync. Every series exists from the start, at zero, so that a rate can be computed.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 import type { Outcome, RefuseReason } from '../plan/step.ts';
 
-/** Records instead of lists, so that the compiler reports a missing member. */
+/** A record instead of a list, so that the compiler reports a missing reason. */
 const refuseReasons: Record<RefuseReason, 0> = {
   HostNameTaken: 0,
   NotOwned: 0,
@@ -57,7 +57,7 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
     }),
     requests: new Counter({
       name: 'hostward_sync_requests_total',
-      help: 'Writes that sync decided on and that were answered',
+      help: 'Writes of sync that a cluster answered',
       labelNames: ['request'],
       registers,
     }),
@@ -73,7 +73,7 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
     }),
     contested: new Gauge({
       name: 'hostward_sync_contested_objects',
-      help: 'Objects that somebody on the host keeps changing',
+      help: 'Objects that another client on the host keeps changing',
       registers,
     }),
     backflowFailed: new Gauge({
@@ -104,8 +104,8 @@ export function createSyncMetrics(registry: Metrics): SyncMetrics {
       registers,
     }),
   };
-  for (const [reason, none] of Object.entries(refuseReasons)) metrics.refused.set({ reason }, none);
-  for (const [state, none] of Object.entries(states)) metrics.objects.set({ state }, none);
+  for (const [reason, zero] of Object.entries(refuseReasons)) metrics.refused.set({ reason }, zero);
+  for (const [state, zero] of Object.entries(states)) metrics.objects.set({ state }, zero);
   for (const request of requestKinds) metrics.requests.inc({ request }, 0);
   for (const outcome of eventOutcomes) metrics.events.inc({ outcome }, 0);
   return metrics;

@@ -1,5 +1,5 @@
-// Patches between looking and deciding: facts in, facts out, with the draft patched or the reason why it must not be used.
-// What a host copy will refer to is counted on the way.
+// Runs the patches between looking and deciding. In: facts. Out: facts with a patched draft, or with the failure that forbids
+// to use the draft. It also counts the references of each host copy.
 
 import type { Key } from '../../object/meta/object.ts';
 import { noteNames } from '../patch/entry/note-names.ts';
@@ -11,7 +11,7 @@ import { targetOf } from '../references/registry.ts';
 import type { Rules, World } from '../world/world.ts';
 import type { Patching } from './reconcile.ts';
 
-/** Without a patcher nothing is patched, but references of earlier rules are still to be forgotten. */
+/** Without a patcher it only forgets the references that earlier rules have counted. */
 export function createPatching(
   patcher: Patcher | undefined,
   world: World,
@@ -28,7 +28,7 @@ export function createPatching(
       references?.noteFailed(facts.key, patched.references);
       return { ...facts, patchFailure: patched.failure };
     }
-    // What is published is judged, not what the tenant wrote.
+    // The policy judges the patched addresses, because those are published.
     const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
     if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
     const after: Facts = {
@@ -67,7 +67,7 @@ export function createPatching(
   };
 }
 
-/** After a start the host may have copied a name from one object to another whose pass comes first. */
+/** Notes all generated names before a back-flow: the host may have copied a name to an object whose pass comes first. */
 function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
   if (!set.patches.some(({ reference }) => reference !== undefined)) return;
   const { translation } = rules;
@@ -77,7 +77,7 @@ function learnNames({ set }: Patcher, { windows, rules }: World, references: Ref
   }
 }
 
-/** An object that gets no host copy refers to nothing there. */
+/** An object without a host copy has no references on the host. */
 function isForHost({ key, refusals, winner }: Facts): boolean {
   return refusals.length === 0 && (winner === undefined || winner === key);
 }

@@ -1,5 +1,5 @@
-// What stands between a decision and a write: the dry run, the brake for contested objects, the held back-flow; and what is
-// noted down once a write was answered. The conductor asks here; the rules themselves are in decide.
+// Connects a pass with the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
+// of back-flow; after an answered write it updates metrics, log and ledger. The rules of sync itself are in decide.ts.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
-import { type Facts, isHostWrite, type Outcome, type Request } from '../plan/step.ts';
+import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
 import { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
@@ -21,10 +21,10 @@ import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
 import { type News, StoredAsRequested } from './stored-as-requested.ts';
 
-/** Of an owner's uid: enough to tell two that follow each other. */
+/** Characters of an owner's uid in a version: enough to tell two successive owners apart. */
 const ownerLength = 8;
 
-/** A removed label is believed after this long even if the virtual Services stay silent. */
+/** A removed label flows back after this time even without news from the virtual Services. */
 const backFlowHoldMs = 60_000;
 
 export interface ReconcilePortsOptions {
@@ -40,7 +40,7 @@ export interface ReconcilePortsOptions {
   isDryRun: boolean;
   isHostRecent: boolean;
   references?: References;
-  /** Rises with every change of the rules: a write after it undoes nobody's edit. */
+  /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;
   news: News;
@@ -55,7 +55,7 @@ export interface ReconcilePortsOptions {
 
 export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
   const { world, contest, ledger, metrics, clock, log } = options;
-  /** Writes to one virtual object: the same brake as for the host, counted apart. */
+  /** Slows writes to a virtual object, as `contest` slows repairs on the host. */
   const backFlow = new Contest(clock);
   const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
   let hostRepacks = false;
@@ -79,30 +79,29 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
     return world.windows.services.lastHeardMs > held.sinceMs || now - held.sinceMs >= backFlowHoldMs;
   };
 
-  /** The virtual side and the rules are what they were when the host last agreed: so it is the host that changed. */
-  const undoesHostChange = (facts: Facts, request: Request): boolean =>
+  /** If the virtual side and the rules are the same as at the last agreement, the host must have changed. */
+  const undoesHostChange = (facts: Facts, request: PlannedRequest): boolean =>
     isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, options.generation());
 
   const noteRepair = (facts: Facts): void => {
     metrics.repairs.inc();
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
-    const by = facts.host?.lastManager ?? 'somebody on the host';
+    const by = facts.host?.lastManager ?? 'another client';
     log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
-    const message = `The host copy keeps being changed by "${by}"; it is put right once a second`;
+    const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   };
 
-  /** A host that edits without end, or a tenant who writes over a field that the host owns: one answer a second will do. */
+  /** Limits back-flow when the host edits without end, or when a tenant overwrites a field that the host owns. */
   const noteBackFlow = (facts: Facts): void => {
     if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
     log.warn({ component: 'sync', key: facts.key }, 'virtual object is contested');
-    const message =
-      'Its labels and annotations keep being changed on both sides; the host’s changes arrive once a second';
+    const message = 'Both sides keep changing its labels and annotations; changes of the host arrive once a second';
     options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   };
 
-  /** The stored result of our own write in another order: this server repacks, so order says nothing there. */
+  /** If the host stored our own write in another order, the server reorders payloads, and order must be ignored. */
   const learnOrder = (facts: Facts, answer: Answer): void => {
     if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
     const { kind } = world.rules.translation;
@@ -139,14 +138,14 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
       backFlowWaitMs: backFlow.delayBeforeRepair(key),
     }),
     mayWrite(facts, request): Outcome | undefined {
-      // Patches take their time, and the owner may have gone since the look.
+      // Patches take time, so the owner may have changed since the look.
       if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
         return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
       }
       if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
       if (!undoesHostChange(facts, request)) return undefined;
       const retryAfterMs = contest.delayBeforeRepair(facts.key);
-      const message = 'somebody on the host keeps changing the copy';
+      const message = 'another client on the host keeps changing the copy';
       return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
     },
     written(facts, request, { answer, isAsRequested }) {
@@ -170,8 +169,8 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
         return;
       }
       if (undoesHostChange(facts, request)) noteRepair(facts);
-      // From here on a write for the same version of the virtual side means that somebody changed what we wrote: an edit,
-      // or a webhook that never lets our version stand.
+      // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
+      // changes every write of ours.
       if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
       if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
       if (!isAsRequested && isHostWrite(request)) learnOrder(facts, answer);
@@ -180,8 +179,8 @@ export function createReconcilePorts(options: ReconcilePortsOptions): ReconcileP
 }
 
 /**
- * Everything but the host that a host copy depends on. There is one for each key, so it is short and flat: a version tells
- * a recreated object from the one before, and joined text keeps no pieces alive.
+ * The version of all inputs of a host copy except the host itself. The ledger keeps one for each key, so it is short, and
+ * join() makes it a flat string that keeps no other text in memory.
  */
 export function versionOf(facts: Facts, generation: number): string {
   const owner = ownerOf(facts.owner);
@@ -193,16 +192,16 @@ function ownerOf(owner: OwnerState): string {
   return owner.kind === 'present' ? owner.uid : owner.kind;
 }
 
-function isHostCreate(request: Request): boolean {
+function isHostCreate(request: PlannedRequest): boolean {
   return request.side === 'host' && request.verb === 'create';
 }
 
-/** A namespace that goes takes the owner Service with it. */
+/** Whether the answer shows that the namespace is going, and the owner Service with it. */
 function saysNamespaceGone(answer: Answer): boolean {
   return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
 }
 
-/** Our own bookkeeping goes along with every write and says nothing, unless it is all that there is. */
+/** Names the touched fields for the log. The base is in every write, so it is named only when it is the only change. */
 function shownTouches(touches: readonly string[]): string {
   const others = touches.filter((touch) => touch !== `annotation ${baseKey}`);
   const told = others.length > 0 ? others : touches;
@@ -210,9 +209,9 @@ function shownTouches(touches: readonly string[]): string {
   return `${told.slice(0, namedTouches).join(', ')}${more}`;
 }
 
-/** A line of the log is read by people. */
+/** A longer log line would be hard to read. */
 const namedTouches = 5;
 
-function reasonOf(request: Request): string {
+function reasonOf(request: PlannedRequest): string {
   return request.verb === 'get' ? '' : request.reason;
 }

@@ -1,5 +1,5 @@
-// The conductor: looks, asks decide for the next step, sends the request, and shows the answer to the windows, until the key
-// is settled. It holds no rule of its own. Everything it may do to a cluster goes through the two writers.
+// Runs one pass over a key: looks at both sides, lets decide.ts choose the next step, sends the request, shows the answer to
+// the windows, and repeats until the key is settled. It contains no rule of sync itself.
 import type { Answer } from '../../cluster/answer.ts';
 import { servicesResource } from '../../cluster/wire/scope.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
@@ -14,19 +14,19 @@ import {
   type HeldWrite,
   type Memory,
   type Outcome,
-  type Request,
-  type Step,
+  type PlannedRequest,
+  type PlanStep,
 } from '../plan/step.ts';
 import type { Circumstances, World } from '../world/world.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
 import { tellWindows } from './tell-windows.ts';
 
-/** A pass that has not settled by then has met a bug or a very determined opponent; back-off takes over. */
+/** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 16;
 
-/** Patches, as the conductor sees them; undefined when the configuration has none. */
+/** Runs the patches of a pass; undefined when the configuration has none. */
 export interface Patching {
-  /** At once where it can be. */
+  /** Answers without a promise when no expression must run in the sandbox. */
   forward(facts: Facts): Facts | Promise<Facts>;
   back(facts: Facts, raw: BackValues): Promise<Facts>;
 }
@@ -36,22 +36,20 @@ export interface ReconcilePorts {
   readonly patching: Patching | undefined;
   virtualWriter: Writer;
   hostWriter: Writer;
-  /** Of passes that ended before the base could be written; see Agreement. */
+  /** Agreements of passes that ended before they could write the base. */
   readonly agreements?: Map<Key, Agreement>;
   circumstances(key: Key): Circumstances;
   readonly storedAsRequested: StoredAsRequested;
-  /** Has another key looked at. */
   wake(key: Key): void;
-  /** Asked before every write: an outcome instead of the write, or nothing to let it go. */
-  mayWrite(facts: Facts, request: Request): Outcome | undefined;
-  /** Told after every write that was answered. */
-  written(facts: Facts, request: Request, end: { answer: Answer; isAsRequested: boolean }): void;
+  /** Called before every write; returns an outcome to end the pass instead of writing. */
+  mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
+  written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 
 export interface Ended {
   outcome: Outcome;
   facts: Facts;
-  /** The write that the pass was not allowed. */
+  /** The write that mayWrite() did not allow. */
   held?: HeldWrite;
 }
 
@@ -59,7 +57,7 @@ export async function reconcile(key: Key, ports: ReconcilePorts): Promise<Ended>
   const mustRead = ports.world.isHostUnseen(key) ? ('host' as const) : undefined;
   const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
   const ended = await settle(key, pass, ports);
-  // What a pass left half done must not look like the tenant's own edit to the next one.
+  // Without the agreement, the next pass would take our own half-done back-flow for an edit of the tenant.
   const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';
   if (isHalfDone && pass.memory.agreed !== undefined) ports.agreements?.set(key, pass.memory.agreed);
   else ports.agreements?.delete(key);
@@ -87,7 +85,11 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
 }
 
 /** Patches run between the look and the decision, because only they need another process. */
-async function lookAndDecide(key: Key, memory: Memory, ports: ReconcilePorts): Promise<{ facts: Facts; step: Step }> {
+async function lookAndDecide(
+  key: Key,
+  memory: Memory,
+  ports: ReconcilePorts,
+): Promise<{ facts: Facts; step: PlanStep }> {
   const { world, patching } = ports;
   const { translation } = world.rules;
   const seen = world.look(key, ports.circumstances(key));
@@ -101,7 +103,7 @@ async function lookAndDecide(key: Key, memory: Memory, ports: ReconcilePorts): P
   return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 
-function send(request: Request, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
+function send(request: PlannedRequest, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
   const { resource } = world.rules.translation.kind;
   const writer = request.side === 'host' ? hostWriter : virtualWriter;
   switch (request.verb) {

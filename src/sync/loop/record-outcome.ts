@@ -1,5 +1,5 @@
-// Records how a pass ended: in status, in the metrics, in the log and in an event, and says when to look again. No other file
-// of the room may put a key back into the queue because of an outcome.
+// Records the outcome of a pass in the ledger, the metrics, the log and an event, and schedules the next look. No other file
+// may put a key back into the queue because of an outcome.
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
@@ -22,13 +22,13 @@ export interface RecordOutcomeOptions {
   log: Log;
   generation: () => number;
   enqueue: (key: Key) => void;
-  /** No watch will tell when the host object that stands there changes or goes. */
+  /** Whether no watch reports changes of the host object at the key's place. */
   isHostUnseen: (key: Key) => boolean;
   tell: (note: EventNote) => void;
-  untell: (key: Key) => void;
+  forgetEvents: (key: Key) => void;
 }
 
-/** Names are seldom given up, and every look is a request. */
+/** Pause between reads of an unwatched host object: its owner seldom gives up the name, and every look is a request. */
 const unseenRetryMs = 60_000;
 
 export function recordOutcome(
@@ -71,7 +71,7 @@ export function recordOutcome(
     case 'waiting':
       if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
       if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);
-      // Once: two that wait for each other would do nothing else.
+      // Only once: two keys that wait for each other would otherwise wake each other forever.
       if (outcome.wakes !== undefined && (before?.kind !== 'waiting' || before.wakes !== outcome.wakes))
         options.enqueue(outcome.wakes);
       break;
@@ -102,30 +102,30 @@ function tell(
   if (outcome.kind === 'refused') {
     const fields = { component: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
     if (isNews) options.log.warn(fields, 'object refused');
-    // A missing permission of the daemon is the operator's business, not the tenant's.
+    // The operator must grant a missing permission; the tenant cannot, so the tenant gets no event.
     if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
     const message = asSentence(outcome.message);
     options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: outcome.reason, message });
     return;
   }
-  if (before?.kind === 'refused') options.untell(key);
+  if (before?.kind === 'refused') options.forgetEvents(key);
   if (!isNews) return;
   const message = 'message' in outcome ? outcome.message : undefined;
   if (outcome.kind === 'waiting' && outcome.reason === 'HostNamespaceMissing') {
-    // Nothing but this line would tell an operator who has mapped to a namespace that nobody makes.
+    // This warning is the only sign for an operator who has mapped to a host namespace that does not exist.
     options.log.warn({ component: 'sync', key, reason: outcome.reason, message }, 'object waits');
     return;
   }
   options.log.debug({ component: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
 }
 
-/** A patch that failed without failing its object: the copy is not what the configuration says, and its owner must know. */
+/** Reports a failed patch that its object was written without: the copy differs from the configuration. */
 function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutcomeOptions): void {
   const message = patchLapse?.message;
   const before = options.ledger.setLapse(key, message);
   if (message === before) return;
   if (message === undefined || virtual === undefined) {
-    options.untell(key);
+    options.forgetEvents(key);
     return;
   }
   options.log.warn({ component: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
@@ -139,7 +139,7 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
   const before = backflowMessage(options.ledger.setBackflowFailures(key, failures));
   if (message === before) return;
   if (message === undefined || virtual === undefined) {
-    options.untell(key);
+    options.forgetEvents(key);
     return;
   }
   const reason = 'BackflowFailed';
@@ -147,7 +147,7 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason, message: asSentence(message) });
 }
 
-/** Events begin with a capital. */
+/** Kubernetes event messages begin with a capital letter. */
 function asSentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
 }

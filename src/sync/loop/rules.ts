@@ -1,4 +1,4 @@
-// From settings to the rules that sync works by: built once per configuration, shared by the live sync and by render.
+// Builds the rules of sync from the settings, once per configuration; the live sync and render share them.
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Patcher } from '../patch/run/patcher.ts';
 import { createAddressPolicy } from '../plan/address-policy.ts';
@@ -12,7 +12,7 @@ export type RuleSettings = Pick<
   'virtualClusterName' | 'hostNamespace' | 'backSync' | 'exclude' | 'addressPolicy'
 >;
 
-/** What the world knows of the rules, and what only the loop needs. */
+/** The rules of the world, and the patcher, which only the loop needs. */
 export interface SyncRules extends Rules {
   /** Undefined without patches. */
   patcher: Patcher | undefined;

@@ -1,6 +1,6 @@
-// Ends a pass right after its last write when the host stored exactly what was requested: the same plan, made again, would
-// come to nothing. That saves the second look, a quarter of the work of a change. A server that repacks, a webhook that adds,
-// an edit that was quicker, new rules: each differs here, and the pass looks again.
+// Ends a pass right after its last write when the host has stored exactly the request, because a second plan would be empty.
+// That saves the second look, a quarter of the work of a change. After any difference the pass looks again: a server that
+// reorders, a webhook that adds a key, an edit at the same moment, or new rules.
 import type { Answer } from '../../cluster/answer.ts';
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 import type { Translation } from '../plan/draft.ts';
@@ -9,11 +9,11 @@ import { ownerReference, repairOwners } from '../plan/owner.ts';
 import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from '../plan/step.ts';
 import type { Rules, World } from '../world/world.ts';
 
-/** What comes in about a key while its pass is under way; the work queue knows. */
+/** Events about a key during its pass; the work queue knows them. */
 export interface News {
-  /** All that has come in until now is seen by the look that follows. */
+  /** Called before a look: the look will see every event until now. */
   looking(key: Key): void;
-  /** Whether something has come in since that look. */
+  /** Whether an event has come since the last look. */
   hasNews(key: Key): boolean;
 }
 
@@ -30,13 +30,13 @@ export class StoredAsRequested {
     this.#news = news;
   }
 
-  /** Called before every look; returns the rules that the look is made under. */
+  /** Called before every look; returns the rules in force. */
   beginLook(key: Key): Rules {
     this.#news.looking(key);
     return this.#world.rules;
   }
 
-  /** Whether the host copy of the key is being written: the answer says more about the copy than any event before it. */
+  /** Whether a write of the host copy is under way; its answer is newer than any event before it. */
   isWriting(key: Key): boolean {
     return this.#writing.has(key);
   }
@@ -51,7 +51,7 @@ export class StoredAsRequested {
     }
   }
 
-  /** The host copy after the last write of a pass, or undefined when the pass has to look again. */
+  /** The host copy after the last write of a pass; undefined when the pass must look again. */
   hostAfter(
     { request, isLast }: RequestStep,
     answer: Answer,
@@ -66,7 +66,7 @@ export class StoredAsRequested {
   }
 }
 
-/** facts: what the decision rested on; requested: the object of a create, or the merge patch over what was there. */
+/** Compares the stored copy with the request: the object of a create, or the merge patch applied to the copy before. */
 function isAsRequested(
   now: HostItem,
   requested: KubeObject | HostMergePatch,
@@ -85,7 +85,7 @@ function isAsRequested(
   );
 }
 
-/** Whether the keys now are those before with the changes made, no more and no fewer. */
+/** Whether `now` is exactly `before` with `changes` applied. */
 function isMerged(now: Texts = {}, before: Texts = {}, changes: Changes = {}): boolean {
   let expected = 0;
   for (const key in before) {

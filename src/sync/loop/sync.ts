@@ -1,6 +1,6 @@
-// The room's front: keeps the host a function of the virtual side, the configuration and the holders of contested names.
-// In: windows onto both clusters and two writers. Out: writes, events, metrics and a status that can explain itself.
-// It must never know HTTP, a file, or how its windows stay true.
+// Keeps the host cluster in step with the virtual cluster: listens to the windows, queues the keys that changed, and runs one
+// pass for each. In: windows onto both clusters, two writers and the rules. Out: writes, events, metrics and the state behind
+// `hostward status`. It must never know HTTP, a file, or how a window follows its cluster.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
@@ -33,20 +33,20 @@ export interface SyncOptions {
   random: () => number;
   log: Log;
   metrics: Metrics;
-  /** Whether this process may write now; the writers ask again at the moment of sending. */
+  /** Whether this process may write now; the writers check again when they send. */
   isLeader: () => boolean;
   isDryRun: boolean;
-  /** Names and content behind reference patches; undefined = names by rule alone. */
+  /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
   /** The host's controller labels what it has taken over (Kubernetes 1.33 and newer), so a removed label needs no second thought. */
   isHostRecent: boolean;
 }
 
-/** Keys worked on at once; the writer decides how many requests that becomes. */
+/** Keys processed at once; the writer limits the number of requests by itself. */
 const concurrency = 48;
-/** Refused and waiting objects are looked at again now and then: the world may have changed where no event tells. */
+/** Pause between two looks at refused and waiting objects: some changes cause no event. */
 const auditMs = 10 * 60_000;
-/** An owner reference is repaired on this many objects a second when the owner comes back with another uid. */
+/** Owner references repaired per second after the owner has come back with another uid. */
 const ownerRepairsPerSecond = 20;
 
 export class Sync {
@@ -80,7 +80,7 @@ export class Sync {
       random,
       log,
       metrics: options.metrics,
-      // One namespace full of changes must not keep the others waiting.
+      // A namespace with many changes must not delay other namespaces.
       laneOf: (key) => key.slice(0, key.indexOf('/')),
     });
     this.#events = createEventRecorder({
@@ -113,7 +113,7 @@ export class Sync {
       ...shared,
       queue: this.queue,
       isHostUnseen: (key) => this.world.isHostUnseen(key),
-      untell: (key) => this.#events.forget(key),
+      forgetEvents: (key) => this.#events.forget(key),
     };
   }
 
@@ -127,7 +127,7 @@ export class Sync {
     this.#phase = 'syncing';
     this.#listen();
     for (const window of windows) window.start();
-    // What stands behind a name has to be known before the name is written.
+    // References must be resolved before a name is written into a host copy.
     await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
     if (this.#phase !== 'syncing') return;
     this.#ownerUid = this.#currentOwnerUid();
@@ -151,7 +151,7 @@ export class Sync {
     await Promise.all(this.#windows().map((window) => window.stop()));
   }
 
-  /** New rules, same clusters: everything is looked at again. */
+  /** Looks at every object again under the new rules. */
   setRules(rules: SyncRules): void {
     this.#generation++;
     this.world.setRules(rules);
@@ -162,11 +162,11 @@ export class Sync {
   enqueueAll(): void {
     const { virtual } = this.world.windows;
     this.options.references?.recount(virtual.keys());
-    // A key stands on both sides, and is one; copies whose object is gone are few, and count when they are met.
+    // The size is an estimate: copies without a virtual object are few, and are counted when they are found.
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
   }
 
-  /** Of both sides: a copy whose object is gone has no other way to be seen. */
+  /** Keys of both sides, because a copy without a virtual object is found only through the host. */
   *#allKeys(sinceMs: number): Generator<Key | undefined> {
     const { virtual, host } = this.world.windows;
     for (const key of virtual.keys()) {
@@ -184,12 +184,12 @@ export class Sync {
     this.options.references?.recounted();
   }
 
-  /** What the world does not show but a decision hangs on; also for status. */
+  /** Facts for a decision that do not come from the windows; also for status. */
   circumstances(key: Key): Circumstances {
     return this.#ports.circumstances(key);
   }
 
-  /** Before the first lists are in, nobody works: then everything is enqueued anyway. */
+  /** Ignored before the first lists are in, because every key is enqueued after them. */
   enqueue(key: Key): void {
     if (this.#phase === 'syncing') return;
     this.#noteWaiting(key, this.options.clock.now());
@@ -202,7 +202,7 @@ export class Sync {
   }
 
   async #handle(key: Key): Promise<void> {
-    // A standby keeps its view warm and leaves the rest to the leader; it looks at everything when it takes over.
+    // A standby only follows the clusters. When it becomes the leader, it looks at every object.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {
       const ended = await reconcile(key, this.#ports);
@@ -211,7 +211,7 @@ export class Sync {
         ? await listWrites(key, ended, { world, ledger, patching: this.#ports.patching })
         : ended;
       recordOutcome(key, told, this.#recordOptions);
-      // The owner may have come while the pass was ending, too early to wake it.
+      // The owner may have come during the pass, before this key was recorded as waiting for it.
       if (waitsForOwner(ended.outcome) && this.world.ownerState().kind === 'present') this.enqueue(key);
     } catch (error) {
       this.metrics.bugs.inc();
@@ -282,13 +282,13 @@ export class Sync {
 
   #hostChanged(hostKey: Key, { isRemoved }: { isRemoved: boolean }): void {
     const keys = this.world.noteHost(hostKey);
-    // What we remove ourselves is known before the watch tells of it.
+    // Our own removals reach the window before their watch event, so this event is a removal by another client.
     const isLost = isRemoved && this.options.isLeader() && [...keys].some((key) => this.world.windows.virtual.has(key));
     if (isLost) this.#ownerDoubt.raise();
     for (const key of keys) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
   }
 
-  /** Or something that came before it: the pass that waits for the answer looks again unless it says the same. */
+  /** An event during our own write is ignored: the pass looks again if the answer differs from the request. */
   #isOwnEcho(key: Key, hostKey: Key): boolean {
     const place = this.#ports.storedAsRequested.isWriting(key) ? this.world.placeOf(key) : undefined;
     return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
@@ -299,7 +299,7 @@ export class Sync {
     return owner.kind === 'present' ? owner.uid : undefined;
   }
 
-  /** Waiting objects go at once; a new uid is brought to the others slowly, for it is one write each and no hurry. */
+  /** Waiting objects are enqueued at once. The others need only a new uid, one write each, so they follow slowly. */
   #ownerChanged(): void {
     const uid = this.#currentOwnerUid();
     if (uid === this.#ownerUid || this.#phase !== 'running') return;
@@ -328,7 +328,7 @@ export class Sync {
     if (owner.kind === 'missing') {
       this.options.log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
     } else if (owner.kind === 'present')
-      this.options.log.info({ component: 'sync', owner: owner.name }, 'owner of the host copies is there');
+      this.options.log.info({ component: 'sync', owner: owner.name }, 'found the owner of the host copies');
   }
 
   #scheduleAudit(): void {
@@ -339,7 +339,7 @@ export class Sync {
   }
 }
 
-/** What has a time to try again keeps it: a namespace that is being deleted refuses for a while. */
+/** An outcome with a retry time is left out: a namespace that is being deleted refuses copies for a while. */
 function waitsForOwner(outcome: Outcome): boolean {
   return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
 }

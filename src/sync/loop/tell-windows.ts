@@ -1,16 +1,16 @@
-// Shows the windows what an answer says, so that the next look does not see the world from before the write. The watch event
-// that follows is no news any more; other keys that the change concerns are therefore woken here.
+// Shows an answer to the windows, so that the next look sees the state after the write. The later watch event then causes no
+// change in the window, so the other keys that depend on the object are woken here.
 
 import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import type { Facts, Request } from '../plan/step.ts';
+import type { Facts, PlannedRequest } from '../plan/step.ts';
 import type { World } from '../world/world.ts';
 
 export function tellWindows(
-  request: Request,
+  request: PlannedRequest,
   answer: Answer,
   { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
 ): void {
@@ -32,14 +32,14 @@ export function tellWindows(
 
 function tellWindow(
   window: Window<Item>,
-  { request, answer, place, seen }: { request: Request; answer: Answer; place: Place; seen: Item | undefined },
+  { request, answer, place, seen }: { request: PlannedRequest; answer: Answer; place: Place; seen: Item | undefined },
 ): void {
   const key = keyOf(place.namespace, place.name);
   if (answer.kind === 'notFound') {
-    // What was seen before the request is gone; another object of that name may have come since.
+    // Only the version seen before the request is gone; another object of this name may exist since then.
     if (seen !== undefined) window.forget(key, seen.resourceVersion);
   } else if (answer.kind === 'ok') {
-    // A deleted object with finalizers is answered with its deletionTimestamp and still there; a Status means that it is gone.
+    // An object with finalizers stays after a delete, and the answer has its deletionTimestamp; a Status means it is gone.
     const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
     if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
     else window.remember(answer.object);

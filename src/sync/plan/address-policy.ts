@@ -1,5 +1,5 @@
-// Which addresses a tenant may publish on the host (CVE-2021-25740). Addresses are compared as numbers in canonical form,
-// never as text; what would lead to the node itself is refused in every spelling, whatever the configuration says. Pure.
+// Decides which addresses a tenant may publish on the host (CVE-2021-25740). Addresses are compared as numbers, never as
+// text, so that another spelling cannot evade a rule. Addresses of the node itself are always refused. Pure.
 import {
   type Address,
   type Cidr,
@@ -21,7 +21,7 @@ export interface AddressPolicy {
   refusals(addresses: Iterable<string>): AddressRefusal[];
 }
 
-/** Verdicts that are remembered: a few objects of the largest size, a hundred kilobytes. */
+/** Remembered verdicts: enough for a few objects of the largest size, in a hundred kilobytes. */
 const judgedLimit = 2_000;
 
 const specialNames = {
@@ -33,7 +33,7 @@ const specialNames = {
   reserved: 'reserved (240.0.0.0/4)',
 } as const;
 
-/** The lists were checked when the configuration was loaded; an unset allow list allows the rest. */
+/** The lists are valid: they were checked when the configuration was loaded. An empty allow list allows the rest. */
 export function createAddressPolicy(lists: { allow: readonly string[]; deny: readonly string[] }): AddressPolicy {
   const allow = lists.allow.map(checkedCidr);
   const deny = lists.deny.map(checkedCidr);
@@ -51,7 +51,7 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
     if (allow.length > 0 && !isAllowed(address, allow)) return 'not in the allow list';
     return undefined;
   };
-  /** IPv4 addresses, as most are written, are judged sooner than remembered; the reading of others takes a few microseconds. */
+  /** A plain IPv4 address is judged faster than it is looked up. Parsing any other form takes a few microseconds. */
   const hasLists = allow.length + deny.length > 0;
   const judged = new Map<string, string | undefined>();
   const ruleOf = (address: string): string | undefined => {
@@ -81,14 +81,14 @@ interface Network {
   range: Cidr;
 }
 
-/** An IPv6 address that carries an IPv4 one reaches the same place, so a deny list must see both. */
+/** An IPv6 address with an embedded IPv4 address reaches the same machine, so a deny list must see both. */
 function formsOf(address: Address): Address[] {
   return [address, ...(address.embedded ?? []).map(({ value }) => v4Address(value))];
 }
 
 /**
- * The address must be allowed as it stands, and so must the IPv4 address inside: otherwise `2000::/3` would open all of IPv4
- * to 6to4. A network that is meant for this form of address, as `64:ff9b::/96`, allows both.
+ * Both the address and its embedded IPv4 address must be allowed: otherwise `2000::/3` would open all of IPv4 through 6to4.
+ * A network made for the embedding form, such as `64:ff9b::/96`, allows both.
  */
 function isAllowed(address: Address, allow: readonly Network[]): boolean {
   const containing = allow.filter(({ range }) => contains(range, address));
@@ -100,7 +100,7 @@ function isAllowed(address: Address, allow: readonly Network[]): boolean {
   );
 }
 
-/** Whether an entry that lies in the reserved range names the address; `0.0.0.0/0` does not. */
+/** Whether an entry inside the reserved range contains the address. A wide entry such as `0.0.0.0/0` does not count. */
 function isAllowedReserved(form: Address, allow: readonly Network[]): boolean {
   if (form.family === 'IPv6') return true;
   if (specialRangeOfV4(Number(form.value)) !== 'reserved') return true;

@@ -1,14 +1,14 @@
-// Decides what the answer to a request means for the rest of a pass: go on, read again, or end it. Pure; the other half of the
-// step machine in decide.ts.
+// Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
+// answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../cluster/answer.ts';
 import { joinAgreements } from './base.ts';
 import { projectHostService, type SyncedKind } from './kind.ts';
-import type { Memory, Outcome, Request } from './step.ts';
+import type { Memory, Outcome, PlannedRequest } from './step.ts';
 
-/** More conflicts than this in one pass is a fight that back-off settles better than speed. */
+/** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
 
-export function afterAnswer(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
+export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   const after = goOnAfter(memory, request, answer, kind);
   if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
   if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
@@ -16,7 +16,7 @@ export function afterAnswer(memory: Memory, request: Request, answer: Answer, ki
   return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
 }
 
-function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: SyncedKind): Memory {
+function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   switch (answer.kind) {
     case 'ok': {
       const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
@@ -28,7 +28,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: Synce
     }
     case 'notFound':
       if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
-      // The namespace is the only thing that a create can fail to find.
+      // A create answers 404 only when its namespace is missing.
       return ended(memory, {
         kind: 'waiting',
         reason: 'HostNamespaceMissing',
@@ -60,7 +60,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: Synce
       return refused(memory, request, {
         kind: 'refused',
         reason: 'HostRefused',
-        message: `the ${request.side} API server does not accept it`,
+        message: `the ${request.side} API server rejected the write`,
         detail: answer.message,
       });
     case 'throttled':
@@ -78,7 +78,7 @@ function goOnAfter(memory: Memory, request: Request, answer: Answer, kind: Synce
 
 const namespaceRetryMs = 5000;
 
-function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
+function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
   const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
   const what = isOfService ? 'services' : resource.resource;
   const verb = request.verb === 'remove' ? 'delete' : request.verb;
@@ -86,7 +86,7 @@ function forbiddenMessage(request: Request, { resource }: SyncedKind): string {
 }
 
 /** What the virtual side does not take back must not hold up what the host is to get. */
-function refused(memory: Memory, request: Request, outcome: Outcome): Memory {
+function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
   const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
   return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
 }

@@ -1,33 +1,33 @@
-// What both sides held per key when they last agreed, packed into one annotation of the host object, so that after any
-// downtime we can tell who changed what. Two hashes a key, because after a patch the sides never hold the same value.
+// Records the values of each key at the last agreement in one annotation of the host object. After any downtime the record
+// shows which side changed a key. A key has two hashes, because after a patch the sides never hold the same value.
 import { hashText, mixed } from '../../object/text/text-hash.ts';
 
 export interface BaseEntry {
-  /** Short hash of the virtual value, '' when the key was absent there. */
+  /** Short hash of the virtual value; '' when the virtual side lacked the key. */
   virtual: string;
-  /** The same for the host value after patches. */
+  /** Short hash of the host value after patches; '' when the host lacked the key. */
   host: string;
   isPatched: boolean;
-  /** The virtual side lacks the key, and patches made it on the host: it goes when they make it no more. */
+  /** Patches made this key on the host and the virtual side lacks it: without the patches it is removed. */
   isMade: boolean;
 }
 
 /**
- * In the base, the name of a key that patches made and that crosses in neither direction: no key begins so, and the tenant may
- * have another one that the host spells differently.
+ * The name in the base of a key that patches made and that crosses in neither direction. The mark cannot begin a real key, so
+ * the name never meets a tenant's key whose host spelling differs.
  */
 export function uncrossedName(hostKey: string): string {
   return `${uncrossedMark}${hostKey}`;
 }
 
-/** The host key behind such a name; undefined for any other. */
+/** The host key of an uncrossed name; undefined for any other name. */
 export function uncrossedKey(name: string): string | undefined {
   return name.startsWith(uncrossedMark) ? name.slice(uncrossedMark.length) : undefined;
 }
 
 const uncrossedMark = '=';
 
-/** What both sides hold of a key; `desired` is what patches want the host to hold. */
+/** The entry for a key; `desired` is the host value after patches. */
 export function baseEntry(
   values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },
   isPatched: boolean,
@@ -45,9 +45,9 @@ export interface Base {
   annotations: ReadonlyMap<string, BaseEntry>;
 }
 
-/** What both sides have agreed on since the base was written, by key in virtual spelling. */
+/** Agreements since the base was written, by key in virtual spelling. */
 export interface Agreement {
-  /** Text of the base that it adds to; a newer one knows better. */
+  /** Text of the base that this agreement extends; with any other base it is void. */
   over: string | undefined;
   labels: ReadonlyMap<string, BaseEntry>;
   annotations: ReadonlyMap<string, BaseEntry>;
@@ -59,9 +59,8 @@ const alphabet = Uint8Array.from(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefgh
 const hashLength = 8;
 
 /**
- * 48 bits: a change goes unnoticed once in 2^48, and the annotation stays small. Nothing is secret or proven by it: who finds
- * two values with one hash can only hide an edit of their own from themselves. So it is made to be quick, as every look at an
- * object takes a dozen of them.
+ * With 48 bits a change goes unnoticed once in 2^48, and the annotation stays small. The hash protects nothing: a user who
+ * finds a collision can only hide their own edit. It is built for speed, because each look at an object needs a dozen.
  */
 export function hashOf(value: string | undefined): string {
   if (value === undefined) return '';
@@ -83,29 +82,29 @@ function digit(bits: number): number {
   return alphabet[bits & 63] as number;
 }
 
-/** Stands for the hash of a key that a side lacks. */
+/** Replaces the hash when a side lacks the key. */
 const absent = '.'.repeat(hashLength);
 
 const madeFlag = 2;
 const zero = 0x30;
 
 /**
- * `2;digest;labels;annotations`, a map as `key:entry,key:entry` and an entry as one hash for both sides, or as both and a
- * digit: 1 when patches touched it, 2 when they made it, else 0. Not JSON: inside an annotation each of its quotes would be two
- * characters, and every event brings it.
+ * `2;digest;labels;annotations`. A map is `key:entry,key:entry`. An entry is one hash for both sides, or two hashes and a
+ * digit: 1 when patches touched the key, 2 when they made it, else 0. JSON would be longer, because each quote becomes two
+ * characters inside an annotation, and the annotation is in every watch event.
  */
 export function formatBase({ patchDigest, labels, annotations }: Base): string {
   return [formatVersion, escaped(patchDigest), packEntries(labels), packEntries(annotations)].join(';');
 }
 
-/** Undefined for anything we did not write ourselves: a base that cannot be trusted is no base. */
+/** Undefined for a text in another format: an untrustworthy base counts as a missing one. */
 export function parseBase(text: string | undefined): Base | undefined {
-  const parts = text?.split(';') ?? [];
-  if (parts.length !== 4 || parts[0] !== formatVersion) return undefined;
-  const labels = unpackEntries(parts[2] as string);
-  const annotations = unpackEntries(parts[3] as string);
+  const sections = text?.split(';') ?? [];
+  if (sections.length !== 4 || sections[0] !== formatVersion) return undefined;
+  const labels = unpackEntries(sections[2] as string);
+  const annotations = unpackEntries(sections[3] as string);
   if (labels === undefined || annotations === undefined) return undefined;
-  return { patchDigest: unescaped(parts[1] as string), labels, annotations };
+  return { patchDigest: unescaped(sections[1] as string), labels, annotations };
 }
 
 export function readBase(text: string | undefined, agreed: Agreement | undefined): Base | undefined {
@@ -118,7 +117,7 @@ export function readBase(text: string | undefined, agreed: Agreement | undefined
   };
 }
 
-/** Whether both say the same, without the way over their texts. */
+/** Compares the values directly, which is cheaper than to compare their texts. */
 export function isSameBase(one: Base, other: Base): boolean {
   return (
     one.patchDigest === other.patchDigest &&
@@ -171,7 +170,7 @@ function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
   return entries;
 }
 
-/** Of equal lengths, so that they need no marks between them. */
+/** Hashes have equal lengths, so they stand side by side without a separator. */
 function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
   const virtual = unpackHash(packed, from);
   if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false };
@@ -186,7 +185,7 @@ function unpackHash(packed: string, from: number): string {
   return text === absent ? '' : text;
 }
 
-/** No API server takes a key that needs it, but an object file may hold any. */
+/** An API server refuses keys with these characters, but an object file of an offline command may hold them. */
 function escaped(text: string): string {
   return special.test(text) ? text.replaceAll(eachSpecial, (one) => encodeURIComponent(one)) : text;
 }

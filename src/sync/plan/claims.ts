@@ -1,12 +1,12 @@
-// Which virtual objects claim which host name. Two names may meet on one ("api-x-default" in "default" and "api" in
-// "default-x-default"); who wins is decided the same way after every restart, and the losers are found when the holder goes.
+// Records which virtual objects claim which host name. Two of them may claim one ("api-x-default" in "default" and "api" in
+// "default-x-default"). The winner is the same after every restart, and when it goes, the losers can be found here.
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Place } from './placement.ts';
 
 export class Claims {
-  /** One key almost always, so a set only where names really meet. */
+  /** A single key costs less memory than a set, and a name almost always has only one claimant. */
   readonly #byPlace = new Map<string, Key | Set<Key>>();
-  /** Places where names meet: none, in most clusters. */
+  /** Number of places with several claimants; zero in most clusters. */
   #contested = 0;
 
   add(key: Key, place: Place): void {
@@ -51,7 +51,7 @@ export interface Claimant {
   creationTimestamp: string;
 }
 
-/** The holder of the host copy if it may still hold it, else the oldest, else the smallest key. */
+/** An eligible incumbent keeps the name. Without one the oldest claimant wins, and of equal ages the smallest key. */
 export function chooseWinner(eligible: readonly Claimant[], incumbent: Key | undefined): Key | undefined {
   if (incumbent !== undefined && eligible.some((claimant) => claimant.key === incumbent)) return incumbent;
   let winner: Claimant | undefined;

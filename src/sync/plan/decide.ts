@@ -1,6 +1,6 @@
-// The brain of sync as a step machine: given what is known about one key and what the last request came to, the next
-// request or the conclusion. Pure, so that "crash at every write" can be enumerated. In: facts. Out: a step. It must never
-// know a window, a writer, a timer or the log.
+// Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
+// the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
+// writer, a timer or the log.
 import type { Key } from '../../object/meta/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
 import { type Draft, renderCreate, type Translation } from './draft.ts';
@@ -17,11 +17,11 @@ import {
   type Memory,
   type Outcome,
   type PatchFailure,
-  type Step,
+  type PlanStep,
 } from './step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
 
-export function decide(facts: Facts, memory: Memory, translation: Translation): Step {
+export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   if (memory.end !== undefined) return done(memory.end);
   const here = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
   if (here !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(here) });
@@ -32,20 +32,20 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (verdict.kind === 'ineligible') {
     return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
   }
-  // Before the contest for a name: whoever holds it with addresses that are refused must let go of it.
+  // Checked before the contest for a name: an object with refused addresses must give up the host name it holds.
   if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.winner !== undefined && facts.winner !== facts.key) {
     return decideStrays(facts, translation, collision(facts.winner));
   }
-  if (isBesideTheirs(facts, translation)) return decideRemoval(facts, translation, takenByService);
+  if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);
 }
 
-/** Eligible and ours to place: make the host copy what it should be. */
-function decidePresence(facts: Facts, memory: Memory, translation: Translation): Step {
+/** Brings the host copy of an eligible object into the state that the draft describes. */
+function decidePresence(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   const virtual = facts.virtual as VirtualItem;
   const draft = facts.draft as Draft;
   const { host } = facts;
@@ -56,7 +56,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
     return done({
       kind: 'waiting',
       reason: 'HostDeleting',
-      message: 'the host copy is being deleted; it is created again when it is gone',
+      message: 'the host copy is being deleted; a new one is created afterwards',
     });
   }
   const ownership = judgeOwnership(host, facts.key, translation.placement);
@@ -64,18 +64,18 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
     case 'ours':
       return decideUpdate(facts, { virtual, host, draft, translation, memory, isTakeOver: false });
     case 'oursForOther':
-      // The other one may wait just so for a place that an old copy of this key still holds.
+      // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {
         kind: 'waiting',
         reason: 'HostNameBusy',
-        message: `its host name still holds the copy of "${ownership.key}", which goes first`,
+        message: `its host name still holds the copy of "${ownership.key}", which must be removed first`,
         wakes: ownership.key,
       });
     case 'foreign':
       return done({
         kind: 'refused',
         reason: 'NotOwned',
-        message: 'its host name is taken by an object that somebody else manages',
+        message: 'its host name is taken by an object that Hostward does not manage',
         detail: ownership.why,
       });
     case 'native':
@@ -95,7 +95,7 @@ function decideCreate(
   facts: Facts,
   memory: Memory,
   { virtual, draft, translation }: { virtual: VirtualItem; draft: Draft; translation: Translation },
-): Step {
+): PlanStep {
   if (facts.owner.kind === 'missing') {
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
   }
@@ -114,8 +114,8 @@ function decideCreate(
   );
 }
 
-/** A patch that fails keeps its object as it is on the host: no unpatched value gets out, and nothing is taken away. */
-function decideStale(facts: Facts, failure: PatchFailure): Step {
+/** After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. */
+function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
   const age = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
   return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${age}`, failure });
 }
@@ -137,14 +137,14 @@ const takenByService: Outcome = {
   detail: notOurCopy,
 };
 
-/** What keeps a copy from being created takes it away too, or the order of events would decide whose clients it serves. */
-function isBesideTheirs({ key, host, hostService }: Facts, { placement }: Translation): boolean {
+/** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
+function hasForeignService({ key, host, hostService }: Facts, { placement }: Translation): boolean {
   if (host === undefined || hostService === undefined || hostService.isCopyOf === key) return false;
   return judgeOwnership(host, key, placement).kind === 'ours';
 }
 
-/** Kubernetes' own object at our name: ours to take only where nobody else can mean it. */
-function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
+/** Kubernetes' own object has our name. We take it over only if no other Service of the host can depend on it. */
+function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanStep {
   const place = placeOf(presence.host);
   if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
   const { service } = memory.hostService;
@@ -166,7 +166,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): Step {
   });
 }
 
-function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): Step {
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): PlanStep {
   const { virtual, host, draft, translation, memory, isTakeOver } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({
@@ -184,7 +184,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
     });
   const whole = plan({ holdsBack: false });
   const held = heldBackFlow(whole, facts, memory);
-  // A tenant's change is served at once, whatever the host's edits have to wait for.
+  // A held back-flow must not delay a change that the tenant made.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
     return ask({
@@ -221,14 +221,14 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
 }
 
 /**
- * Nothing else is to be done for the key. An expression that sees the host copy would come to something else after the write,
- * and again after the next: what our own writes bring about is not evaluated.
+ * Whether this host write completes the pass. It must not be planned again after the write: an expression that reads the host
+ * copy could return a new value every time, and the pass would never end.
  */
 function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
   return agreed === undefined && facts.strays.length === 0;
 }
 
-/** Why what the host changed must wait before it reaches the virtual object. */
+/** The reason why a back-flow must wait; undefined when it may go now. */
 function heldBackFlow(
   update: Update,
   facts: Facts,
@@ -283,7 +283,7 @@ function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
   };
 }
 
-/** Enough to find the mistake, few enough for one event. */
+/** Three addresses show the mistake and still fit into one event. */
 const namedAddresses = 3;
 
 function placeOf(item: Place): Place {

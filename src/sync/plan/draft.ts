@@ -1,5 +1,5 @@
-// The host object as the virtual side alone wants it: metadata and payload, before anything on the host is looked at. A
-// draft is a value; patches work on it, update-patch compares it with the host, and `render` prints it.
+// Translates a virtual object into its host object, without looking at the host. The result is a draft, a plain value:
+// patches change it, update-patch compares it with the host, and `render` prints it.
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
@@ -17,7 +17,7 @@ import {
   objectKeys,
 } from './reserved-keys.ts';
 
-/** Everything that turns a virtual object into a host object; one value per configuration. */
+/** The rules that turn a virtual object into a host object; one value per configuration. */
 export interface Translation {
   kind: SyncedKind;
   placement: Placement;
@@ -29,13 +29,13 @@ export interface Translation {
 
 export interface Draft {
   place: Place;
-  /** Translated labels and annotations of the tenant, host spelling, bookkeeping not included. */
+  /** Translated labels and annotations of the tenant, in host spelling, without our own keys. */
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
-  /** Whether a patch touched a key, host spelling; undefined without patches, like the next. */
+  /** Whether a patch touched a key, in host spelling. Undefined without patches, as is ownerOf. */
   isPatched?: (map: 'labels' | 'annotations', hostKey: string) => boolean;
-  /** Whose a patched key is, host spelling. */
+  /** The side that owns a patched key, in host spelling. */
   ownerOf?: (map: 'labels' | 'annotations', hostKey: string) => KeyOwner;
 }
 
@@ -58,7 +58,7 @@ function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): M
   return host;
 }
 
-/** Labels that we keep on every host copy whatever happens to it. */
+/** Labels of every host copy; they are repaired whenever they drift. */
 export function fixedLabels(virtual: VirtualItem, placement: Placement): [string, string][] {
   return [
     [markerLabel, placement.virtualCluster],
@@ -66,7 +66,7 @@ export function fixedLabels(virtual: VirtualItem, placement: Placement): [string
   ];
 }
 
-/** The six, and the instance where names alone do not tell whose the object is. */
+/** The six, and in mapped mode the instance, because plain names do not identify the owner. */
 export function fixedAnnotations(virtual: VirtualItem, place: Place, translation: Translation): [string, string][] {
   const { kind, placement } = translation;
   const fixed: [string, string][] = [
@@ -117,7 +117,7 @@ export function renderCreate(
   };
 }
 
-/** The base of a host object that holds exactly what the draft says. */
+/** The base of a host object that equals the draft. */
 export function baseOf(virtual: VirtualItem, draft: Draft, translation: Translation): Base {
   return {
     patchDigest: translation.patchDigest,

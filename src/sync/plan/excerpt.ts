@@ -1,12 +1,12 @@
-// Texts of tenants in messages: enough to find the place, never the whole of what may be a secret, and nothing that moves the
-// cursor of a terminal. Pure.
+// Shortens tenants' texts for messages: long enough to find the field, never a whole value that may be a secret, and without
+// control characters, which could rewrite a terminal. Pure.
 
-/** Where in an object, key by key. */
-export type Place = readonly (string | number)[];
+/** The path to a field inside an object, key by key. */
+export type ObjectPath = readonly (string | number)[];
 
-/** Longer keys are no names that anybody chose. */
+/** Keys that people choose are shorter. */
 const keyLength = 40;
-/** A path of a few such keys. */
+/** Long enough for a path of a few keys. */
 const placeLength = 200;
 
 export function shownKey(key: string): string {

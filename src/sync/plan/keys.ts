@@ -1,15 +1,14 @@
-// Which label and annotation keys cross between the sides, and under what spelling. Everything about one key is decided
-// here; what happens to its value is the business of merge-keys. Pure.
+// Decides which label and annotation keys cross between the sides, and their spelling on each side. merge-keys decides about
+// the values. Pure.
 import { hostLabelKey } from '../../object/meta/names.ts';
 import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './reserved-keys.ts';
 
-/** The traffic rules of one map: labels or annotations. */
 export interface KeyRules {
-  /** Host spelling of a virtual key, undefined when the key stays where it is. */
+  /** Host spelling of a virtual key; undefined when the key does not cross. */
   toHost(virtualKey: string): string | undefined;
-  /** Virtual spelling of a host key, undefined when the key does not take part in the sync. */
+  /** Virtual spelling of a host key; undefined when the key does not cross. */
   toVirtual(hostKey: string): string | undefined;
-  /** Whether a host change of it may reach the tenant. */
+  /** Whether a change of this key on the host may reach the tenant. */
   flowsBack(virtualKey: string): boolean;
 }
 
@@ -24,7 +23,7 @@ export interface KeyRuleOptions {
 
 export function labelRules(options: KeyRuleOptions): KeyRules {
   const rewritten = [namespaceLabel, markerLabel, controlledByKey];
-  // A plain `release` selects nothing of the host's own in a namespace of its own.
+  // Rewritten in single mode only: in a mapped namespace no selector of the host itself matches a plain `release`.
   if (options.mode === 'single') rewritten.push('release');
   const toHostKey = new Map(rewritten.map((key) => [key, hostLabelKey(key, options.virtualCluster)]));
   const toVirtualKey = new Map([...toHostKey].map(([virtual, host]) => [host, virtual]));
@@ -53,11 +52,11 @@ export function annotationRules(options: KeyRuleOptions): KeyRules {
   };
 }
 
-/** `*` stands for any run of characters; a pattern without one is a whole key. */
+/** `*` matches any run of characters; a pattern without it matches a whole key. */
 export function patternMatcher(patterns: readonly string[]): (key: string) => boolean {
   if (patterns.length === 0) return () => false;
-  const parts = patterns.map((pattern) => pattern.split('*'));
-  return (key) => parts.some((pieces) => matchesPieces(key, pieces));
+  const split = patterns.map((pattern) => pattern.split('*'));
+  return (key) => split.some((pieces) => matchesPieces(key, pieces));
 }
 
 function matchesPieces(key: string, pieces: readonly string[]): boolean {

@@ -3,7 +3,7 @@
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
-import type { Place as FieldPlace } from './excerpt.ts';
+import type { ObjectPath } from './excerpt.ts';
 import { annotatedKeyOf } from './ownership.ts';
 import type { Place, Placement } from './placement.ts';
 
@@ -11,7 +11,7 @@ export interface VirtualItem extends Item {
   creationTimestamp: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** The tenant's object has a controller of its own; our owner reference on the host says so too. */
+  /** The tenant's object has a controller; our owner reference on the host copies this flag. */
   hasController?: true;
 }
 
@@ -58,14 +58,14 @@ export type Shape =
 
 /** What is wrong with the result of patches, and where; the message names the place too. */
 export interface ResultProblem {
-  place: FieldPlace;
+  place: ObjectPath;
   message: string;
 }
 
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Value of the object-kind annotation, as vCluster spells it. */
+  /** Value of the object-kind annotation, in vCluster's spelling. */
   readonly kindAnnotation: string;
   readonly resource: ResourceRef;
   /** Where the configuration has the settings of this kind. */

@@ -1,8 +1,8 @@
-// The three-way merge of one map, key by key: who changed what since both sides agreed, who wins, and what each side must
-// be told. Values in, values out; it knows neither what the keys mean nor which cluster they come from.
+// Merges labels or annotations three-way, key by key: which side changed a key since both agreed, which side wins, and which
+// changes each side needs. Pure. It must never know the meaning of a key, or a cluster.
 //
 //   virtual changed   host changed   flows back   result
-//   no                no             any          the host holds what the virtual side (after patches) says
+//   no                no             any          the host gets the virtual value, after patches
 //   yes               any            any          virtual wins
 //   no                yes            yes          the virtual side follows
 //   no                yes            no           virtual wins for a key it has; a key only the host has stays, unless it
@@ -27,26 +27,26 @@ export interface KeyMerge {
 
 export interface KeyMergeInput {
   virtual: ReadonlyMap<string, string>;
-  /** What the host should hold by the virtual side alone: translated and patched, host spelling. */
+  /** The translated and patched keys that the host should hold, in host spelling. */
   desired: ReadonlyMap<string, string>;
   host: ReadonlyMap<string, string>;
   base: ReadonlyMap<string, BaseEntry> | undefined;
   rules: KeyRules;
-  /** A host-only key that an earlier create copied from the tenant (no base to tell). */
+  /** Whether an earlier create copied a host-only key from the tenant; needed when there is no base. */
   wasCopied: (hostKey: string) => boolean;
-  /** Whether a patch touches a key now, host spelling; undefined where none does. */
+  /** Whether a patch touches a key now, in host spelling; undefined without patches. */
   isPatched?: (hostKey: string) => boolean;
   /** False for a host version that may not flow back at all. */
   mayFlowBack: boolean;
-  /** What would flow back stays on the host as it is and counts as not yet agreed: its time will come. */
+  /** Host edits stay on the host and count as not yet agreed, so that a later pass carries them back. */
   holdsBack?: boolean;
   /** Virtual keys whose host value cannot be reversed: both sides keep what they have, and the change stays open. */
   held?: { has(virtualKey: string): boolean } | undefined;
   /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
   isPatchSetNew: boolean;
-  /** Whose a key is by the patches that touch it, host spelling; `shared` for all others. */
+  /** The owner of a key by the patches that touch it, in host spelling; `shared` without a patch. */
   ownerOf?: (hostKey: string) => KeyOwner;
-  /** Host values after the reverse expressions; a value that the virtual side has already is no change. */
+  /** Host values after the reverse expressions. A value equal to the virtual one is no change. */
   reversed?: ReadonlyMap<string, string | null> | undefined;
   observe?: (virtualKey: string, verdict: KeyVerdict) => void;
 }
@@ -58,11 +58,11 @@ export interface KeyMergeInput {
  */
 export type KeyOwner = 'shared' | 'virtual' | 'virtualAlone' | 'host';
 
-/** Everything either side or the base knows and the rules let through, and what patches made beside it: each key once. */
+/** Visits each key once: keys of either side and of the base that the rules let through, and keys that patches made. */
 export function mergeKeys(input: KeyMergeInput): KeyMerge {
   const { virtual, desired, host, base, rules } = input;
   const merge: KeyMerge = { host: new Map(), back: new Map(), base: new Map(), conflicts: 0, reverted: [] };
-  /** In host spelling, as each key has one. */
+  /** Host spelling, because every merged key has one. */
   const seen = new Set<string>();
   for (const key of virtual.keys()) {
     const hostKey = rules.toHost(key);
@@ -93,7 +93,7 @@ export function mergeKeys(input: KeyMergeInput): KeyMerge {
   return merge;
 }
 
-/** A key that patches made on the host where the rules let none cross: there it is as the patches say, and ends with them. */
+/** A key that patches made on the host although it may not cross. Its value follows the patches, and it goes with them. */
 function mergeUncrossed(hostKey: string, { desired, host }: KeyMergeInput, merge: KeyMerge): void {
   const wanted = desired.get(hostKey);
   if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
@@ -132,8 +132,8 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
     if (verdict === 'reverted') merge.reverted.push(hostKey);
   }
   if (verdict === 'hostOnly' && base !== undefined && !isSuspect(hostKey, remembered, input)) {
-    // Whatever the host does with its own keys is no change of ours to write down. But what is not to flow back now must
-    // not do so in the next pass either, when the patch set is no longer new.
+    // The host's own keys are not recorded in the base. A suspect key is recorded below: otherwise it would flow back in the
+    // next pass, when the patch set is no longer new.
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
   }
@@ -144,13 +144,13 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }
 
-/** A key that never flows back needs no memory unless the virtual side or a patch has it: then its end must be noticed. */
+/** A key that never flows back is recorded only while the virtual side or a patch has it, so that its removal is noticed. */
 function belongsInBase(key: string, entry: BaseEntry, rules: KeyRules): boolean {
   if (entry.virtual !== '' || entry.isMade) return true;
   return entry.host !== '' && rules.flowsBack(key);
 }
 
-/** A reversed value that the virtual side holds already needs no write there; the host then gets its own again. */
+/** A reversed value equal to the virtual one needs no virtual write; the host edit is reverted unless the host owns it. */
 function reverseVerdict({ key, hostKey }: KeyNames, verdict: KeyVerdict, input: KeyMergeInput): KeyVerdict {
   if (verdict !== 'toVirtual' || !input.reversed?.has(key)) return verdict;
   if ((input.reversed.get(key) ?? undefined) !== input.virtual.get(key)) return verdict;
@@ -164,7 +164,7 @@ interface KeyValues {
   hostKey: string;
 }
 
-/** The virtual side gave the first value; from then on it follows the host's. */
+/** The virtual side sets the first value of a key that the host owns; later it follows the host. */
 function judgeHostsKey(
   key: string,
   { virtualValue, desiredValue, hostValue }: KeyValues,
@@ -188,7 +188,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   if (input.base === undefined) {
     if (desiredValue === hostValue) return 'same';
     if (desiredValue !== undefined || owner === 'virtualAlone') return 'toHost';
-    // Host-only: whatever the tenant is known to have put there goes with the tenant's key, the rest is the host's.
+    // A host-only key is removed if the tenant is known to have set it; any other one belongs to the host.
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
   if (desiredValue === hostValue) return 'same';
@@ -196,7 +196,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
-  // The tenant never had it: what patches made goes with them, edited or not.
+  // The tenant never had this key. It goes with the patches that made it, even if the host has edited it.
   const isLeftover = isOnHostOnly && (entry?.isMade === true || owner === 'virtualAlone');
   if (!isHostChanged) return isOnHostOnly && !isVirtualChanged && !isLeftover ? 'hostOnly' : 'toHost';
   if (isVirtualChanged) return 'bothVirtualWins';
@@ -206,7 +206,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   return isOnHostOnly ? 'hostOnly' : 'reverted';
 }
 
-/** Whether what stands on the host may be what a patch of another set made of something. */
+/** Whether the host value may come from a patch of an earlier patch set; such a value must not flow back. */
 function isSuspect(
   hostKey: string,
   entry: BaseEntry | undefined,

@@ -1,20 +1,20 @@
-// The owner of all host copies in single-namespace mode: the host Service named like the virtual cluster. While it is
-// absent nothing may be created, because an uninstall would leave those copies behind for good. Pure.
+// The owner of all host copies in single-namespace mode is the host Service with the name of the virtual cluster. While this
+// Service is absent no copy may be created, because an uninstall would leave the copy behind for good. Pure.
 
 import type { OwnerReference } from '../../object/meta/object.ts';
 import { equalJson } from '../../object/text/json.ts';
 
 export type OwnerState =
-  /** Namespace-mapping mode, or setOwner is off: no owner reference is written, none is touched. */
+  /** In namespace-mapping mode, or with setOwner off, sync leaves owner references alone. */
   { kind: 'none' } | { kind: 'missing'; message: string } | { kind: 'present'; name: string; uid: string };
 
-/** Our reference as it stands on a host copy. */
+/** The owner reference that a host copy should have. */
 export function ownerReference(owner: OwnerState, hasController: boolean): OwnerReference | undefined {
   if (owner.kind !== 'present') return undefined;
   return { apiVersion: 'v1', kind: 'Service', name: owner.name, uid: owner.uid, controller: hasController };
 }
 
-/** The whole list with ours repaired and everybody else's kept; undefined when nothing has to change. */
+/** The whole list with our reference repaired and all others kept; undefined when the list is right. */
 export function repairOwners(
   found: readonly OwnerReference[] | undefined,
   wanted: OwnerReference | undefined,
@@ -23,7 +23,7 @@ export function repairOwners(
   const isOurs = (owner: OwnerReference): boolean =>
     owner.apiVersion === 'v1' && owner.kind === 'Service' && owner.name === wanted.name;
   const others = (found ?? []).filter((owner) => !isOurs(owner));
-  // The API refuses two controllers, and the other one was there first.
+  // The API server refuses two controllers, so an existing one keeps the role.
   const ours = others.some((owner) => owner.controller === true) ? { ...wanted, controller: false } : wanted;
   const mine = (found ?? []).filter(isOurs);
   const [only] = mine;

@@ -1,5 +1,5 @@
-// Whose host object this is, told from what is written on it and from nothing else: ours, ours for another key, a native
-// one of Kubernetes, or somebody else's. Deleting and overwriting hang on this answer, so it errs towards "not ours".
+// Judges the owner of a host object from its labels and annotations alone: us, us for another key, Kubernetes itself, or a
+// stranger. Deletes and overwrites depend on this verdict, so in doubt it says "not ours".
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Place, Placement } from './placement.ts';
 import {
@@ -19,7 +19,7 @@ export interface HostLook {
 }
 
 export type Ownership =
-  /** Ours for this key; `isDeletable` only with object-name and object-namespace both present and right. */
+  /** Ours for this key. `isDeletable` requires that object-name and object-namespace are both present and right. */
   | { kind: 'ours'; isDeletable: boolean }
   /** Ours by every mark, but for another virtual object. */
   | { kind: 'oursForOther'; key: Key }
@@ -30,7 +30,7 @@ export function judgeOwnership(host: HostLook, key: Key, placement: Placement): 
   const marks = marksOf(host);
   const annotatedKey = annotatedKeyOf(host);
   if (marks.length === 0) {
-    // Another virtual cluster marks what it writes, even where one of its annotations went missing.
+    // The marker label still shows the owner when another virtual cluster's object has lost its annotations.
     const others = otherMarkerOf(host, placement);
     return others === undefined ? { kind: 'native' } : { kind: 'foreign', why: others };
   }
@@ -52,13 +52,13 @@ export function annotatedKeyOf(host: Pick<HostLook, 'annotations'>): Key | undef
   return name && namespace ? keyOf(namespace, name) : undefined;
 }
 
-/** Ours, deletable, and standing where its own annotations say it stands. */
+/** Whether the object is ours, deletable, and at the place that its own annotations name. */
 export function isOursFor(host: HostLook, key: Key, placement: Placement): boolean {
   if (annotatedKeyOf(host) !== key || contradictionOf(host, key) !== undefined) return false;
   return missingProof(host, marksOf(host), placement) === undefined;
 }
 
-/** Empty values say nothing: they are damage, not a claim. */
+/** An empty value is damage, not a claim, so it does not count as a mark. */
 function marksOf(host: HostLook): string[] {
   return theSix.filter((mark) => Boolean(host.annotations?.[mark]));
 }
@@ -78,16 +78,16 @@ function contradictionOf(host: HostLook, key: Key): string | undefined {
   return undefined;
 }
 
-/** What is lacking before marks count as proof: anybody may copy one annotation, hardly anybody all of them. */
+/** Explains why the marks are no proof: users may copy one annotation by accident, but hardly ever all six. */
 function missingProof(host: HostLook, marks: readonly string[], placement: Placement): string | undefined {
   if (host.labels?.[markerLabel] !== placement.virtualCluster && marks.length < theSix.length) {
     const lacking = `it lacks the label ${markerLabel}=${placement.virtualCluster} and some of the six object annotations`;
     return otherMarkerOf(host, placement) ?? lacking;
   }
-  // In its own namespace a virtual cluster is alone and names tell whose a copy is, also one from before the mapping.
+  // A virtual cluster is alone in its own host namespace, so a copy there needs no instance; older copies have none.
   if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
     const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
-    // vCluster's own syncer copies what a tenant has written there.
+    // vCluster's own syncer copies this annotation from a tenant, so such a value is no proof.
     if (copied.includes(instanceKey)) return `its annotation ${instanceKey} was copied from the tenant`;
     const instance = host.annotations?.[instanceKey];
     if (instance !== placement.instance) {
@@ -97,7 +97,7 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
   return undefined;
 }
 
-/** What its marker label says, if that is the name of another virtual cluster. An empty label says nothing. */
+/** Says so when the marker label names another virtual cluster. An empty label counts as a missing one. */
 function otherMarkerOf(host: HostLook, { virtualCluster }: Placement): string | undefined {
   const marker = host.labels?.[markerLabel];
   if (!marker || marker === virtualCluster) return undefined;

@@ -1,4 +1,4 @@
-// Where a virtual object stands on the host: one answer for a key, decided by the name mode and nothing else. Pure.
+// Computes the host namespace and name of a virtual object. Only the name mode and the mapping decide. Pure.
 import { hostName } from '../../object/meta/names.ts';
 import { type Key, splitKey } from '../../object/meta/object.ts';
 
@@ -8,9 +8,9 @@ export interface Place {
 }
 
 export interface NamespaceMapping {
-  /** Host namespace of a mapped virtual one. */
+  /** The host namespace that a virtual namespace is mapped to. */
   hostNamespaceOf(virtualNamespace: string): string | undefined;
-  /** The way back; without it no host namespace is anybody's. */
+  /** The reverse mapping; without it, no host namespace has a virtual one. */
   virtualNamespaceOf?(hostNamespace: string): string | undefined;
   /** An unmapped namespace is not synced at all, instead of falling back to rewritten names. */
   mappingsOnly: boolean;
@@ -20,12 +20,12 @@ export interface Placement {
   readonly mode: 'single' | 'mapped';
   readonly virtualCluster: string;
   readonly hostNamespace: string;
-  /** `<HNS>/<VC>`: who owns a copy where names alone do not tell. */
+  /** `<HNS>/<VC>`: identifies the owner of a copy where two virtual clusters may have one name. */
   readonly instance: string;
   placeOf(key: Key): Place | undefined;
-  /** Place of any namespaced thing the host has a copy of, for references. */
+  /** The host place of any referenced object, not only of the synced kind. */
   placeOfObject(virtual: Place): Place | undefined;
-  /** Whose names stand unchanged in a namespace of the host. */
+  /** The virtual namespace whose objects keep their names in this host namespace. */
   virtualNamespaceOf(hostNamespace: string): string | undefined;
 }
 

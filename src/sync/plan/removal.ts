@@ -1,14 +1,14 @@
-// Taking a host copy away, and who may forbid it: the other half of the brain in decide.ts, as pure. Whatever is not provably
-// ours stays, and so does what somebody on the host has put a hand on.
+// Decides the removal of host copies, for decide.ts. Pure. An object stays when it is not provably ours, and when an operator
+// of the host has paused, kept or claimed it.
 
 import type { Translation } from './draft.ts';
 import type { HostItem, SyncedKind, VirtualItem } from './kind.ts';
 import { isControlledByOther, judgeOwnership } from './ownership.ts';
 import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
-import { ask, done, type Facts, type Outcome, type Request, type Step } from './step.ts';
+import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from './step.ts';
 
-/** Not eligible: our copy must not exist, and nothing that is not ours may be touched. */
-export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): Step {
+/** An ineligible object must have no host copy, but only a copy that is provably ours may be deleted. */
+export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
   const { host, key } = facts;
   if (host === undefined) return decideStrays(facts, translation, outcome);
   const ownership = judgeOwnership(host, key, translation.placement);
@@ -31,22 +31,22 @@ export function decideRemoval(facts: Facts, translation: Translation, outcome: O
 const withheld: Outcome = {
   kind: 'waiting',
   reason: 'DeleteWithheld',
-  message: 'a list would delete many host copies at once; it is believed after a second one says the same',
+  message: 'a list would delete many host copies at once; nothing is deleted until a second list agrees',
 };
 
-/** A mapping moved the key: once the new place is settled the old copies go. */
-export function decideStrays(facts: Facts, { kind }: Translation, outcome: Outcome): Step {
+/** After a mapping has moved the key, its old copies are removed, but only once the new copy is in place. */
+export function decideStrays(facts: Facts, { kind }: Translation, outcome: Outcome): PlanStep {
   const stray = facts.strays.find((item) => !item.isDeleting && handsOff(item, facts.virtual, kind) === undefined);
   if (stray === undefined) return done(outcome);
   return facts.isDeleteWithheld ? done(withheld) : ask(removal(stray, 'moved to another host namespace'));
 }
 
-function removal(host: HostItem, reason: string): Request {
+function removal(host: HostItem, reason: string): PlannedRequest {
   const preconditions = { uid: host.uid, resourceVersion: host.resourceVersion };
   return { side: 'host', verb: 'remove', place: { namespace: host.namespace, name: host.name }, preconditions, reason };
 }
 
-/** Somebody on the host wants this copy left as it is. */
+/** The outcome for a copy that an operator of the host has paused or given to another controller. */
 export function handsOff(host: HostItem, virtual: VirtualItem | undefined, kind: SyncedKind): Outcome | undefined {
   if (host.annotations?.[pauseKey] === 'true') {
     return { kind: 'left', reason: 'Paused', message: `the host copy is annotated ${pauseKey}=true` };
@@ -55,7 +55,7 @@ export function handsOff(host: HostItem, virtual: VirtualItem | undefined, kind:
     return {
       kind: 'left',
       reason: 'ControlledByOther',
-      message: `the host copy is marked ${controlledByKey} somebody else`,
+      message: `the host copy has ${controlledByKey} set for another controller`,
     };
   }
   return undefined;
@@ -67,7 +67,7 @@ function keptByHost(host: HostItem, virtual: VirtualItem | undefined): Outcome |
   return { kind: 'left', reason: 'KeptByHost', message: `the host copy is annotated ${skipBackSyncKey}=true` };
 }
 
-/** vCluster copies these keys from tenants; what a tenant wrote must not pin or hide a host object. */
+/** vCluster copies these keys from tenants, and a tenant must not be able to pin or hide a host object. */
 function isTenants(key: string, host: HostItem, virtual: VirtualItem | undefined): boolean {
   const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
   return copied.includes(key) || virtual?.annotations?.[key] !== undefined;

@@ -1,5 +1,4 @@
-// The keys that carry meaning on both sides: vCluster's own, ours, and Kubernetes'. One place, so that a key is spelled
-// once. Nothing here decides anything.
+// The label and annotation keys with a special meaning, of vCluster, Hostward and Kubernetes, each spelled only here.
 
 export const objectKeys = {
   name: 'vcluster.loft.sh/object-name',
@@ -23,11 +22,11 @@ export const baseKey = 'hostward.dev/base';
 export const instanceKey = 'hostward.dev/instance';
 export const pauseKey = 'hostward.dev/pause';
 
-/** On a host object: tenants may have a copy of it. */
+/** Label of a host object that tenants may import. */
 export const importableLabel = 'hostward.dev/importable';
-/** On a tenant's object: the uid of the host object that it is a copy of. */
+/** Annotation of an imported object: the uid of its host object. */
 export const importedFromKey = 'hostward.dev/imported-from';
-/** On an exported copy: which of its labels came from the tenant. */
+/** Annotation of an exported copy: the label keys that came from the tenant. */
 export const labelKeysKey = 'hostward.dev/label-keys';
 
 export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
@@ -38,7 +37,7 @@ export function isReserved(key: string): boolean {
   return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }
 
-/** Keys that go forward like any other but never come back: their owners live on the side where they stand. */
+/** Keys that flow forward but never back: controllers of each side maintain their own values. */
 export function isNeverBack(
   key: string,
   { controllerKeyPrefixes }: { controllerKeyPrefixes: readonly string[] },

@@ -1,5 +1,5 @@
-// The words between looking, deciding and doing: what is known of one key, what may be asked for next, and how a pass can
-// end. Values only.
+// The values that looking, deciding and writing exchange: the facts about one key, the requests, and the outcomes of a pass.
+// Types and small constructors only.
 import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
@@ -15,18 +15,18 @@ export interface BackValues {
   annotations: Map<string, string | null>;
 }
 
-/** For people: which entry, where it matched, what went wrong. Never a whole value, it may be a secret. */
+/** A failure for display: the patch, the path that matched, the error. Never a whole value, which may be a secret. */
 export interface PatchFailure {
-  /** Undefined where the result of all patches is wrong and none of them can be named. */
+  /** Undefined when the combined result is invalid and no single patch can be blamed. */
   patch?: number;
   path?: string;
   at: string;
   class: string;
   message: string;
   position?: { line: number; column: number };
-  /** Where in the configuration the expression says so. */
+  /** The position of the failing code in the configuration. */
   source?: string;
-  /** It may be another's fault, or the machine's: after which to try again. */
+  /** Set when another object or the machine may have caused the failure, so that a retry makes sense. */
   retryAfterMs?: number;
 }
 
@@ -41,40 +41,38 @@ export interface Facts {
   virtual: VirtualItem | undefined;
   service: ServiceItem | undefined;
   place: Place | undefined;
-  /** Whether it belongs on the host at all. */
   verdict: Verdict;
   host: HostItem | undefined;
-  /** The Service at that place, where Services of the host are watched: in namespaces that are mapped. */
+  /** The host Service at that place; known only in mapped namespaces, where host Services are watched. */
   hostService?: HostServiceItem | undefined;
-  /** Host objects of ours for this key at places where it no longer belongs; namespace-mapping mode only. */
+  /** Our copies of this key at former places; namespace-mapping mode only. */
   strays: readonly HostItem[];
-  /** The key that may hold the host name when several claim it; undefined when nobody else does. */
+  /** The key that gets the host name when several claim it; undefined without a rival. */
   winner: Key | undefined;
   owner: OwnerState;
-  /** Addresses of the draft that the policy refuses. */
   refusals: readonly AddressRefusal[];
-  /** Translated and patched. */
+  /** The translated and patched host object. */
   draft: Draft | undefined;
   /** Why the draft must not be used: a patch failed and wants its object left alone. */
   patchFailure: PatchFailure | undefined;
-  /** A patch failed, and by its policy the draft is used without it. */
+  /** A patch failed, but its onError policy lets the draft be used without it. */
   patchLapse?: PatchFailure | undefined;
-  /** What stands behind the names that the draft holds, as one text; undefined without references. */
+  /** The resolved references of the draft as one text; undefined without references. */
   resolution?: string;
-  /** Values on their way back to the tenant, after the reverse expressions; undefined until there are any. */
+  /** Back-flow values after the reverse expressions; undefined before those have run. */
   reversed: BackValues | undefined;
   /** Values on the host that stay there, and that the tenant does not get. */
   backflowFailures?: BackflowFailures;
-  /** A list looked too empty to be believed; nothing may be deleted on its word yet. */
+  /** A list that lacks this key also lacks many others, so a second list must confirm it before a delete. */
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
-  /** A back-flow that only removes labels is held until the virtual Services are known to be newer than the host. */
+  /** False while a back-flow that only removes labels waits until the view of virtual Services is newer than the host. */
   mayRemoveLabelsBack: boolean;
-  /** Both sides have been answering each other too often: so long nothing flows back, while the host is served as ever. */
+  /** How long to hold the back-flow, because both sides keep changing the same keys; 0 for no wait. */
   backFlowWaitMs: number;
 }
 
-/** uid and resourceVersion make a late patch of a deleted or changed object fail instead of resurrecting it. */
+/** uid and resourceVersion make a late patch of a deleted or changed object fail. */
 export interface HostMergePatch {
   metadata: {
     uid: string;
@@ -86,7 +84,7 @@ export interface HostMergePatch {
   [member: string]: unknown;
 }
 
-export type Request =
+export type PlannedRequest =
   | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
   | {
       side: 'host';
@@ -106,7 +104,7 @@ export type Request =
       mergePatch: object;
       reason: string;
       back: BackValues;
-      /** What both sides hold once this is done; the base says so only after the host write that follows. */
+      /** The agreement after this write; the base on the host records it only with the following host write. */
       agreed: Agreement;
     }
   | { side: 'virtual'; verb: 'get'; place: Place };
@@ -134,29 +132,29 @@ export type Outcome =
   | { kind: 'ineligible'; reason: string; message: string }
   | { kind: 'refused'; reason: RefuseReason; message: string; detail?: string; failure?: PatchFailure }
   | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
-  /** Somebody on the host asked us to keep our hands off, or it is not ours to take away. */
+  /** An operator of the host asked us not to write, or the copy is not provably ours. */
   | { kind: 'left'; reason: LeaveReason; message: string }
   | { kind: 'retry'; message: string; retryAfterMs?: number | undefined };
 
 export interface RequestStep {
   kind: 'request';
-  request: Request;
-  /** Once the host holds exactly what is requested, the key is in sync. */
+  request: PlannedRequest;
+  /** The key is in sync as soon as the host has stored exactly this request. */
   isLast: boolean;
 }
 
-export type Step = RequestStep | { kind: 'done'; outcome: Outcome };
+export type PlanStep = RequestStep | { kind: 'done'; outcome: Outcome };
 
-/** What one pass over a key remembers between its requests. */
+/** The memory of one pass over a key between its requests. */
 export interface Memory {
   hostService: { known: false } | { known: true; service: HostServiceItem | undefined };
   mustRead: 'host' | 'virtual' | undefined;
   conflicts: number;
-  /** Edits of the host that have reached the virtual side in this pass: a further edit there is one on top of them. */
+  /** Host edits that this pass has written to the virtual side; a later host edit is compared with them. */
   agreed: Agreement | undefined;
   /** The virtual API server did not take what flowed back: only the host is served, and the pass ends with this. */
   backflowRefused: Outcome | undefined;
-  /** An answer that ends the pass. */
+  /** Set when an answer ends the pass. */
   end: Outcome | undefined;
 }
 
@@ -171,23 +169,23 @@ export function freshMemory(): Memory {
   };
 }
 
-/** A write that the pass wanted when it ended, and what the pass remembered by then. */
+/** A write that was not allowed and ended the pass, with the memory of the pass at that time. */
 export interface HeldWrite {
-  request: Request;
+  request: PlannedRequest;
   memory: Memory;
 }
 
-/** A write that makes or changes the host copy. */
-export type HostWrite = Extract<Request, { side: 'host'; verb: 'create' | 'patch' }>;
+/** A write that creates or changes the host copy. */
+export type HostWrite = Extract<PlannedRequest, { side: 'host'; verb: 'create' | 'patch' }>;
 
-export function isHostWrite(request: Request): request is HostWrite {
+export function isHostWrite(request: PlannedRequest): request is HostWrite {
   return request.side === 'host' && (request.verb === 'create' || request.verb === 'patch');
 }
 
-export function ask(request: Request, { isLast = false } = {}): Step {
+export function ask(request: PlannedRequest, { isLast = false } = {}): PlanStep {
   return { kind: 'request', request, isLast };
 }
 
-export function done(outcome: Outcome): Step {
+export function done(outcome: Outcome): PlanStep {
   return { kind: 'done', outcome };
 }

@@ -1,5 +1,5 @@
-// What has to change on either side so that an existing host object and its virtual object agree: two merge patches, or
-// nothing. Pure. It assumes that the host object may be written; whether it may is decided in decide.ts.
+// Plans the merge patches that make an existing host object and its virtual object agree: at most one for each side. Pure.
+// Whether the host object may be written at all is decided before, in decide.ts.
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { OwnerReference } from '../../object/meta/object.ts';
@@ -28,7 +28,7 @@ export interface Update {
   host: HostChange | undefined;
   /** Keys that both sides changed to different values. */
   conflicts: number;
-  /** What the host patch touches, in words for the log and for status. */
+  /** The fields and keys in the host patch, for the log and for status. */
   touches: string[];
 }
 
@@ -45,14 +45,14 @@ export interface UpdateInput {
   draft: Draft;
   translation: Translation;
   owner: OwnerReference | undefined;
-  /** Native objects are taken over: rendered as on create, but whatever else stands on them stays. */
+  /** A native object is taken over: written as on create, but its other labels and annotations stay. */
   isTakeOver: boolean;
-  /** The host is known to repack what it stores. */
+  /** The host is known to reorder or regroup the payloads it stores. */
   ignoreOrder: boolean;
   reversed?: BackValues | undefined;
   backflowFailures?: BackflowFailures | undefined;
   agreed?: Agreement | undefined;
-  /** Only the host is served for now; see KeyMergeInput. */
+  /** Only the host is written in this pass; see KeyMergeInput. */
   holdsBack?: boolean;
   observe?: (map: 'labels' | 'annotations', virtualKey: string, verdict: KeyVerdict) => void;
 }
@@ -70,7 +70,7 @@ export function planUpdate(input: UpdateInput): Update {
   }
   if (input.isTakeOver && isTakenByController(host, translation.kind)) {
     const { key } = translation.kind.controllerLabel;
-    // It would be untrue from now on, and would keep host edits from ever flowing back.
+    // The label would be wrong from now on, and isTakenByController() would block back-flow for good.
     if (!draft.labels.has(key)) labels.set(key, null);
   }
   const change: HostChange = {
@@ -92,7 +92,7 @@ export function planUpdate(input: UpdateInput): Update {
   };
 }
 
-/** What both sides hold once these values are on the virtual side, whether or not the host write after it succeeds. */
+/** The state both sides agree on once the back-flow is written, whether or not the following host write succeeds. */
 export function agreementOf(
   back: BackValues,
   host: HostItem,
@@ -123,7 +123,7 @@ export function agreementOf(
   };
 }
 
-/** Same name, other object: nothing that was agreed with the old one counts. */
+/** The virtual object was deleted and recreated under its name: the base of the old object no longer counts. */
 export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolean {
   const uid = host.annotations?.[objectKeys.uid];
   return uid !== undefined && uid !== '' && uid !== virtual.uid;
@@ -132,7 +132,7 @@ export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolea
 interface Merged {
   labels: KeyMerge;
   annotations: KeyMerge;
-  /** The base as it stands on the host, where it is known to say all. */
+  /** The base annotation of the host; undefined when agreements made since then are missing in it. */
   held?: Base | undefined;
 }
 
@@ -176,7 +176,7 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** As on create: the host holds what the draft says; only keys that belong to the host side itself stay beside it. */
+/** Makes the host hold the draft, as on create. Beside it only keys stay that belong to the host itself. */
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
   const desired = input.draft[map];
@@ -195,7 +195,7 @@ function digest(translation: Translation): { patchDigest: string } {
   return { patchDigest: translation.patchDigest };
 }
 
-/** The base rides on a write that is needed anyway; alone it is written only when an older one would mislead us. */
+/** Adds the base to a write that is needed anyway. The base causes a write of its own only when the old one is wrong. */
 function setBase(change: HostChange, host: HostItem, base: Base): void {
   const before = host.annotations?.[baseKey];
   const text = formatBase(base);
@@ -211,7 +211,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   else if (before !== undefined) change.annotations.set(baseKey, null);
 }
 
-/** Another patch set that touches nothing here is no reason to write every object. */
+/** Ignores a changed digest when no patch touches this object: otherwise a new patch set would rewrite every object. */
 function saysTheSame(before: Base | undefined, after: Base): boolean {
   if (before === undefined) return false;
   const isPatched = [before, after].some((base) =>

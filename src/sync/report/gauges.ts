@@ -1,4 +1,4 @@
-// Sets the gauges of sync from its present state; the daemon calls this every second.
+// Sets the gauges of sync from its current state. The daemon calls this every second.
 import type { Sync } from '../loop/sync.ts';
 import { objectCounts } from './status.ts';
 

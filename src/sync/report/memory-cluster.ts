@@ -1,5 +1,5 @@
-// A cluster that is a map: just enough of an API server for one pass of the conductor, so that offline commands run the
-// same steps as the daemon. One writer, no history, no watch.
+// A cluster in memory with just enough of an API server for one pass, so that offline commands run the same code as the
+// daemon. It has one writer, no history and no watch.
 
 import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
@@ -46,7 +46,7 @@ export class MemoryCluster {
       },
       keys: () => objects.keys(),
       relist: async () => {},
-      // The writer has put it there already.
+      // The writer has stored the object already.
       remember: () => {},
       forget: (key) => void objects.delete(key),
       subscribe: () => () => {},
@@ -83,7 +83,7 @@ export class MemoryCluster {
   }
 }
 
-/** An API server stores a map that lost its last key as none. */
+/** An API server drops a map that has lost its last key. */
 function withoutEmptyMaps({ labels, annotations, ...rest }: KubeObject['metadata']): KubeObject['metadata'] {
   return {
     ...rest,

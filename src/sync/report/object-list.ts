@@ -1,5 +1,5 @@
-// Every object that sync knows, one row each, for `hostward status --all`. Rows are made as they are asked for: of a hundred
-// thousand objects no list is ever held.
+// Lists every object that sync knows, one row each, for `hostward status --all`. A generator makes the rows on demand, because
+// a list of a hundred thousand objects would need too much memory.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { type LedgerEntry, labelOf } from '../world/ledger.ts';
@@ -7,7 +7,7 @@ import { sentenceOf } from './status.ts';
 
 export interface ObjectRow {
   object: Key;
-  /** A kind of outcome, with its reason behind a slash where there is one. */
+  /** The kind of the outcome, with its reason after a slash, such as `refused/NotOwned`. */
   state: string;
   message?: string;
   sinceSeconds?: number;
@@ -24,7 +24,7 @@ export function* listObjects(sync: Sync, filter: ObjectFilter): Generator<Object
   for (const key of virtual.keys()) {
     if (isIn(key, filter)) yield* wanted(rowOf(sync, key, sync.ledger.entry(key)), filter);
   }
-  // Their virtual objects are gone, and something still holds the copies.
+  // These objects are gone from the virtual side, but their copies could not be removed yet.
   for (const [key, entry] of sync.ledger.entries()) {
     if (!virtual.has(key) && isIn(key, filter)) yield* wanted(rowOf(sync, key, entry), filter);
   }

@@ -1,6 +1,6 @@
-// Works out offline what the daemon would make of virtual objects and their host copies: the conductor of the live sync runs
-// between two clusters that are maps in memory. In: objects of both sides and the rules. Out: both sides afterwards and the
-// outcome of each pass. Nothing here decides anything.
+// Computes offline how the daemon would change virtual objects and their host copies: the passes of the live sync run between
+// two clusters in memory. In: objects of both sides and the rules. Out: both sides afterwards and the outcome of each pass. It
+// contains no rule of its own.
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import { type Patching, reconcile } from '../loop/reconcile.ts';
@@ -17,13 +17,13 @@ import { MemoryCluster } from './memory-cluster.ts';
 export interface RehearsalInput {
   /** Objects of the kind that is synced. */
   virtual: readonly KubeObject[];
-  /** An object without a Service here counts as one with a Service without a selector. */
+  /** An object without a Service in this list gets one without a selector, so that it is eligible. */
   services: readonly KubeObject[];
   host: readonly KubeObject[];
   rules: SyncRules;
   /** uid of the host Service VC; without it no owner reference is written. */
   ownerUid: string | undefined;
-  /** Host objects without a base are taken as edits of the copy that the virtual object alone would give. */
+  /** Host objects without a base get the base of a fresh copy, so that differences count as edits on the host. */
   assumesAgreement: boolean;
   /** Called before the patches of an object run. */
   patching?: (key: Key, direction: 'forward' | 'back') => void;
@@ -33,7 +33,7 @@ export interface Rehearsed {
   key: Key;
   outcome: Outcome;
   virtual: KubeObject;
-  /** Undefined when it has no host copy. */
+  /** Undefined when the object has no host copy. */
   host: KubeObject | undefined;
   /** Host values that the virtual object cannot get. */
   backflowFailures: BackflowFailures | undefined;
@@ -123,7 +123,7 @@ function observed(patching: Patching, tell: RehearsalInput['patching']): Patchin
   };
 }
 
-/** A file written by hand has no uid, but the copy from a cluster has; both mean the same object. */
+/** Adds the uid from the host copy to a virtual object that was written by hand and lacks one. */
 function withUidOf(virtual: KubeObject, host: readonly KubeObject[]): KubeObject {
   if (virtual.metadata.uid) return virtual;
   const { namespace, name } = virtual.metadata;
@@ -134,7 +134,7 @@ function withUidOf(virtual: KubeObject, host: readonly KubeObject[]): KubeObject
   return uid ? { ...virtual, metadata: { ...virtual.metadata, uid } } : virtual;
 }
 
-/** Adds the base that the daemon would have written, so that other differences count as edits on the host. */
+/** Adds the base of a fresh copy, so that all differences count as edits on the host. */
 async function assumeBase(
   key: Key,
   on: { world: World; patching: Patching | undefined; hostCluster: MemoryCluster },

@@ -1,5 +1,4 @@
-// What the host object would be, with no cluster at hand: the same translation as the live sync, for `hostward render` and
-// for tests. Pure.
+// Computes host objects without a cluster, with the same translation as the live sync, for `hostward render` and tests. Pure.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { keyOf } from '../../object/meta/object.ts';
 import type { AddressPolicy } from '../plan/address-policy.ts';
@@ -11,7 +10,7 @@ import type { Place } from '../plan/placement.ts';
 
 export interface RenderResult {
   objects: { key: string; virtual: KubeObject; host: KubeObject }[];
-  /** One for each object that has no place on the host: why. */
+  /** The reason for each object that gets no host copy. */
   notices: { key: string; reason: string; message: string }[];
 }
 
@@ -109,7 +108,7 @@ function renderOne(
   result.objects.push({ key, virtual: object, host: options.withBookkeeping ? host : withoutBookkeeping(host) });
 }
 
-/** Without what only we read: for people who want to see what else a copy says. */
+/** Removes the annotations that only Hostward reads, to keep the output short. */
 export function withoutBookkeeping(object: KubeObject): KubeObject {
   const { annotations } = object.metadata;
   if (annotations === undefined) return object;

@@ -1,5 +1,6 @@
-// The status of sync as a whole, and of one object: why it is, or is not, on the host. Reads only. The answer for one object
-// is worked out anew with the functions that decide, so that it cannot disagree with them.
+// Reports the status of sync as a whole, and of one object: why it is, or is not, on the host. In: a running Sync. Out: plain
+// values for `hostward status`. The status of one object is computed with the functions that decide, so that both agree. It
+// must never change anything.
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import type { Sync } from '../loop/sync.ts';
@@ -42,7 +43,7 @@ export function syncStatus(sync: Sync): SyncStatus {
       owner.kind === 'missing'
         ? `OwnerMissing: ${owner.message}`
         : owner.kind === 'none'
-          ? 'none is set'
+          ? 'not set'
           : `Service "${owner.name}"`,
     deletesWithheld: sync.massDelete.guard.size,
     trouble: troubles(sync, now),
@@ -57,7 +58,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   };
 }
 
-/** The share of sync in the facts behind the verdict. */
+/** The facts of sync for the verdict on the whole daemon. */
 export function verdictFacts(
   sync: Sync,
 ): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'waiting' | 'oldestSeconds'> {
@@ -74,7 +75,7 @@ export function verdictFacts(
   };
 }
 
-/** The number of objects that wait for one reason, and the sentence of the first; undefined without such objects. */
+/** Counts the objects that wait for one reason, with the message of the first; undefined without such objects. */
 export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects: number; message: string } | undefined {
   const objects = ledger.counts().get(`waiting/${reason}`) ?? 0;
   if (objects === 0) return undefined;
@@ -83,14 +84,14 @@ export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects:
   return undefined;
 }
 
-/** Whether something waits for a write that may have failed before. */
+/** Whether an object waits for a write, which may have failed before. */
 export function areWritesWanted({ ledger, queue }: Sync): boolean {
   const counts = ledger.counts();
   const isWaiting = ['retry', 'waiting', 'refused/Forbidden'].some((name) => (counts.get(name) ?? 0) > 0);
   return isWaiting || queue.running > 0;
 }
 
-/** Reasons to wait that do not pass by themselves within seconds. */
+/** Reasons for waiting that do not end by themselves within seconds. */
 const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
   'OwnerMissing',
   'HostNamespaceMissing',
@@ -109,7 +110,7 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
   return blocked;
 }
 
-/** One row for each write. A long list is cut; `status --all` names the writes of every object. */
+/** One row for each write. A long list is cut; `status --all` shows the writes of every object. */
 function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
   for (const [object, writes] of ledger.differences) {
@@ -181,7 +182,7 @@ export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
   return statusOf(sync, sync.world.look(key, sync.circumstances(key)));
 }
 
-/** The same after running the patches in the sandbox. */
+/** The status of an object after running its patches in the sandbox. */
 export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectStatus | undefined> {
   const { world } = sync;
   const seen = world.look(key, sync.circumstances(key));
@@ -224,7 +225,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(failed.length > 0 && { backflowFailures: failed }),
-    // A draft whose patches failed cannot tell which side wins.
+    // After a failed patch the draft is unknown, and so is the winning side of each key.
     ...(facts.patchFailure === undefined &&
       facts.virtual &&
       facts.host &&
@@ -233,7 +234,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   };
 }
 
-/** The winning side of each label and annotation, by the same merge as in the next pass. */
+/** The winning side of each label and annotation, computed by the merge that the next pass will make. */
 function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verdict: string }[] {
   const verdicts: { map: string; key: string; verdict: string }[] = [];
   const { virtual, host, draft } = facts;

@@ -1,5 +1,5 @@
-// How sync is, in one sentence: what `hostward status` begins with and takes its exit code from. In: facts of the whole
-// daemon. Out: a state, whether it is well, and the sentence. Pure.
+// Judges the whole daemon in one sentence: the first line and the exit code of `hostward status`. In: facts of the daemon.
+// Out: a state, whether it is well, and the sentence. Pure.
 
 export type VerdictState =
   | 'switchedOff'
@@ -14,7 +14,7 @@ export type VerdictState =
 
 export interface Verdict {
   state: VerdictState;
-  /** False when somebody should look: the exit code of `hostward status` is 1 then. */
+  /** False when an operator should look: `hostward status` then exits with 1. */
   isWell: boolean;
   sentence: string;
 }
@@ -30,7 +30,7 @@ export interface Outage {
 
 export interface VerdictFacts {
   isSwitchedOff: boolean;
-  /** What the start still waits for; undefined when the first lists are in. */
+  /** The windows that the start still waits for; undefined when the first lists are in. */
   waitsFor: string | undefined;
   outages: readonly Outage[];
   standbyBehind: string | undefined;
@@ -41,14 +41,14 @@ export interface VerdictFacts {
   objects: number;
   /** Why the owner of all copies is missing. */
   ownerMissing: string | undefined;
-  /** Reason → objects that cannot reach the host before somebody acts. */
+  /** Reason → number of objects that cannot reach the host until an operator acts. */
   blocked: ReadonlyMap<string, number>;
   /** Objects with a change that has not reached the other side yet. */
   waiting: number;
   oldestSeconds: number;
 }
 
-/** Changes that are younger than this are under way, as always while a cluster lives. */
+/** A younger change is simply under way; a living cluster always has some. */
 const patienceSeconds = 5;
 
 export function verdictOf(facts: VerdictFacts): Verdict {

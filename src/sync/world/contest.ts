@@ -1,15 +1,15 @@
-// The brake for objects that somebody on the host keeps changing: after a few quick repairs we write once a second, say who
-// it is, and stop saying so after a quiet minute. Changes of the virtual side never come here.
+// Slows down repairs of an object that another client on the host keeps changing: after a few quick repairs, one write a
+// second. The contest ends after a quiet minute. Writes for changes of the virtual side are never slowed.
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 
-/** Repairs of one object within the window before the brake takes hold. */
+/** Repairs of one object within the window that are not delayed. */
 const freeRepairs = 4;
 const windowMs = 10_000;
 const contestedIntervalMs = 1000;
 const quietMs = 60_000;
 
-/** Beyond it, records that have been quiet long enough are swept out: names are a tenant's to invent. */
+/** With more records, quiet ones are removed: a tenant can invent any number of names. */
 const recordLimit = 1000;
 
 interface Repairs {
@@ -32,7 +32,7 @@ export class Contest {
     this.#clock = clock;
   }
 
-  /** Asked before a write that undoes a host-side change: how long it has to wait, 0 for now. */
+  /** The time that a write which undoes a host-side change must wait; 0 for no wait. */
   delayBeforeRepair(key: Key): number {
     const record = this.#records.get(key);
     if (record === undefined) return 0;
@@ -47,7 +47,7 @@ export class Contest {
     return Math.max(0, last + contestedIntervalMs - now);
   }
 
-  /** The write was sent. True when the object has just become contested. */
+  /** Records a repair that was sent. Returns true when it makes the object contested. */
   noteRepair(key: Key, manager: string | undefined): boolean {
     const now = this.#clock.now();
     const record = this.#records.get(key) ?? { repairsMs: [], contestedSinceMs: undefined, manager };

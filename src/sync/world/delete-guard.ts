@@ -1,18 +1,18 @@
-// Keeps a list that looks too empty from emptying the host: what it lacks is deleted only after a second list lacks it too.
-// That catches what passes: a server that has not read its data yet, one that lags, an answer of 200 with nothing. One that
-// has really lost its data says so twice, and is believed.
+// Protects host copies from a list that lacks most objects: such a list is acted on only when a second one agrees. That covers
+// passing faults: a server that has not read its data yet, a server that lags, an empty answer with status 200. A server that
+// has really lost its data answers the same twice, and the copies are deleted.
 import type { Key } from '../../object/meta/object.ts';
 
-/** More deletes than this from one list are not believed at once, however many copies there are. */
+/** One list may cause this many deletes without a second list, however many copies there are. */
 export const believedDeletes = 50;
-/** Nor is a larger share of all copies than this. */
+/** One list may also delete no larger share of all copies than this. */
 export const believedShare = 0.2;
 
 export type VirtualList = 'services' | 'objects';
 
-/** `List` names the lists that a key's presence rests on. */
+/** `List` names the lists that must contain a key for it to be present. */
 export class DeleteGuard<List extends string = VirtualList> {
-  /** Keys whose absence rests on one list alone. */
+  /** Suspect keys: for each, the lists that lack it and wait for a second list. */
   readonly #withheld = new Map<Key, Set<List>>();
 
   isWithheld(key: Key): boolean {
@@ -23,18 +23,18 @@ export class DeleteGuard<List extends string = VirtualList> {
     return this.#withheld.size;
   }
 
-  /** A list lacks this key: nothing is deleted for it until the list as a whole has been judged. */
+  /** A list lacks this key. Its copy is not deleted until the whole list has been judged. */
   suspect(key: Key, list: List): void {
     const lists = this.#withheld.get(key) ?? new Set();
     this.#withheld.set(key, lists.add(list));
   }
 
-  /** The key is there, or a watch event said that it went: either is evidence by itself. */
+  /** The key is present, or a watch event reported its end; both are certain without a second list. */
   clear(key: Key, list: List): void {
     this.release([key], list);
   }
 
-  /** Whether this many deletes of one list are believed without a second one. */
+  /** Whether one list may cause this many deletes without a second list. */
   isBelievable(deletes: number, copies: number): boolean {
     return deletes <= believedDeletes && deletes <= Math.max(1, copies * believedShare);
   }
@@ -43,7 +43,7 @@ export class DeleteGuard<List extends string = VirtualList> {
     return [...this.#withheld].filter(([, lists]) => lists.has(list)).map(([key]) => key);
   }
 
-  /** The list was believed, or a second one has said the same: returns the keys that may go on. */
+  /** The list was judged believable, or a second one agrees. Returns the keys that are no longer withheld. */
   release(keys: Iterable<Key>, list: List): Key[] {
     const released: Key[] = [];
     for (const key of keys) {

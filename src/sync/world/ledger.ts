@@ -1,5 +1,5 @@
-// The notes of sync about each key between passes: outcomes for status, versions that tell a host-side change from a virtual
-// one, and the time since which a change waits. All of it could be worked out again, so nothing is lost with the process.
+// Remembers for each key: the outcome for status, the version that tells a host-side change from a virtual one, and
+// the time since which a change waits. A restart can compute all of it again, so it lives in memory only.
 import type { Key } from '../../object/meta/object.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
@@ -8,10 +8,10 @@ export interface LedgerEntry {
   sinceMs: number;
 }
 
-/** Lags remembered for the percentiles in status. */
+/** Number of lags kept for the percentiles in status. */
 const lagSamples = 1024;
 
-/** One row of what a dry run lists. */
+/** One row in the list of a dry run. */
 export interface Difference {
   /** `host create`, `host patch`, `host remove` or `virtual patch`. */
   request: string;
@@ -21,21 +21,21 @@ export interface Difference {
 
 export class Ledger {
   readonly #entries = new Map<Key, LedgerEntry>();
-  /** Version of the virtual side (and rules) at which the host copy last agreed. */
+  /** The version of the virtual side and the rules with which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
   readonly #dirtySince = new Map<Key, number>();
   /** The writes that a dry run would have made, in order. */
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
-  /** Messages about patches that failed and were left out. */
+  /** Messages about failed patches that their objects were written without. */
   readonly #lapses = new Map<Key, string>();
   /** Host values that could not be carried back to the virtual object. */
   readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
 
-  /** A change counts from the first time it is seen, however often it is seen again before it is served. */
+  /** The lag of a change counts from its first event, so later events do not move the time. */
   noteDirty(key: Key, nowMs: number): void {
     if (!this.#dirtySince.has(key)) this.#dirtySince.set(key, nowMs);
   }
@@ -46,7 +46,7 @@ export class Ledger {
     return since;
   }
 
-  /** Changes that have not reached the other side yet. Walks over all of them, so it is for status only. */
+  /** Changes that have not reached the other side yet. Visits all of them, so it is for status only. */
   dirty(): { count: number; oldestMs: number | undefined } {
     let oldestMs: number | undefined;
     for (const since of this.#dirtySince.values()) if (oldestMs === undefined || since < oldestMs) oldestMs = since;
@@ -57,7 +57,7 @@ export class Ledger {
     return this.#entries.get(key);
   }
 
-  /** Returns the entry from before. Objects in sync have no entry, so that ten thousand of them cost nothing. */
+  /** Returns the previous entry. Objects in sync have no entry, so that ten thousand of them need no memory. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
@@ -90,7 +90,6 @@ export class Ledger {
     return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
   }
 
-  /** Returns the message from before. */
   setLapse(key: Key, message: string | undefined): string | undefined {
     const before = this.#lapses.get(key);
     if (message === undefined) this.#lapses.delete(key);

@@ -1,5 +1,5 @@
-// Watches over the lists of the virtual side on behalf of the delete guard: which keys a list lacks although the host holds
-// their copies, whether that many are believable, and the second list that confirms them.
+// Checks the lists of the virtual side for the delete guard: finds the keys that a list lacks although the host has their
+// copies, and requests a second list when there are too many of them.
 import type { Log } from '../../log.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isOursFor } from '../plan/ownership.ts';
@@ -24,7 +24,7 @@ export class MassDelete {
     else this.guard.clear(key, list);
   }
 
-  /** After a start there is no earlier list to compare with, so a list is held against the copies on the host. */
+  /** After a start there is no earlier list, so the first lists are compared with the copies on the host. */
   judgeFirstLists(): void {
     const { virtual, services, host } = this.#world.windows;
     const { placement } = this.#world.rules.translation;
@@ -50,7 +50,7 @@ export class MassDelete {
     }
     this.#log.error(
       { component: 'sync', list, deletes: suspects.length, copies },
-      'list would delete many host copies, asking again',
+      'list would delete many host copies, requesting a second list',
     );
     this.#confirming.add(list);
     this.#confirm(list).catch((error: unknown) => {
@@ -59,7 +59,7 @@ export class MassDelete {
     });
   }
 
-  /** Keys that the second list has again were cleared by their own change; what is still suspect is confirmed. */
+  /** Keys present in the second list were cleared by its change events; the second list confirms the remaining suspects. */
   async #confirm(list: VirtualList): Promise<void> {
     const window = list === 'objects' ? this.#world.windows.virtual : this.#world.windows.services;
     const asked = this.guard.suspects(list);

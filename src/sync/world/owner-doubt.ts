@@ -1,6 +1,6 @@
-// Asks the host for the owner Service when something shows that the one in the window may be gone: its watch and that of the
-// copies are two, and either may be behind. A copy made with the uid of an owner that is gone is garbage from its first
-// moment: the host deletes it, it is made again, and so on. While the answer is awaited nothing is created.
+// Asks the host for the owner Service when a sign suggests that it is gone, because its watch may lag behind the watch of the
+// copies. The host's garbage collector deletes a copy whose owner is gone, sync would create it again, and so on forever.
+// Therefore no copy is created until the host has answered.
 import { type Clock, pause } from '../../clock.ts';
 import { servicesResource } from '../../cluster/wire/scope.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
@@ -11,17 +11,17 @@ export interface OwnerDoubtOptions {
   world: World;
   hostWriter: Writer;
   clock: Clock;
-  /** Called when the answer is in: keys that waited for it may go on. */
+  /** Called after the answer, so that waiting keys are looked at again. */
   settled: () => void;
 }
 
-/** An API server that does not answer is asked again after this. */
+/** Pause before the question is repeated to an API server that did not answer. */
 const retryMs = 1_000;
 
 export class OwnerDoubt {
   readonly #options: OwnerDoubtOptions;
   readonly #stop = new AbortController();
-  /** Counts what was seen, since an answer says nothing about what was seen after its question. */
+  /** Counts the signs: an answer does not cover signs that came after its question. */
   #raised = 0;
   #asking: Promise<void> | undefined;
 
@@ -29,7 +29,7 @@ export class OwnerDoubt {
     this.#options = options;
   }
 
-  /** A copy vanished that we did not remove, or the host namespace refused one. */
+  /** Called when a copy vanished that sync did not remove, or when the host namespace refused one. */
   raise(): void {
     const { world } = this.#options;
     if (world.knownOwner().kind !== 'present' || this.#stop.signal.aborted) return;
@@ -59,7 +59,7 @@ export class OwnerDoubt {
     settled();
   }
 
-  /** Tells the window what the host answered. False = the host did not answer. */
+  /** Shows the answer of the host to the window. Returns false when the host did not answer. */
   async #askOnce(): Promise<boolean> {
     const { world, hostWriter } = this.#options;
     const { hostNamespace: namespace, virtualCluster: name } = world.rules.translation.placement;
@@ -75,7 +75,7 @@ export class OwnerDoubt {
         return true;
       case 'forbidden':
       case 'refused':
-        // Without the right to read Services, only the watch can tell of the owner.
+        // Without the right to read Services, the watch is the only source.
         return true;
       default:
         return false;

@@ -1,6 +1,6 @@
-// What sync can see of both clusters, put together for one key: the only place where the windows are read. In: windows and
-// the rules in force. Out: facts. It must never write. What it remembers follows from the windows and the rules: which keys
-// claim which host name, and what was worked out of an object that is looked at more than once.
+// Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
+// must never write. It caches only values that follow from windows and rules: which keys claim which host name, and the drafts
+// of objects that are looked at again.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
@@ -19,20 +19,20 @@ export interface Windows {
   host: Window<HostItem>;
   /** The Service VC in HNS; undefined when no owner reference is written. */
   owner: Window<ServiceItem> | undefined;
-  /** The host window shows only what bears our marker label: news of any other object does not come by itself. */
+  /** The host window watches only objects with our marker label; other objects are known from single reads. */
   showsMarkedOnly?: boolean;
-  /** Services of the host namespaces that are mapped, where names are shared with the host's own people. */
+  /** Services of the mapped host namespaces, where objects of the host itself may have the same names. */
   hostServices?: Window<HostServiceItem> | undefined;
 }
 
 export interface Rules {
   translation: Translation;
   policy: AddressPolicy;
-  /** Patches decide which addresses are published, so the address policy is asked after them. */
+  /** With patches the address policy judges their result, because they decide which addresses are published. */
   isPatched: boolean;
 }
 
-/** What the conductor knows beside the windows. */
+/** Facts that do not come from the windows. */
 export interface Circumstances {
   isDeleteWithheld: boolean;
   ignoreOrder: boolean;
@@ -43,19 +43,18 @@ export interface Circumstances {
 interface Wanted {
   rules: Rules;
   draft: Draft;
-  /** Undefined until somebody asks. */
   refusals: readonly AddressRefusal[] | undefined;
 }
 
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
-  /** The owner in the window may be gone, and the host has been asked. */
+  /** The owner in the window may be gone; a request to the host is under way. */
   isOwnerInDoubt = false;
-  /** Host objects by the key they say they are for; kept in namespace-mapping mode only, where a key can move. */
+  /** Host objects by the key in their annotations; kept in namespace-mapping mode only, where a key can move. */
   readonly #hostByKey = new Map<Key, Set<Key>>();
   readonly #keyByHost = new Map<Key, Key>();
-  /** What the address policy said after patches; of objects whose name others claim as well. */
+  /** Whether the address policy refused the patched object; kept only for objects with rivals. */
   readonly #isRefused = new Map<Key, boolean>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
   #rules: R;
@@ -69,14 +68,14 @@ export class World<R extends Rules = Rules> {
     return this.#rules;
   }
 
-  /** New rules may move claims: they are counted anew. */
+  /** New rules may change host names, so all claims are counted again. */
   setRules(rules: R): void {
     this.#rules = rules;
     this.#isRefused.clear();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
   }
 
-  /** A virtual object came or went; returns the other keys whose chances this changes. */
+  /** Called when a virtual object came or went; returns the rivals that may now win or lose the name. */
   noteVirtual(key: Key): readonly Key[] {
     const place = this.placeOf(key);
     if (place === undefined) return [];
@@ -98,7 +97,7 @@ export class World<R extends Rules = Rules> {
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
   }
 
-  /** Patches have run and the policy has judged what they made; returns the rivals whose chances this changes. */
+  /** Called when the address policy has judged a patched object; returns the rivals that may now win or lose the name. */
   noteVerdict(key: Key, isRefused: boolean): readonly Key[] {
     const rivals = this.rivalsOf(key);
     if (rivals.length === 0) this.#isRefused.delete(key);
@@ -112,7 +111,7 @@ export class World<R extends Rules = Rules> {
     return place && this.#winnerAt(place, this.hostOf(place));
   }
 
-  /** A host object came, changed or went; returns the keys that must look at it. */
+  /** Called when a host object came, changed or went; returns the keys that depend on it. */
   noteHost(hostKey: Key): Set<Key> {
     const place = splitKey(hostKey);
     const keys = new Set<Key>(this.claims.claimants(place));
@@ -124,7 +123,7 @@ export class World<R extends Rules = Rules> {
     return keys;
   }
 
-  /** A Service of the host came, changed or went: who would have its name. */
+  /** The keys whose host name equals this host key. */
   claimantsOf(hostKey: Key): readonly Key[] {
     return this.claims.claimants(splitKey(hostKey));
   }
@@ -137,7 +136,7 @@ export class World<R extends Rules = Rules> {
     return this.windows.host.get(keyOf(place.namespace, place.name));
   }
 
-  /** Known from a read alone: a pass that rests on it reads it again. */
+  /** Whether the window does not watch the host object of this key, so that every pass must read it again. */
   isHostUnseen(key: Key): boolean {
     if (this.windows.showsMarkedOnly !== true) return false;
     const place = this.placeOf(key);
@@ -148,11 +147,11 @@ export class World<R extends Rules = Rules> {
   ownerState(): OwnerState {
     const known = this.knownOwner();
     if (known.kind !== 'present' || !this.isOwnerInDoubt) return known;
-    const message = `Service "${known.name}", the owner of all host copies, is being looked for: a copy vanished or was refused`;
+    const message = `Service "${known.name}", the owner of all host copies, is being checked: a host copy vanished or was refused`;
     return { kind: 'missing', message };
   }
 
-  /** What the window shows, which may be behind. */
+  /** The owner according to the window, which may be outdated. */
   knownOwner(): OwnerState {
     const { placement } = this.#rules.translation;
     if (this.windows.owner === undefined) return { kind: 'none' };
@@ -190,12 +189,12 @@ export class World<R extends Rules = Rules> {
       strays: this.#straysOf(key, place),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
-      // With patches it is what they make that is judged, when they have run.
+      // With patches their result is judged instead, after they have run.
       refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#refusalsOf(wanted),
     };
   }
 
-  /** What follows from the virtual object alone; a look after an edit on the host, or by a rival, is one at the same. */
+  /** The draft depends on the virtual object alone, so it is reused after host edits and for rivals. */
   #wantedOf(virtual: VirtualItem, place: Place): Wanted {
     const known = this.#wanted.get(virtual);
     if (known?.rules === this.#rules) return known;
@@ -236,7 +235,7 @@ export class World<R extends Rules = Rules> {
     for (const hostKey of this.#hostByKey.get(key) ?? []) {
       const host = this.windows.host.get(hostKey);
       if (host === undefined || isSamePlace(host, place)) continue;
-      // Elsewhere than at the key's own place all six alone prove nothing: another virtual cluster writes them too.
+      // Away from the key's own place the six are no proof without our marker: another virtual cluster writes them too.
       if (host.labels?.[markerLabel] === placement.virtualCluster && isOursFor(host, key, placement)) strays.push(host);
     }
     return strays;
@@ -261,7 +260,7 @@ export class World<R extends Rules = Rules> {
   }
 }
 
-/** Whose copy it is. A damaged one belongs to the claimant that nothing on it contradicts. */
+/** The claimant that owns the host copy. A damaged copy goes to the only claimant that its annotations do not contradict. */
 function incumbentOf(
   host: HostItem,
   claimants: readonly { key: Key; uid: string }[],

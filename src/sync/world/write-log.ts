@@ -1,9 +1,9 @@
-// One line of the log for each written object while there are few, and one line a second for all others: a restart with other
-// patches writes every object, and 150,000 lines tell a reader less than a number. At level debug every write has its line.
+// Logs the first writes of each second one by one, and the number of all others in one line: a restart with other patches
+// writes every object, and no reader needs 150,000 lines. At level debug every write has its line.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 
-/** Lines of single writes within a second: as many as a person reads. */
+/** Single writes logged per second; a person cannot read more. */
 const linesPerSecond = 10;
 const windowMs = 1000;
 
@@ -19,7 +19,7 @@ export class WriteLog {
   readonly #clock: Clock;
   #component = '';
   #lines = 0;
-  /** By side and verb, of writes without a line. */
+  /** Number of writes without a line of their own, by side and verb. */
   #counted = new Map<string, number>();
   #window: Timer | undefined;
 
@@ -40,7 +40,7 @@ export class WriteLog {
     this.#log.debug(fields, message);
   }
 
-  /** Also at the end: what has been counted and not told yet. */
+  /** Logs the counted writes; also called at the end of the process, so that none is lost. */
   flush(): void {
     this.#window?.cancel();
     this.#window = undefined;

@@ -40,7 +40,7 @@ describe('DemoBoard', () => {
     expect(board.rows()).toMatchObject([{ state: 'in sync', lagMs: 3, lastChange: { side: 'host' } }]);
   });
 
-  it('follows a delete to its end', async () => {
+  it('removes a row when both sides have deleted the object', async () => {
     board.virtualChanged('shop/db', seen('10.0.0.1'));
     board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
     board.virtualChanged('shop/db', undefined);
@@ -49,7 +49,7 @@ describe('DemoBoard', () => {
     expect(board.rows()).toEqual([]);
   });
 
-  it('gives a host object to the key that its annotations name', () => {
+  it('assigns a host object to the key in its annotations', () => {
     board.virtualChanged('a/b', seen('10.0.0.1'));
     board.hostChanged('host/a-x-b', { ...seen('10.0.0.1'), owner: 'c/d' });
     expect(board.rows().map((row) => [row.key, row.state])).toEqual([
@@ -58,7 +58,7 @@ describe('DemoBoard', () => {
     ]);
   });
 
-  it('does not mind what differs by design', () => {
+  it('ignores keys that differ by design', () => {
     const object = endpointsObject('shop', 'db', ['10.0.0.1'], { app: 'db', release: 'r' });
     const host = endpointsObject('host', 'x', ['10.0.0.1'], {
       app: 'db',
@@ -112,7 +112,7 @@ describe('frameOf()', () => {
     for (const line of text) expect(line.length).toBeLessThanOrEqual(columns);
   });
 
-  it('says how many rows it left out, and why an object is missing', () => {
+  it('prints the number of rows left out, and the reason for a missing object', () => {
     expect(frame(160, 24).join('\n')).toMatch(/… and \d+ more/);
     expect(frame(160, 60).join('\n')).toContain('HostNameTaken');
   });

@@ -16,14 +16,14 @@ const loaded = withPatches(
 );
 
 describe('the patches of the demo', () => {
-  it('are three, without a fault, and each with its words', () => {
+  it('are three valid patches, each with a description', () => {
     expect(loaded.kind).toBe('ok');
     expect(loaded.compiled.set.patches.map(({ index }) => patchWords[index])).toHaveLength(3);
     for (const line of patchLines(patchWords.map((_, patch) => ({ patch, values: 9999, changes: 9999, failures: 0 }))))
       expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('do what the board expects of them', async () => {
+  it('give the objects that the board expects', async () => {
     if (loaded.kind !== 'ok') return;
     const objects = samples.map(firstEndpoints);
     const rendered = await renderOffline(scene().context, {

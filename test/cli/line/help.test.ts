@@ -5,7 +5,7 @@ import { commandHelp, commandsAsMarkdown, generalHelp } from '../../../src/cli/l
 import { parseCommandLine } from '../../../src/cli/line/parse-arguments.ts';
 
 describe('help', () => {
-  it('fits 80 columns, example command lines aside', () => {
+  it('fits 80 columns, except for the command lines of examples', () => {
     const lines = [generalHelp(), ...commands.map(commandHelp)].join('').split('\n');
     expect(lines.filter((line) => line.length > 80 && !/^ {2}(hostward|kubectl) /.test(line))).toEqual([]);
   });
@@ -31,7 +31,7 @@ describe('help', () => {
     else expect(output?.choices).toContain('json');
   });
 
-  it('has no two options of one name or letter in a command', () => {
+  it('gives each option of a command a name and a letter of its own', () => {
     for (const command of commands) {
       const all = [...command.options, ...globalOptions];
       const words = all.flatMap((option) => [option.name, ...(option.short === undefined ? [] : [option.short])]);

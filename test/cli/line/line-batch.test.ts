@@ -19,7 +19,7 @@ describe('lines of one turn', () => {
     expect(written).toEqual(['a\nb\nc\n', 'd\n']);
   });
 
-  it('are out when asked for, and not once more afterwards', async () => {
+  it('are written by flush() at once, and only once', async () => {
     const { lines, written } = batch();
     lines.add('why it ends\n');
     lines.flush();
@@ -29,7 +29,7 @@ describe('lines of one turn', () => {
     expect(written).toEqual(['why it ends\n']);
   });
 
-  it('do not pile up: past 64 KiB they are written at once', () => {
+  it('are written at once when they exceed 64 KiB', () => {
     const { lines, written } = batch();
     const line = `${'x'.repeat(1_023)}\n`;
     for (let count = 0; count < 64; count++) lines.add(line);

@@ -23,7 +23,7 @@ describe('parseCommandLine()', () => {
     expect(optionsOf('check', '--config', 'a', '-c', 'b', '--config=c').texts('config')).toEqual(['a', 'b', 'c']);
   });
 
-  it('lets the last one win where an option does not repeat', () => {
+  it('takes the last value of an option that does not repeat', () => {
     expect(optionsOf('check', '-o', 'text', '-o', 'json').choice('output')).toBe('json');
   });
 

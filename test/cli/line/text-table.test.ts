@@ -17,7 +17,7 @@ describe('textTable()', () => {
     ).toEqual(['NAME  HOST    LAG', 'a     b      5 ms', 'abc   b     12 ms']);
   });
 
-  it('fits the width by shortening what may be shortened, in the middle', () => {
+  it('fits the width by shortening flexible columns in the middle', () => {
     const rows = [['default/'.padEnd(60, 'n'), 'host'.padEnd(63, 'h'), '5 ms']];
     for (const width of [120, 80, 40]) {
       for (const line of textTable(columns, rows, width)) expect(line.length).toBeLessThanOrEqual(width);

@@ -45,7 +45,7 @@ describe('readObjects()', () => {
     ['a name that is a number', 'kind: Endpoints\nmetadata: {name: 5}', 'found 5 in Endpoints; put it in quotes'],
     ['a list', '- a', 'found a list'],
     [
-      'an object that is there twice',
+      'a duplicate object',
       'kind: A\nmetadata: {name: a, namespace: n}\n---\nkind: A\nmetadata: {name: a, namespace: n}\n',
       'standard input: expected each object once, found A "n/a" twice',
     ],
@@ -53,7 +53,7 @@ describe('readObjects()', () => {
     await expect(read(text)).rejects.toThrow(expected);
   });
 
-  it('merges maps as kubectl does, what stands there winning', async () => {
+  it('merges maps as kubectl does: explicit keys win over merged keys', async () => {
     const text = 'kind: A\nmetadata: &m {name: a, labels: &l {x: "1", y: "2"}}\nother: {<<: [*l, *m], y: "3"}\n';
     const [read] = await readObjects(scene({ stdin: text }).context, ['-']);
     expect(read?.object['other']).toEqual({ x: '1', y: '3', name: 'a', labels: { x: '1', y: '2' } });

@@ -100,13 +100,13 @@ for (const key of ['tokenFile', 'token-file']) {
   });
 }
 
-test('a rewritten kubeconfig gives its new token', async () => {
+test('a rewritten kubeconfig takes effect at the next reading', async () => {
   const { credentials } = await read(await kubeconfig());
   await kubeconfig({ user: { token: 'rotated' } });
   expect((await credentials.read()).headers['authorization']).toBe('Bearer rotated');
 });
 
-test('impersonation keeps its groups apart', async () => {
+test('impersonated groups become separate headers', async () => {
   const { access } = await read(await kubeconfig({ user: { as: 'jane', 'as-groups': ['a', 'b'], 'as-uid': '7' } }));
   expect(access.headers).toMatchObject({
     'impersonate-user': 'jane',
@@ -136,7 +136,7 @@ describe('in the cluster', () => {
     expect(access.tls.ca).toBe('CA');
   });
 
-  test('a half-written token is a fault of that reading, and the next one is good', async () => {
+  test('a half-written token is a fault of one reading, and the next reading succeeds', async () => {
     const account = await mount();
     const { credentials } = await read(undefined, { environment, rootFolder: folder });
     await writeFile(join(account, 'token'), '');
@@ -145,9 +145,9 @@ describe('in the cluster', () => {
     expect((await credentials.read()).headers['authorization']).toBe('Bearer new');
   });
 
-  test('outside of one it is said what is missing', async () => {
+  test('outside a pod the fault names the missing variables', async () => {
     expect(await faultsOf(undefined)).toEqual([
-      'CLUSTER_NOT_IN_CLUSTER: looking for in-cluster credentials: wanted KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in the environment, as in every pod, found none -> run in a pod, or name a kubeconfig file',
+      'CLUSTER_NOT_IN_CLUSTER: looking for in-cluster credentials: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod -> run in a pod, or name a kubeconfig file',
     ]);
   });
 });
@@ -161,7 +161,7 @@ describe('exec plugins', () => {
   }
   const credential = (status: object) => `cat <<'X'\n${JSON.stringify({ kind: 'ExecCredential', status })}\nX`;
 
-  test('give a token, certificates and the time they end', async () => {
+  test('supply a token, certificates and their expiry', async () => {
     const command = await plugin(
       credential({
         token: 'T',
@@ -181,7 +181,7 @@ describe('exec plugins', () => {
     });
   });
 
-  test('get arguments, their own environment and the description of the request', async () => {
+  test('receive arguments, their own environment and KUBERNETES_EXEC_INFO', async () => {
     const command = await plugin(
       `echo "{\\"kind\\":\\"ExecCredential\\",\\"status\\":{\\"token\\":\\"$1-$MINE-$THEIRS-$(echo "$KUBERNETES_EXEC_INFO" | grep -o client.authentication.k8s.io/v1)\\"}}"`,
     );
@@ -197,7 +197,7 @@ describe('exec plugins', () => {
     expect(access.headers['authorization']).toBe('Bearer arg-a-b-client.authentication.k8s.io/v1');
   });
 
-  test('that fail, are missing or print something else are a fault in their own words', async () => {
+  test('that fail, are missing or print something else cause a fault that quotes them', async () => {
     const failing = await plugin('echo "please log in" >&2; exit 7');
     const config = (command: string) => kubeconfig({ user: { token: undefined, exec: { command } } });
     expect((await faultsOf(await config(failing)))[0]).toContain('it ended with 7: please log in');
@@ -207,7 +207,7 @@ describe('exec plugins', () => {
   });
 });
 
-describe('what is wrong with a kubeconfig is said in a sentence with a way out', () => {
+describe('each fault of a kubeconfig has a sentence and a fix', () => {
   test('a missing file', async () => {
     expect(await faultsOf(join(folder, 'nowhere'))).toEqual([
       'CLUSTER_KUBECONFIG_UNREADABLE: reading kubeconfig "…/nowhere": there is no such file -> name a kubeconfig file that exists and can be read',
@@ -225,7 +225,7 @@ describe('what is wrong with a kubeconfig is said in a sentence with a way out',
     expect(fault).not.toContain('secret');
   });
 
-  test('something else than a map, and a bomb of aliases', async () => {
+  test('a document that is not a map, and one with exploding aliases', async () => {
     await writeFile(join(folder, 'config'), '- 1\n');
     expect((await faultsOf(join(folder, 'config')))[0]).toContain('wanted a map with clusters');
     const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]'];
@@ -244,32 +244,32 @@ describe('what is wrong with a kubeconfig is said in a sentence with a way out',
     ]);
   });
 
-  test('a kubeconfig without any context is told to get one', async () => {
+  test('a kubeconfig without any context', async () => {
     const path = await kubeconfig({ rest: { 'current-context': '', contexts: [] } });
     expect(await faultsOf(path)).toEqual([
       'CLUSTER_CONTEXT_MISSING: reading kubeconfig "…/config": it has no current-context -> add a context, and name it as current-context',
     ]);
   });
 
-  test('a current context that is not there', async () => {
+  test('a current context that does not exist', async () => {
     const path = await kubeconfig({ rest: { 'current-context': 'there' } });
     expect((await faultsOf(path))[0]).toContain('its current-context "there" is not among its contexts');
   });
 
-  test('a context that names a cluster and a user that are not there: both at once', async () => {
+  test('a context with an unknown cluster and an unknown user: both faults at once', async () => {
     const faults = await faultsOf(await kubeconfig({ context: { cluster: 'x', user: 'y' } }));
     expect(faults).toHaveLength(2);
     expect(faults[0]).toContain('names the cluster "x", which is not in the file -> name one of its clusters: "c"');
     expect(faults[1]).toContain('names the user "y", which is not in the file -> name one of its users: "u"');
   });
 
-  test('a server that is no address', async () => {
+  test('a server that is not an address', async () => {
     expect((await faultsOf(await kubeconfig({ cluster: { server: 'example.test:6443' } })))[0]).toContain(
       'the server of cluster "c" is "example.test:6443", not an http or https address',
     );
   });
 
-  test('certificate files that cannot be read: all of them at once', async () => {
+  test('unreadable certificate files: all faults at once', async () => {
     const faults = await faultsOf(
       await kubeconfig({
         cluster: { 'certificate-authority': 'ca' },

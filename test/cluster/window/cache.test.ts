@@ -10,7 +10,7 @@ const make = (name: string, rv: number, value: unknown = rv): KubeObject => ({
   value,
 });
 
-test('get() gives a value that nobody can spoil, with the version it was stored under', () => {
+test('get() returns a frozen item with its stored version', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 9));
   const first = cache.get('n/a');
@@ -19,7 +19,7 @@ test('get() gives a value that nobody can spoil, with the version it was stored 
   expect(cache.get('n/a')?.value).toBe(9);
 });
 
-test('a mark is read back as it was, whatever is in it, and belongs to the item', () => {
+test('any mark is read back unchanged and belongs to the item', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (mark) => {
       const cache = new Cache((object) => ({ ...projectTestItem(object), mark }));
@@ -34,7 +34,7 @@ test('a mark is read back as it was, whatever is in it, and belongs to the item'
   );
 });
 
-test('no mark is an empty one, and no item has none; another mark is another content', () => {
+test('markOf() is empty without a mark and undefined without an item; a changed mark is a changed item', () => {
   let mark: string | undefined;
   const cache = new Cache((object) => ({ ...projectTestItem(object), ...(mark !== undefined && { mark }) }));
   expect(cache.markOf('n/a')).toBeUndefined();
@@ -53,35 +53,35 @@ test('versions are compared as numbers: 10 is newer than 9', () => {
   expect(cache.get('n/a')?.value).toBe(10);
 });
 
-test('a newer version with the same content is kept and not told', () => {
+test('a newer version with the same content is stored and not reported', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 9, 'same'));
   expect(cache.set(make('a', 10, 'same'))).toBe('none');
   expect(cache.versionOf('n/a')).toBe('10');
 });
 
-test('an object that the projection no longer wants is removed', () => {
+test('an object that the projection begins to hide is removed', () => {
   const cache = new Cache((object) => (object['value'] === 'hidden' ? undefined : projectTestItem(object)));
   cache.set(make('a', 1));
   expect(cache.set(make('a', 2, 'hidden'))).toBe('removed');
   expect(cache.has('n/a')).toBe(false);
 });
 
-test('a delete older than what is known is ignored: it belongs to an object before', () => {
+test('a delete older than the known version is ignored, because it belongs to an earlier object', () => {
   const cache = new Cache(projectTestItem);
   cache.remember(make('a', 20));
   expect(cache.remove(make('a', 15))).toBe('none');
   expect(cache.has('n/a')).toBe(true);
 });
 
-test('forget() leaves what is newer than the version it names', () => {
+test('forget() keeps an item that is newer than the given version', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 20));
   cache.forget('n/a', '15');
   expect(cache.has('n/a')).toBe(true);
 });
 
-test('keys are only keys: __proto__ and constructor are names like any other', () => {
+test('__proto__ and constructor are ordinary names', () => {
   const cache = new Cache(projectTestItem);
   for (const name of ['__proto__', 'constructor', 'toString']) {
     expect(cache.has(`n/${name}`)).toBe(false);
@@ -90,7 +90,7 @@ test('keys are only keys: __proto__ and constructor are names like any other', (
   }
 });
 
-test('an authoritative list takes the place of everything, however new it was', () => {
+test('an authoritative list replaces all items, also newer ones', () => {
   const cache = new Cache(projectTestItem);
   cache.set(make('a', 100));
   const gathered = cache.gather();
@@ -111,7 +111,7 @@ test('compareVersions() orders decimal texts of any length as numbers', () => {
   );
 });
 
-test('a delete before an own delete does not bring back what lies between', () => {
+test('an event between an earlier delete and an own delete does not bring the object back', () => {
   const cache = new Cache(projectTestItem);
   cache.remember(make('a', 103));
   cache.forget('n/a', '103');
@@ -120,15 +120,15 @@ test('a delete before an own delete does not bring back what lies between', () =
   expect(cache.has('n/a')).toBe(false);
 });
 
-interface Happening {
+interface ClusterEvent {
   name: number;
   what: 'foreign' | 'foreignDelete' | 'own' | 'ownDelete';
 }
 
-// The truth is a sequence of changes; the cache hears of own ones at once and of all of them later, in order, as a watch
-// or as a list taken at some moment. Neither way may it ever show less than it has shown, and in the end it shows all.
-test('own writes, a late watch and lists in any mixture never go back and end at the truth', () => {
-  const happening = fc.record<Happening>({
+// The server makes a sequence of changes. The cache receives own changes at once, and all changes later in their order, from
+// a watch or from a list. The cache must never show an older state than before, and must end with the state of the server.
+test('own writes, a late watch and lists in any mixture never go back and end at the state of the server', () => {
+  const happening = fc.record<ClusterEvent>({
     name: fc.integer({ min: 0, max: 3 }),
     what: fc.constantFrom('foreign', 'foreignDelete', 'own', 'ownDelete'),
   });
@@ -179,7 +179,7 @@ test('own writes, a late watch and lists in any mixture never go back and end at
           cache.swap(gathering, { isAuthoritative: false });
           check();
           gathering = undefined;
-          // The watch goes on from the version of the list.
+          // The watch continues from the version of the list.
           delivered = Math.max(
             delivered,
             events.filter(({ object }) => Number(object.metadata.resourceVersion) <= upTo).length,

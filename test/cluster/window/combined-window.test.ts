@@ -4,7 +4,7 @@ import type { Window, WindowListener, WindowState } from '../../../src/cluster/w
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { TestItem } from '../subject.ts';
 
-/** A window that does what the test says. */
+/** A window that the test controls. */
 class StubWindow implements Window<TestItem> {
   items = new Map<string, TestItem>();
   state: WindowState = 'idle';
@@ -92,7 +92,7 @@ describe('combineWindows()', () => {
     );
   });
 
-  test('shows the objects of all of them, each asked of its own window', () => {
+  test('shows the objects of all windows, and reads each object from the window of its namespace', () => {
     expect([...window.keys()]).toEqual(['a/one', 'b/two', 'b/three']);
     expect(window.size).toBe(3);
     expect(window.get('b/two')?.value).toBe('two');
@@ -102,7 +102,7 @@ describe('combineWindows()', () => {
     expect([a.asked, b.asked]).toEqual([['remember one'], ['forget b/two']]);
   });
 
-  test('is as well as the one that is least well', () => {
+  test('has the worst state among its windows', () => {
     a.state = 'watching';
     b.state = 'retrying';
     expect(window.state).toBe('retrying');
@@ -120,7 +120,7 @@ describe('combineWindows()', () => {
     expect(window.lastHeardMs).toBe(2);
   });
 
-  test('is listed for the first time when every one of them is', () => {
+  test('is listed for the first time when every window is listed', () => {
     const heard: unknown[] = [];
     window.subscribe({ listed: (list) => heard.push(list) });
     b.tell((listener) => listener.listed?.({ isFirst: true, count: 2, removed: [] }));
@@ -132,7 +132,7 @@ describe('combineWindows()', () => {
     expect(heard[1]).toEqual({ isFirst: false, count: 1, removed: ['b/two'] });
   });
 
-  test('starts, lists and stops all of them', async () => {
+  test('starts, lists and stops all windows', async () => {
     window.start();
     await window.relist('test');
     await window.stop();
@@ -142,7 +142,7 @@ describe('combineWindows()', () => {
 });
 
 describe('narrowWindow()', () => {
-  test('hides what does not match, in reads, changes, lists and writes alike', () => {
+  test('hides other namespaces in reads, changes, lists and writes', () => {
     const wide = new StubWindow();
     wide.put('ours-1', 'a');
     wide.put('theirs', 'b');

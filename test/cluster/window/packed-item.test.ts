@@ -27,7 +27,7 @@ const things: fc.Arbitrary<Thing> = fc.record(
 );
 const pack = (thing: Thing) => packItem(thing, payloadFields, undefined);
 
-test('an item comes out as it went in, and packing leaves it as it was', () => {
+test('unpacking returns an equal item, and packing does not change the item', () => {
   fc.assert(
     fc.property(things, (thing) => {
       const before = structuredClone(thing);
@@ -42,7 +42,7 @@ test('an item comes out as it went in, and packing leaves it as it was', () => {
   );
 });
 
-test('metadata say the same whatever the key, the version and the payload are, and nothing else', () => {
+test('the metadata text depends on the metadata alone, not on key, version or payload', () => {
   fc.assert(
     fc.property(things, things, (one, other) => {
       const { namespace, name, resourceVersion, load, more } = other;
@@ -55,7 +55,7 @@ test('metadata say the same whatever the key, the version and the payload are, a
   );
 });
 
-test('content is the same when nothing but the version differs', () => {
+test('the content is the same when only the version differs', () => {
   fc.assert(
     fc.property(things, things, (one, other) => {
       expect(isSameContent(pack(one), pack({ ...one, resourceVersion: '77' }))).toBe(true);

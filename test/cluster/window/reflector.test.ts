@@ -50,7 +50,7 @@ async function synced(): Promise<void> {
   changes.length = 0;
 }
 
-/** The proof that a window lives: a change made now is seen, and no list was needed unless one was expected. */
+/** Proves that the window works: it shows a new change, and made only the expected number of lists. */
 async function expectAlive(expectedLists: number): Promise<void> {
   server.put('a', { value: 'alive' });
   await passing(clock, () => value('default/a') === 'alive', { what: 'the update after the fault' });
@@ -58,7 +58,7 @@ async function expectAlive(expectedLists: number): Promise<void> {
 }
 
 describe('the eight faults that kill the stock informer', () => {
-  test('clean end: the watch resumes from where it was, without a list', async () => {
+  test('regular end: the watch resumes from its last version, without a list', async () => {
     await synced();
     server.endWatches('end');
     await expectAlive(1);
@@ -87,7 +87,7 @@ describe('the eight faults that kill the stock informer', () => {
     await expectAlive(2);
   });
 
-  test('stream cut in the middle of a line: nothing half is applied, the rest arrives', async () => {
+  test('stream cut in the middle of a line: the half line is not applied, and later changes arrive', async () => {
     await synced();
     server.raw('{"type":"MODIFIED","object":{"kind":"Endpoints","metadata":{"name":"a"');
     server.endWatches('reset');
@@ -95,7 +95,7 @@ describe('the eight faults that kill the stock informer', () => {
     expect(changes).toEqual([{ key: 'default/a', kind: 'set', origin: 'watch' }]);
   });
 
-  test('one corrupt complete line: what it may have hidden is found by a list', async () => {
+  test('one corrupt complete line: a list finds the change that the line may have held', async () => {
     await synced();
     server.objects.delete('default/b');
     server.raw('{"type":"DELETED","object":{"metada%%%\n');
@@ -106,7 +106,7 @@ describe('the eight faults that kill the stock informer', () => {
     expect(await metrics.metrics()).toContain('reason="fault"} 1');
   });
 
-  test('handler throws: the stream and the other listeners do not notice', async () => {
+  test('listener throws: the stream and the other listeners continue', async () => {
     window.subscribe({
       changed() {
         throw new Error('a bug');
@@ -123,7 +123,7 @@ describe('the eight faults that kill the stock informer', () => {
     );
   });
 
-  test('resourceVersion rollback: two lists agree and what they say is believed', async () => {
+  test('resourceVersion rollback: the state of two agreeing lists is accepted', async () => {
     server.rv = 1200;
     server.put('late', { value: 1 });
     await synced();
@@ -152,7 +152,7 @@ describe('silence', () => {
     await expectAlive(2);
   });
 
-  test('a connection that went dead is found 75 s after the last byte, and resumed without a list', async () => {
+  test('a dead connection is detected 75 s after the last byte, and the watch resumes without a list', async () => {
     await synced();
     server.bookmark();
     await settle(20);
@@ -164,7 +164,7 @@ describe('silence', () => {
     expect(tookMs).toBeGreaterThanOrEqual(75_000);
     expect(tookMs).toBeLessThanOrEqual(77_000);
     expect(server.count('list')).toBe(1);
-    expect(warnings).toEqual([expect.stringContaining('not a byte for 75 s')]);
+    expect(warnings).toEqual([expect.stringContaining('no byte for 75 s')]);
   });
 
   const pass = async (seconds: number): Promise<void> => {
@@ -173,7 +173,7 @@ describe('silence', () => {
   };
   const watches = () => server.count('watch');
 
-  test('a quiet watch whose first bookmark takes two minutes, as of a server that has just started, is not cut', async () => {
+  test('a quiet watch whose first bookmark takes two minutes, as after a server start, is not cut', async () => {
     await synced();
     await pass(120);
     for (let minute = 0; minute < 3; minute++) {
@@ -184,7 +184,7 @@ describe('silence', () => {
     await expectAlive(1);
   });
 
-  test('a server that never sends a bookmark gets a new watch now and then, and no warning', async () => {
+  test('a server that never sends a bookmark gets a new watch now and then, without a warning', async () => {
     await synced();
     await pass(600);
     expect(watches()).toBeGreaterThan(1);
@@ -193,7 +193,7 @@ describe('silence', () => {
     await expectAlive(1);
   });
 
-  test('a connection that went dead before its first bookmark is replaced after 150 s', async () => {
+  test('a connection that dies before its first bookmark is replaced after 150 s', async () => {
     await synced();
     server.watches.clear();
     server.put('b', { value: 'missed' });
@@ -203,24 +203,24 @@ describe('silence', () => {
     expect(server.count('list')).toBe(1);
   });
 
-  test('a watch that is silent from its beginning is warned of when the server does not answer either', async () => {
+  test('a watch that is silent from its beginning causes a warning when the server does not answer either', async () => {
     await synced();
     for (let time = 0; time < 9; time++) server.script('list', () => undefined);
     await pass(80);
     expect([watches(), warnings]).toEqual([1, []]);
     await pass(12);
-    expect(warnings).toEqual([expect.stringContaining('not a byte for 75 s')]);
+    expect(warnings).toEqual([expect.stringContaining('no byte for 75 s')]);
     server.scripts.length = 0;
     await passing(clock, () => watches() === 2 && window.state === 'watching', { stepMs: 500 });
     await expectAlive(1);
   });
 
-  test('a server that has gone back in time under a silent watch is found out', async () => {
+  test('a server that went back in time during a silent watch is detected', async () => {
     await synced();
     server.rv = 900;
     server.history = [];
     await pass(77);
-    expect(warnings[0]).toBe('the watch came to resource version 900 after 1002');
+    expect(warnings[0]).toBe('the server sent resource version 900 after 1002');
   });
 });
 
@@ -234,7 +234,7 @@ test('a first list goes page by page and is shown when it is complete', async ()
   expect(changes).toHaveLength(1202);
 });
 
-test('a list of another make is refused in words', async () => {
+test('an answer that is not a list is refused with a message', async () => {
   server.script('list', ({ response }) => sendJson(response, 200, { kind: 'Potato' }));
   window.start();
   await until(() => window.trouble !== undefined);
@@ -242,7 +242,7 @@ test('a list of another make is refused in words', async () => {
 });
 
 describe('410', () => {
-  test('at connect: one list, and what vanished meanwhile is told as removed', async () => {
+  test('at connect: one list, and vanished objects are reported as removed', async () => {
     await synced();
     server.endWatches('end');
     server.remove('b');
@@ -253,7 +253,7 @@ describe('410', () => {
     await expectAlive(2);
   });
 
-  test('as an event in the stream, twice in a row: each time one list, further apart', async () => {
+  test('as an event in the stream, twice in a row: one list each time, with a growing delay', async () => {
     await synced();
     const gone = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } };
     server.raw(`${JSON.stringify(gone)}\n`);
@@ -268,7 +268,7 @@ describe('410', () => {
     await expectAlive(3);
   });
 
-  test('on a continue token: the list begins again and nothing of the half one is shown', async () => {
+  test('on a continue token: the list begins again, and the incomplete list is never shown', async () => {
     for (let index = 0; index < 700; index++) server.put(`n${index}`);
     await synced();
     server.endWatches('end');
@@ -285,7 +285,7 @@ describe('410', () => {
   });
 });
 
-describe('what the server asks for', () => {
+describe('requests of the server', () => {
   const cases = [
     { header: '7', atLeastMs: 7_000, atMostMs: 9_000 },
     { header: 'Thu, 01 Jan 2026 00:00:09 GMT', atLeastMs: 8_500, atMostMs: 11_000 },
@@ -296,7 +296,7 @@ describe('what the server asks for', () => {
   ];
   for (const sort of ['list', 'watch'] as const) {
     for (const { header, atLeastMs, atMostMs } of cases) {
-      test(`a ${sort} answered 429 with Retry-After "${header}" is repeated after that time, not before`, async () => {
+      test(`a ${sort} answered 429 with Retry-After "${header}" is repeated after that time, not earlier`, async () => {
         const reply = { 'retry-after': header };
         server.script(sort, ({ response }) => sendStatus(response, 429, 'TooManyRequests', 'slow down', reply));
         window.start();
@@ -312,14 +312,14 @@ describe('what the server asks for', () => {
     await synced();
     server.raw(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 500, message: 'etcd' } })}\n`);
     await passing(clock, () => window.trouble !== undefined);
-    expect(window.trouble?.message).toBe('the watch says: etcd');
+    expect(window.trouble?.message).toBe('the watch reports: etcd');
     await passing(clock, () => server.watches.size === 1);
     expect(window.trouble).toBeUndefined();
     await expectAlive(1);
   });
 });
 
-test('rights that are taken away cost nothing that is known, and are told', async () => {
+test('a lost right keeps the cached objects and is reported', async () => {
   await synced();
   for (const sort of ['watch', 'watch'] as const)
     server.script(sort, ({ response }) => sendStatus(response, 403, 'Forbidden', 'endpoints is forbidden'));
@@ -332,7 +332,7 @@ test('rights that are taken away cost nothing that is known, and are told', asyn
 });
 
 describe('versions', () => {
-  test('bookmarks move the point of resumption', async () => {
+  test('a watch resumes from the last bookmark', async () => {
     await synced();
     server.rv = 5000;
     server.bookmark();
@@ -342,7 +342,7 @@ describe('versions', () => {
     expect(server.seen.at(-1)?.url.searchParams.get('resourceVersion')).toBe('5000');
   });
 
-  test('a server that never sends bookmarks is listened to again and again, at one list in all', async () => {
+  test('a server that never sends bookmarks is watched again and again after one list', async () => {
     await synced();
     for (let round = 0; round < 4; round++) {
       await passing(clock, () => server.count('watch') === round + 2, { stepMs: 1_000 });
@@ -351,7 +351,7 @@ describe('versions', () => {
     await expectAlive(1);
   });
 
-  test('a server restored to an older state is found out after a silence, though it accepted the watch', async () => {
+  test('a server restored to an older state is detected after a silence, although it accepted the watch', async () => {
     server.rv = 1200;
     server.put('late');
     await synced();
@@ -363,7 +363,7 @@ describe('versions', () => {
     expect(window.has('default/late')).toBe(false);
   });
 
-  test('a server that was away and came back in an older state is found out at once', async () => {
+  test('a server that comes back in an older state is detected at once', async () => {
     server.rv = 1200;
     server.put('late');
     await synced();
@@ -377,7 +377,7 @@ describe('versions', () => {
     expect(clock.now() - sinceMs).toBeLessThan(5_000);
   });
 
-  test('a repeated event changes nothing and costs nothing', async () => {
+  test('a repeated event has no effect', async () => {
     await synced();
     const object = server.put('a', { value: 2 });
     for (let copy = 0; copy < 5; copy++) server.raw(`${JSON.stringify({ type: 'MODIFIED', object })}\n`);
@@ -385,7 +385,7 @@ describe('versions', () => {
     expect(changes).toHaveLength(2);
   });
 
-  test('an event out of order is never shown; what it may mean is settled by a list', async () => {
+  test('an event out of order is never shown, and a list settles the state', async () => {
     await synced();
     const old = structuredClone(server.put('a', { value: 'old' }));
     server.put('a', { value: 'new' });
@@ -395,7 +395,7 @@ describe('versions', () => {
     expect(value('default/a')).toBe('new');
   });
 
-  test('one list older than what was seen is not believed', async () => {
+  test('a single list older than the known version is not accepted', async () => {
     await synced();
     server.script('list', ({ response }) =>
       sendJson(response, 200, { kind: 'EndpointsList', metadata: { resourceVersion: '7' }, items: [] }),
@@ -407,7 +407,7 @@ describe('versions', () => {
     expect(changes).toEqual([]);
   });
 
-  test('a watch that goes on past half an hour is followed by a list, in case an event was lost', async () => {
+  test('a list follows a watch after half an hour, in case an event was lost', async () => {
     await synced();
     server.objects.delete('default/b');
     for (let minutes = 0; minutes < 31; minutes++) {
@@ -420,7 +420,7 @@ describe('versions', () => {
   });
 });
 
-test('a server that closes every watch at once is asked once a second', async () => {
+test('a server that closes every watch at once gets one watch a second', async () => {
   window.start();
   await window.whenSynced();
   for (let round = 0; round < 5; round++) server.script('watch', ({ response }) => void response.writeHead(200).end());
@@ -430,7 +430,7 @@ test('a server that closes every watch at once is asked once a second', async ()
   await expectAlive(1);
 });
 
-test('a server that answers nothing but errors is asked less and less often, and at once when it is well', async () => {
+test('a server that answers only with errors is asked less and less often, and soon after its recovery', async () => {
   for (let round = 0; round < 12; round++)
     server.script('list', ({ response }) => sendStatus(response, 503, 'ServiceUnavailable', 'no'));
   window.start();
@@ -440,8 +440,8 @@ test('a server that answers nothing but errors is asked less and less often, and
   expect(window.trouble).toBeUndefined();
 });
 
-describe('after a long outage the first success counts', () => {
-  /** Credentials that no longer work, until the waits have grown to their longest. */
+describe('after a long outage the first success resets the backoff', () => {
+  /** Refuses the credentials until the backoff has grown to its maximum. */
   async function lockedOut(): Promise<void> {
     await synced();
     const denials = 10;
@@ -451,7 +451,7 @@ describe('after a long outage the first success counts', () => {
     await passing(clock, () => server.count('watch') === 1 + denials, { stepMs: 200 });
   }
 
-  test('a history that is gone meanwhile is made good by a list at once', async () => {
+  test('a lost history is followed by a list at once', async () => {
     await lockedOut();
     server.put('a', { value: 'meanwhile' });
     server.compact();
@@ -461,7 +461,7 @@ describe('after a long outage the first success counts', () => {
     await expectAlive(2);
   });
 
-  test('a watch that opens and is cut again soon is soon opened again', async () => {
+  test('a watch that is cut soon after its start is soon opened again', async () => {
     await lockedOut();
     await passing(clock, () => server.watches.size === 1, { stepMs: 200 });
     server.endWatches('reset');
@@ -469,7 +469,7 @@ describe('after a long outage the first success counts', () => {
     await expectAlive(1);
   });
 
-  test('a list does away with the waits of lists that failed before it', async () => {
+  test('a complete list resets the backoff of the failed lists before it', async () => {
     for (let round = 0; round < 10; round++)
       server.script('list', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'who are you'));
     server.script('watch', ({ response }) => sendStatus(response, 500, 'InternalError', 'no'));
@@ -479,7 +479,7 @@ describe('after a long outage the first success counts', () => {
     await expectAlive(11);
   });
 
-  test('but a watch that is cut as soon as it opens is opened less and less often', async () => {
+  test('but watches that are always cut at their start are opened less and less often', async () => {
     await synced();
     const cuts = 8;
     for (let round = 0; round < cuts; round++)
@@ -494,8 +494,8 @@ describe('after a long outage the first success counts', () => {
   });
 });
 
-describe('partial news', () => {
-  test('a list that breaks off between two pages removes nothing', async () => {
+describe('incomplete lists', () => {
+  test('a list that fails between two pages removes no object', async () => {
     for (let index = 0; index < 700; index++) server.put(`n${index}`);
     await synced();
     server.objects.clear();
@@ -518,7 +518,7 @@ describe('partial news', () => {
     { name: 'without a resource version', body: { kind: 'EndpointsList', metadata: {}, items: [] } },
     { name: 'with resource version 0', body: { kind: 'EndpointsList', metadata: { resourceVersion: '0' }, items: [] } },
     {
-      name: 'with items that are no array',
+      name: 'with items that are not an array',
       body: { kind: 'EndpointsList', metadata: { resourceVersion: '2' }, items: {} },
     },
     {
@@ -552,7 +552,7 @@ describe('partial news', () => {
   });
 });
 
-describe('garbage in the stream is a fault and is followed by a list', () => {
+describe('a malformed line in the stream is a fault and is followed by a list', () => {
   const good =
     '{"type":"ADDED","object":{"kind":"Endpoints","metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"9999"}}}';
   const lines: Record<string, string | Buffer> = {
@@ -585,7 +585,7 @@ describe('garbage in the stream is a fault and is followed by a list', () => {
   }
 });
 
-test('text is the same however its bytes are cut', async () => {
+test('a text arrives unchanged, whatever the sizes of the chunks', async () => {
   await synced();
   const text = 'Grüße, 世界, 🚀';
   for (const size of [1, 2, 3, 7, 64]) {
@@ -600,7 +600,7 @@ test('text is the same however its bytes are cut', async () => {
   expect(server.count('list')).toBe(1);
 });
 
-test('ten thousand events in one go leave the process its turns', async () => {
+test('ten thousand events at once do not block the event loop', async () => {
   await synced();
   const lines: string[] = [];
   for (let index = 0; index < 10_000; index++) {
@@ -626,7 +626,7 @@ describe('own writes', () => {
     ...fields,
   });
 
-  test('are shown at once, and older news of that key is not', async () => {
+  test('are shown at once, and older events of that key are ignored', async () => {
     await synced();
     window.remember(written(1010, { value: 'mine' }));
     expect(value('default/a')).toBe('mine');
@@ -636,7 +636,7 @@ describe('own writes', () => {
     expect(value('default/a')).toBe('mine');
   });
 
-  test('come back through the watch without being told again', async () => {
+  test('are not reported again when the watch repeats them', async () => {
     await synced();
     const own = server.put('a', { value: 'mine' });
     window.remember(own);
@@ -653,10 +653,10 @@ describe('own writes', () => {
   };
   const lists = () => server.count('list');
 
-  test('are known when they come back: no more than the beginning of the event is read, and it is passed', async () => {
+  test('are recognised by the first bytes of their event', async () => {
     await synced();
     window.remember(written(1010, { value: 'mine' }));
-    // Not JSON: reading on would end the watch.
+    // The rest is not JSON, so parsing the whole line would end the watch.
     server.raw(line(1010, ',oh no'));
     server.endWatches('end');
     await passing(clock, () => server.watches.size === 1);
@@ -669,7 +669,7 @@ describe('own writes', () => {
     await expectAlive(1);
   });
 
-  test('are told from two events that somebody has put on one line', async () => {
+  test('do not hide a second event on the same line', async () => {
     await synced();
     window.remember(written(1010, { value: 'mine' }));
     server.raw(line(1010, '}}').trimEnd() + line(1011, '}}'));
@@ -680,11 +680,11 @@ describe('own writes', () => {
     { name: 'at a later version', rv: 1011 },
     { name: 'of another kind', head: { kind: 'Pod' } },
     { name: 'of another object', head: { namespace: 'other' } },
-    { name: 'that tells of its end', head: { type: 'DELETED' } },
+    { name: 'that reports a deletion', head: { type: 'DELETED' } },
     { name: 'that the watch has passed', rv: 1002 },
   ];
   for (const { name, rv = 1010, head } of notEchoes) {
-    test(`are told from an event ${name}: it is read in whole, and what it may have hidden is found by a list`, async () => {
+    test(`are distinguished from an event ${name}: the whole event is read, and a list follows the broken text`, async () => {
       await synced();
       window.remember(written(1010, { value: 'mine' }));
       server.raw(line(rv, ',oh no', head));
@@ -692,7 +692,7 @@ describe('own writes', () => {
     });
   }
 
-  test('that somebody deleted before their answer came stay gone', async () => {
+  test('stay removed when another client deleted the object before the answer', async () => {
     await synced();
     const own = server.put('a', { value: 'mine' });
     server.remove('a');
@@ -702,7 +702,7 @@ describe('own writes', () => {
     expect(window.has('default/a')).toBe(false);
   });
 
-  test('are told from what a selector leaves out: a get may find it, and it stays', async () => {
+  test('outside the selectors stay in the window when a GET has found them', async () => {
     const selecting = openTestWindow({ connection, clock, metrics, name: 'selecting', labelSelector: 'of=me' });
     selecting.start();
     await selecting.whenSynced();
@@ -715,7 +715,7 @@ describe('own writes', () => {
     await selecting.stop();
   });
 
-  test('deletes are shown at once, and late news of the deleted object is not', async () => {
+  test('that delete are shown at once, and late events of the deleted object are ignored', async () => {
     await synced();
     const late = server.put('a', { value: 'late' });
     window.forget('default/a', late.metadata.resourceVersion);
@@ -728,7 +728,7 @@ describe('own writes', () => {
     await until(() => value('default/a') === 'again');
   });
 
-  test('survive a list that was begun before them', async () => {
+  test('survive a list that began before them', async () => {
     await synced();
     const relisted = window.relist('test');
     server.script('list', ({ response }) => {
@@ -745,14 +745,14 @@ describe('own writes', () => {
 });
 
 describe('relist()', () => {
-  test('begins at once and resolves when the list is in', async () => {
+  test('begins at once and resolves when the list is complete', async () => {
     await synced();
     server.objects.delete('default/b');
     await window.relist('test');
     expect(lists[1]).toEqual({ isFirst: false, count: 1, removed: ['default/b'] });
   });
 
-  test('is answered by a list begun after it, not by one that is under way', async () => {
+  test('waits for a list that begins after the call, not for a running list', async () => {
     await synced();
     server.script('list', ({ response }) => {
       const items = [...server.objects.values()].map((object) => structuredClone(object));
@@ -767,17 +767,17 @@ describe('relist()', () => {
   });
 });
 
-test('stop() ends whatever is under way and lets nobody wait for ever', async () => {
+test('stop() ends running requests and rejects all waiting callers', async () => {
   server.script('list', () => undefined);
   window.start();
   await until(() => server.seen.length === 1);
   const waiting = window.whenSynced();
   await window.stop();
-  await expect(waiting).rejects.toThrow('it was stopped before its list was complete');
+  await expect(waiting).rejects.toThrow('the window was stopped before its list was complete');
   expect(window.state).toBe('stopped');
 });
 
-test('every series reads zero before anything has happened', async () => {
+test('every metric starts at zero', async () => {
   const text = await metrics.metrics();
   expect(text).toContain('hostward_watch_restarts_total{cluster="virtual",resource="endpoints",reason="rollback"} 0');
   expect(text).toContain('hostward_lists_total{cluster="virtual",resource="endpoints",outcome="ok"} 0');

@@ -39,7 +39,7 @@ test('lines are the same whatever the sizes of the chunks', () => {
   );
 });
 
-test('a line without its end is unfinished, and one beyond the limit is told before it is kept', () => {
+test('a line without its end is unfinished, and a line over the limit is reported before it is stored', () => {
   const splitter = new LineSplitter(10);
   splitter.feed(Buffer.from('one\nhalf'));
   expect(linesOf(splitter)).toEqual(['one']);
@@ -48,7 +48,7 @@ test('a line without its end is unfinished, and one beyond the limit is told bef
   expect(linesOf(splitter)).toEqual(['TOO LONG']);
 });
 
-test('no bytes whatever make the decoder throw', () => {
+test('the decoder never throws, whatever the bytes', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -63,7 +63,7 @@ test('no bytes whatever make the decoder throw', () => {
   );
 });
 
-test('an empty line, with or without a carriage return, is no event and no fault', () => {
+test('an empty line, with or without a carriage return, is neither an event nor a fault', () => {
   expect(decodeEvent(Buffer.from('')).kind).toBe('blank');
   expect(decodeEvent(Buffer.from('\r')).kind).toBe('blank');
 });

@@ -38,7 +38,7 @@ for (const { error, words } of cases) {
   });
 }
 
-test('explain() knows what passes when a server comes up, and what somebody has to mend', () => {
+test('explain() separates errors that end when the server comes up from errors that a person must fix', () => {
   const mayPass = (code: string) => explain(withCode(code), 'https://s', 'k').mayPass;
   const passing = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'ETIMEDOUT', 'ECONNRESET', 'ODD'];
   expect(passing.map(mayPass)).toEqual(passing.map(() => true));

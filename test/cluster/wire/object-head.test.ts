@@ -9,31 +9,31 @@ const text = (metadata: object, rest: object = {}): string =>
 const read = (json: string) => headOf(Buffer.from(json));
 
 describe('the head of an object', () => {
-  it('is read as kube-apiserver writes it, and in another order of the names', () => {
+  it('is read in the order of kube-apiserver and in any other order of the names', () => {
     expect(read(text({ name: 'a', generateName: 'a-', namespace: 'n', uid: 'u', resourceVersion: '7' }))).toEqual(head);
     expect(read(text({ resourceVersion: '7', name: 'a', namespace: 'n', labels: {} }))).toEqual(head);
   });
 
-  it('needs nothing after the names', () => {
+  it('does not depend on the text after the names', () => {
     expect(read(`${text(names).slice(0, -2)},oh no`)).toEqual(head);
   });
 
-  const untold: Record<string, string> = {
-    'names after something that is no text': text({ labels: { resourceVersion: '9' }, ...names }),
+  const headless: Record<string, string> = {
+    'names after a member that is not a text': text({ labels: { resourceVersion: '9' }, ...names }),
     'a name that is missing': text({ name: 'a', resourceVersion: '7', labels: { namespace: 'n' } }),
     'a name that is escaped': text({ ...names, name: 'a\\"' }),
     'a Status': '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}',
-    'a text that ends in it': text(names).slice(0, 60),
+    'a text that ends inside the head': text(names).slice(0, 60),
     'members that come first': JSON.stringify({ status: 'x', kind: 'Endpoints', apiVersion: 'v1', metadata: names }),
-    'no JSON': '<html>',
-    nothing: '',
+    'a text that is not JSON': '<html>',
+    'an empty text': '',
   };
-  for (const [what, json] of Object.entries(untold))
-    it(`is not told of ${what}`, () => {
+  for (const [name, json] of Object.entries(headless))
+    it(`is not found for ${name}`, () => {
       expect(read(json)).toBeUndefined();
     });
 
-  it('of an event comes with its type, where it brings an object', () => {
+  it('of an ADDED or MODIFIED event comes with the type of the event', () => {
     const event = (type: string) => headOfEvent(Buffer.from(`{"type":"${type}","object":${text(names)}}`));
     expect(event('MODIFIED')).toEqual({ type: 'MODIFIED', head });
     expect(event('ADDED')).toEqual({ type: 'ADDED', head });
@@ -41,14 +41,14 @@ describe('the head of an object', () => {
     expect(headOfEvent(Buffer.from(text(names)))).toBeUndefined();
   });
 
-  it('of an event is not told where the line holds another one', () => {
+  it('of an event is not found when the line holds two events', () => {
     const event = (labels: object) => `{"type":"MODIFIED","object":${text({ ...names, labels })}}`;
     const written = event({ a: '}{"type":"' });
     expect(headOfEvent(Buffer.from(written))).toEqual({ type: 'MODIFIED', head });
     expect(headOfEvent(Buffer.from(written + event({})))).toBeUndefined();
   });
 
-  it('is never another one than the text has, whatever the tenant calls his labels and in whatever order they stand', () => {
+  it('always equals the parsed object, for every choice and order of the labels', () => {
     const word = fc.oneof(
       fc.constantFrom(
         'name',

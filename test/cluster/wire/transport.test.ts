@@ -87,7 +87,7 @@ describe('answers', () => {
     });
   }
 
-  test('a terminating namespace is told from a missing right', async () => {
+  test('a terminating namespace is distinguished from a missing right', async () => {
     server.script('write', ({ response }) =>
       sendJson(response, 403, {
         kind: 'Status',
@@ -114,21 +114,21 @@ describe('answers', () => {
       name: 'HTML with 404',
       status: 404,
       body: '<html>nginx</html>',
-      words: 'wanted an answer of a Kubernetes API server',
+      words: 'the answer is not from a Kubernetes API server',
     },
     { name: 'plain 404', status: 404, body: '404 page not found', words: 'beginning "404 page not found"' },
     {
-      name: 'JSON 404 of another make',
+      name: 'JSON 404 without a Status',
       status: 404,
       body: '{"error":"no"}',
-      words: 'wanted an answer of a Kubernetes API server',
+      words: 'the answer is not from a Kubernetes API server',
     },
     {
       name: 'a redirect',
       status: 302,
       body: '',
       headers: { location: 'https://login.test/' },
-      words: 'got a redirect (302) to "https://login.test/"',
+      words: 'it redirects (302) to "https://login.test/"',
     },
   ];
   for (const { name, status, body, headers = {}, words } of strangers) {
@@ -142,7 +142,7 @@ describe('answers', () => {
 });
 
 describe('deadlines', () => {
-  test('an answer that does not come is a failure after 30 s, and its connection is not used again', async () => {
+  test('a missing answer is a failure after 30 s, and its connection is not used again', async () => {
     let closed = false;
     server.script('read', ({ request }) => void request.socket.on('close', () => (closed = true)));
     const answer = get(connect(plainCredentials(server.url)));
@@ -152,7 +152,7 @@ describe('deadlines', () => {
     await until(() => closed, 'the socket to close');
   });
 
-  test('an answer that comes a byte at a time is one too', async () => {
+  test('an answer that arrives byte by byte is a failure too', async () => {
     server.script('read', ({ response }) => void response.writeHead(200).write('{"kind":'));
     const answer = get(connect(plainCredentials(server.url)));
     await until(() => server.seen.length === 1);
@@ -160,14 +160,14 @@ describe('deadlines', () => {
     expect((await answer).kind).toBe('failed');
   });
 
-  test('an answer beyond its limit is refused, not kept', async () => {
+  test('an answer over the size limit is refused, not stored', async () => {
     server.script('read', ({ response }) => sendJson(response, 200, { big: 'x'.repeat(5_000) }));
     const path = '/api/v1/namespaces/n/endpoints/a';
     const answer = await connect(plainCredentials(server.url)).request({ method: 'GET', path, maxBytes: 1_000 });
     expect(answer).toMatchObject({ kind: 'refused', reason: 'AnswerTooLong' });
   });
 
-  test('an answer that breaks off is a failure, wherever it breaks off', async () => {
+  test('an answer that is cut at any place is a failure', async () => {
     const full = Buffer.from(
       'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{"kind":"Endpoints"}',
     );
@@ -186,7 +186,7 @@ describe('deadlines', () => {
   });
 });
 
-test('a permit that is withdrawn before the first byte leaves keeps the request here', async () => {
+test('a request is not sent when its permit ends before the first byte leaves', async () => {
   const tcp = createTcpServer(() => undefined);
   tcp.listen(0, '127.0.0.1');
   await once(tcp, 'listening');
@@ -199,12 +199,12 @@ test('a permit that is withdrawn before the first byte leaves keeps the request 
   expect(server.seen).toHaveLength(0);
 });
 
-test('an API server below a path is asked below that path', async () => {
+test('the path of the server URL precedes every request path', async () => {
   await get(connect(plainCredentials(`${server.url}/k8s/clusters/c-1/`)), '/version');
   expect(server.seen[0]?.url.pathname).toBe('/k8s/clusters/c-1/version');
 });
 
-test('a warning is logged once, however often it comes', async () => {
+test('a repeated warning is logged once', async () => {
   const lines: unknown[] = [];
   const log = { ...silentLog, warn: (fields: unknown) => lines.push(fields) } as unknown as typeof silentLog;
   const connection = openConnection({ name: 'host', credentials: plainCredentials(server.url), clock, log });
@@ -232,7 +232,7 @@ describe('credentials that change', () => {
     return credentials;
   }
 
-  test('a 401 has the token read again and the request sent once more', async () => {
+  test('a 401 makes the transport read the token again and repeat the request once', async () => {
     let token = 'old';
     const credentials = rotating(server.url, () => ({ headers: { authorization: `Bearer ${token}` } }));
     const connection = connect(credentials);
@@ -245,7 +245,7 @@ describe('credentials that change', () => {
     expect(server.seen.map((seen) => seen.headers.authorization)).toEqual(['Bearer old', 'Bearer new']);
   });
 
-  test('a 401 with nothing newer to try is said at once', async () => {
+  test('a 401 is returned at once when there are no newer credentials', async () => {
     const credentials = rotating(server.url, () => ({ headers: { authorization: 'Bearer same' } }));
     server.script('read', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'no'));
     expect((await get(connect(credentials))).kind).toBe('unauthorized');
@@ -262,7 +262,7 @@ describe('credentials that change', () => {
     expect(credentials.reads).toBe(3);
   });
 
-  test('a plugin is asked once by many requests, and again shortly before the end of what it gave', async () => {
+  test('many requests run a plugin once, and again shortly before its credential expires', async () => {
     const credentials = rotating(server.url, () => ({
       from: 'plugin',
       expiresAtMs: clock.wallTime().getTime() + 600_000,
@@ -277,7 +277,7 @@ describe('credentials that change', () => {
     expect(credentials.reads).toBe(2);
   });
 
-  test('a reading that fails keeps what was read before', async () => {
+  test('a failed reading keeps the old credentials', async () => {
     let isBroken = false;
     const credentials = rotating(server.url, () => {
       if (isBroken) throw new Error('half written');
@@ -341,19 +341,19 @@ describe('TLS', () => {
     expect(await faultOf(trusting(url, { ca: ca.cert }))).toBe('ok');
   });
 
-  test('the wrong CA is named, and where it comes from', async () => {
+  test('the message about a wrong CA names the origin of the CA', async () => {
     const { url } = await tlsServer(await ca.issue());
     const fault = await faultOf(trusting(url, { ca: otherCa.cert }));
     expect(fault).toContain(`verifying the certificate of "${url}": it is not signed by the CA of kubeconfig "k"`);
     expect(fault).toContain('CLUSTER_UNREACHABLE');
   });
 
-  test('an expired certificate is called expired', async () => {
+  test('the message about an expired certificate says so', async () => {
     const { url } = await tlsServer(await ca.issue({ ageDays: 10 }));
     expect(await faultOf(trusting(url, { ca: ca.cert }))).toContain('it, or its CA, has expired');
   });
 
-  test('a certificate for another name says so, and tls-server-name helps', async () => {
+  test('the message about a certificate for another name says so, and tls-server-name helps', async () => {
     const { url } = await tlsServer(await ca.issue({ name: 'other.test' }));
     expect(await faultOf(trusting(url, { ca: ca.cert }))).toContain('it is made out to other names');
     expect(await faultOf(trusting(url, { ca: ca.cert, servername: 'other.test' }))).toBe('ok');
@@ -367,7 +367,7 @@ describe('TLS', () => {
     expect(fault).toContain('CLUSTER_UNREACHABLE');
   });
 
-  test('TLS spoken to a plain server, and plain HTTP to a TLS server, are told apart from being down', async () => {
+  test('TLS to a plain server and plain HTTP to a TLS server are distinguished from a server that is down', async () => {
     expect(await faultOf(trusting(server.url.replace('http:', 'https:'), {}))).toContain('speaking TLS with');
     const { url } = await tlsServer(await ca.issue());
     expect(await faultOf(plainCredentials(url.replace('https:', 'http:')))).toMatch(
@@ -375,7 +375,7 @@ describe('TLS', () => {
     );
   });
 
-  test('a proxy named by the kubeconfig carries everything, certificates checked end to end', async () => {
+  test('the proxy of the kubeconfig carries all requests, and certificates are checked end to end', async () => {
     const { url } = await tlsServer(await ca.issue());
     const asked: string[] = [];
     const proxy = createHttpServer().on('connect', (request, near) => {
@@ -422,7 +422,7 @@ describe('TLS', () => {
 });
 
 describe('probe()', () => {
-  test('gives the version', async () => {
+  test('returns the version', async () => {
     server.script('read', ({ response }) => sendJson(response, 200, { gitVersion: 'v1.36.3' }));
     expect(await probe(connect(plainCredentials(server.url)))).toEqual({ kind: 'ok', version: 'v1.36.3' });
   });
@@ -452,7 +452,7 @@ describe('probe()', () => {
     });
   });
 
-  test('says that a server is something else than Kubernetes', async () => {
+  test('says that a server is not a Kubernetes API server', async () => {
     for (const body of ['{"hello":"world"}', '<html>']) {
       server.script('read', ({ response }) => void response.writeHead(200).end(body));
       const result = await probe(connect(plainCredentials(server.url)));
@@ -460,7 +460,7 @@ describe('probe()', () => {
     }
   });
 
-  test('says that it speaks HTTP no more than a mail server does', async () => {
+  test('says that a mail server does not speak HTTP', async () => {
     const tcp = createTcpServer((socket) => void socket.end('220 mail.test ESMTP\r\n'));
     tcp.listen(0, '127.0.0.1');
     await once(tcp, 'listening');
@@ -471,7 +471,7 @@ describe('probe()', () => {
 });
 
 describe('checkPermissions()', () => {
-  test('names verb, resource and namespace of each right that is missing, and the rule that gives it', async () => {
+  test('names verb, resource and namespace of each missing right, and the rule that grants it', async () => {
     const allowed = (seen: string) => !seen.includes('"verb":"create"') && !seen.includes('leases');
     for (let i = 0; i < 3; i++)
       server.script('write', ({ response }) =>
@@ -491,7 +491,7 @@ describe('checkPermissions()', () => {
     ]);
   });
 
-  test('finds nothing wrong where nobody answers such questions', async () => {
+  test('reports no fault for a server without access reviews', async () => {
     const permission = { verb: 'list' as const, group: '', resource: 'endpoints', namespace: 'ns' };
     expect(await checkPermissions(connect(plainCredentials(server.url)), [permission])).toEqual([]);
   });
@@ -501,7 +501,7 @@ describe('checkNamespace()', () => {
   const cases = [
     { name: 'found', status: 200, body: { status: { phase: 'Active' } }, wanted: 'found' },
     { name: 'being deleted', status: 200, body: { status: { phase: 'Terminating' } }, wanted: 'terminating' },
-    { name: 'out of sight', status: 403, body: { kind: 'Status', code: 403 }, wanted: 'unknown' },
+    { name: 'not readable for us', status: 403, body: { kind: 'Status', code: 403 }, wanted: 'unknown' },
     { name: 'missing', status: 404, body: { kind: 'Status', code: 404 }, wanted: 'missing' },
   ];
   for (const { name, status, body, wanted } of cases) {

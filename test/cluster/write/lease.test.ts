@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import type { Connection, Request } from '../../../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../../src/cluster/wire/connection.ts';
 import { type Lease, openLease } from '../../../src/cluster/write/lease.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';
 
-/** One Lease object behind requests that can be made slow, lost on the way there, or lost on the way back. */
+/** A server with one Lease object. A test can delay requests, lose them, or lose their answers. */
 class LeaseServer {
   lease: KubeObject | undefined;
   rv = 0;
@@ -30,7 +30,7 @@ class LeaseServer {
     };
   }
 
-  async #carry(request: Request, link: Link): Promise<Answer> {
+  async #carry(request: ApiRequest, link: Link): Promise<Answer> {
     const lost: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'the link is down' };
     link.sent++;
     if (link.state === 'cut' || link.state === 'hangs') {
@@ -52,7 +52,7 @@ class LeaseServer {
     });
   }
 
-  #serve(request: Request): Answer {
+  #serve(request: ApiRequest): Answer {
     const body = request.body === undefined ? undefined : (JSON.parse(request.body) as KubeObject);
     if (request.method === 'POST' && body !== undefined) {
       if (this.lease !== undefined) return { kind: 'alreadyExists', message: 'it is there' };
@@ -160,7 +160,7 @@ test('the object is what kubectl and client-go expect', async () => {
   });
 });
 
-test('after a crash another takes over within the lease time and a look', async () => {
+test('after a crash another replica takes over within the lease time and one look', async () => {
   const a = replica('a');
   const b = replica('b');
   a.lease.start();
@@ -175,7 +175,7 @@ test('after a crash another takes over within the lease time and a look', async 
   expect(server.lease).toMatchObject({ spec: { leaseTransitions: 1 } });
 });
 
-test('after a graceful stop another takes over within a second or so', async () => {
+test('after a graceful stop another replica takes over within about a second', async () => {
   const a = replica('a');
   const b = replica('b');
   a.lease.start();
@@ -189,7 +189,7 @@ test('after a graceful stop another takes over within a second or so', async () 
   expect(b.lease.isHeld()).toBe(true);
 });
 
-describe('a holder stops to be one', () => {
+describe('a holder loses the lease', () => {
   test('10 s after the last renewal was sent, not after its answer came', async () => {
     const a = replica('a');
     a.lease.start();
@@ -205,7 +205,7 @@ describe('a holder stops to be one', () => {
     expect(a.lease.state.kind).toBe('standby');
   });
 
-  test('while its renewal hangs, without waiting for it', async () => {
+  test('while its renewal hangs, without waiting for the answer', async () => {
     const a = replica('a');
     a.lease.start();
     await clock.advance(1_000);
@@ -217,7 +217,7 @@ describe('a holder stops to be one', () => {
     expect(a.states).toEqual(['standby', 'leading', 'standby']);
   });
 
-  test('at once when it sees that another holds the lease', async () => {
+  test('at once when it reads another holder', async () => {
     const a = replica('a');
     a.lease.start();
     await clock.advance(1_000);
@@ -232,7 +232,7 @@ describe('a holder stops to be one', () => {
     expect(a.lease.state).toEqual({ kind: 'standby', holder: 'thief', trouble: undefined });
   });
 
-  test('not because the answer to a renewal was lost once', async () => {
+  test('but not because one answer to a renewal was lost', async () => {
     const a = replica('a');
     a.lease.start();
     await clock.advance(1_000);
@@ -244,7 +244,7 @@ describe('a holder stops to be one', () => {
   });
 });
 
-test('a lease that somebody deleted is not taken by a standby before its holder must have noticed', async () => {
+test('a standby takes a deleted lease only when the time of its holder has passed', async () => {
   const a = replica('a');
   const b = replica('b');
   a.lease.start();
@@ -275,7 +275,7 @@ test('wall clocks play no part: an hour forward or back changes nothing', async 
   }
 });
 
-test('missing rights are told while standing by', async () => {
+test('a standby reports missing rights', async () => {
   const a = replica('a');
   a.link.state = 'cut';
   a.lease.start();
@@ -292,7 +292,7 @@ const step = fc.oneof(
   fc.record({ passMs: fc.integer({ min: 1, max: 12_000 }) }),
 );
 
-test('whatever the links do, two never hold the lease at once, and in quiet times one does', async () => {
+test('under random link faults two replicas never hold the lease at once, and one holds it when the links are quiet', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       clock = new VirtualClock();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import type { Connection, Request } from '../../../src/cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../../src/cluster/wire/connection.ts';
 import { endpointsResource } from '../../../src/cluster/wire/scope.ts';
 import { openWriter, type WriterOptions } from '../../../src/cluster/write/open-writer.ts';
 import { silentLog } from '../../../src/log.ts';
@@ -9,7 +9,7 @@ import { settle, VirtualClock } from '../../virtual-clock.ts';
 
 let clock: VirtualClock;
 let metrics: Metrics;
-let sent: { request: Request; atMs: number; answer(answer: Answer): void }[];
+let sent: { request: ApiRequest; atMs: number; answer(answer: Answer): void }[];
 
 const ok: Answer = { kind: 'ok', status: 200, object: { metadata: {} } };
 const place = { namespace: 'ns', name: 'a/b' };
@@ -50,7 +50,7 @@ function makeWriter(options: Partial<WriterOptions> = {}) {
   });
 }
 
-test('each verb is the request that the API asks for', async () => {
+test('each verb sends the request that the API defines', async () => {
   const writer = makeWriter();
   void writer.get(endpointsResource, place);
   void writer.create(endpointsResource, { apiVersion: 'v1', metadata: { name: 'a', namespace: 'ns' } });
@@ -80,7 +80,7 @@ test('each verb is the request that the API asks for', async () => {
 });
 
 describe('the permit', () => {
-  test('is asked when a write is about to leave, not when it was given in', async () => {
+  test('is asked for when a write is about to leave, not when the write is queued', async () => {
     let isLeading = true;
     const writer = makeWriter({ permit: () => isLeading, maxInFlight: 1 });
     void writer.patch(endpointsResource, place, {});
@@ -91,7 +91,7 @@ describe('the permit', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('goes along to the transport, which asks again when the first byte leaves', () => {
+  test('is passed to the transport, which asks again when the first byte leaves', () => {
     const permit = () => true;
     void makeWriter({ permit }).patch(endpointsResource, place, {});
     expect(sent[0]?.request.permit).toBe(permit);
@@ -103,8 +103,8 @@ describe('the permit', () => {
   });
 });
 
-describe('how many at a time', () => {
-  test('begins with 8 and sends the rest in order as answers come', async () => {
+describe('the limit of requests in flight', () => {
+  test('begins with 8, and the other requests follow in order as answers arrive', async () => {
     const writer = makeWriter();
     for (let i = 0; i < 20; i++) void writer.patch(endpointsResource, { namespace: 'ns', name: `n${i}` }, {});
     expect(sent).toHaveLength(8);
@@ -133,11 +133,11 @@ describe('how many at a time', () => {
     return writer.inFlight;
   }
 
-  test('grows to the ceiling on a server that answers as fast however many there are', async () => {
+  test('grows to its maximum on a server whose answers stay fast', async () => {
     expect(await serve(200, () => 5)).toBe(32);
   });
 
-  test('stays low on a server that only queues what it gets more of', async () => {
+  test('stays low on a server that queues additional requests', async () => {
     const inFlight = await serve(200, (count) => 2 * count);
     expect(inFlight).toBeGreaterThanOrEqual(4);
     expect(inFlight).toBeLessThanOrEqual(20);
@@ -145,7 +145,7 @@ describe('how many at a time', () => {
 });
 
 describe('a server that pushes back', () => {
-  test('429 with Retry-After holds every write for that time and halves what is in flight', async () => {
+  test('429 with Retry-After holds every write for that time and halves the limit', async () => {
     const writer = makeWriter();
     for (let i = 0; i < 12; i++) void writer.patch(endpointsResource, place, {});
     await clock.advance(100);
@@ -158,7 +158,7 @@ describe('a server that pushes back', () => {
     expect(await metrics.metrics()).toMatch(/hostward_requests_in_flight_limit\{cluster="host"\} 4/);
   });
 
-  test('429 without a word holds for a second', async () => {
+  test('429 without Retry-After holds every write for a second', async () => {
     const writer = makeWriter({ maxInFlight: 1 });
     void writer.patch(endpointsResource, place, {});
     void writer.patch(endpointsResource, place, {});
@@ -170,7 +170,7 @@ describe('a server that pushes back', () => {
   });
 });
 
-test('maxWritesPerSecond is kept to, without a burst and without loss', async () => {
+test('maxWritesPerSecond limits the writes without a burst and without a loss', async () => {
   const writer = makeWriter({ maxWritesPerSecond: 10 });
   const answers = Array.from({ length: 30 }, () => writer.patch(endpointsResource, place, {}));
   for (let tenth = 0; tenth < 40; tenth++) {
@@ -184,7 +184,7 @@ test('maxWritesPerSecond is kept to, without a burst and without loss', async ()
 });
 
 describe('stop()', () => {
-  test('sends nothing more and tells those who wait', async () => {
+  test('sends no new request and answers the waiting ones with notSent', async () => {
     const writer = makeWriter({ maxInFlight: 1 });
     const first = writer.patch(endpointsResource, place, {});
     const second = writer.patch(endpointsResource, place, {});
@@ -196,7 +196,7 @@ describe('stop()', () => {
     expect(await writer.patch(endpointsResource, place, {})).toEqual({ kind: 'notSent', reason: 'stopped' });
   });
 
-  test('aborts what has not finished in time', async () => {
+  test('aborts requests that have not finished in time', async () => {
     const writer = makeWriter();
     const first = writer.patch(endpointsResource, place, {});
     const stopped = writer.stop(1_000);
@@ -206,7 +206,7 @@ describe('stop()', () => {
   });
 });
 
-test('every outcome of every verb reads zero before anything has happened, and is counted', async () => {
+test('the counter of every verb and outcome starts at zero', async () => {
   const writer = makeWriter();
   const before = await metrics.metrics();
   expect(before.match(/hostward_requests_total\{/g)).toHaveLength(4 * 11);

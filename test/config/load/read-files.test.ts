@@ -23,7 +23,7 @@ async function said(...names: string[]): Promise<string[]> {
 }
 
 describe('readConfigurationFile()', () => {
-  it('says in a sentence why there is nothing to read, for all files at once', async () => {
+  it('explains each unreadable file, for all files at once', async () => {
     mkdirSync(join(folder, 'folder'));
     writeFileSync(join(folder, 'large.yaml'), 'x'.repeat(maxFileBytes + 1));
     symlinkSync('circle.yaml', join(folder, 'circle.yaml'));
@@ -48,7 +48,7 @@ describe('readConfigurationFile()', () => {
     },
   );
 
-  it('refuses at once what is no file, and waits for no other end of a pipe', async () => {
+  it('refuses a path that is not a file at once, and never waits for the writer of a pipe', async () => {
     execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
     symlinkSync('pipe.yaml', join(folder, 'link-to-pipe.yaml'));
     const wanted = 'wanted a configuration file, found';
@@ -64,7 +64,7 @@ describe('readConfigurationFile()', () => {
     });
   });
 
-  it('reads what a shell hands over as an open pipe', () => {
+  it('reads an open pipe of a shell', () => {
     const read = join(root, 'src/config/load/read-files.ts');
     const script = `import { readConfigurationFile } from ${JSON.stringify(read)};
       const file = await readConfigurationFile('/dev/stdin');
@@ -78,7 +78,7 @@ describe('readConfigurationFile()', () => {
     expect(JSON.parse(String(out))).toEqual([true, 'a: 1']);
   });
 
-  it('reads through symbolic links', async () => {
+  it('follows symbolic links', async () => {
     symlinkSync('good.yaml', join(folder, 'link.yaml'));
     expect(await said('link.yaml')).toEqual([]);
   });

@@ -58,7 +58,7 @@ function setUp(text: string, stream?: SourceFile) {
 const round = pollIntervalMs + settleMs;
 
 describe('watchConfiguration()', () => {
-  it('tells of a new configuration once, with what changed and what needs a restart', async () => {
+  it('reports a new configuration once, with the changed settings and those that need a restart', async () => {
     const { clock, write, told } = setUp('hostward: {backSync: all}');
     await clock.advance(10 * pollIntervalMs);
     expect(told()).toEqual([]);
@@ -69,7 +69,7 @@ describe('watchConfiguration()', () => {
     expect(told()).toEqual([]);
   });
 
-  it('names a list that changed once, and not what its entries could hold', () => {
+  it('names a changed list once, without its entries', () => {
     const settings = (yaml: string) => {
       const loaded = loadConfiguration({ files: [{ name: 'v.yaml', text: yaml }], environment: named });
       if (loaded.kind === 'faults') throw new Error(JSON.stringify(loaded.faults));
@@ -82,7 +82,7 @@ describe('watchConfiguration()', () => {
     ]);
   });
 
-  it('names what changed for expressions and references only, by its path and without its value', () => {
+  it('names a change that only expressions and references read by its path, without its value', () => {
     const settings = (yaml: string) => {
       const loaded = loadConfiguration({ files: [{ name: 'v.yaml', text: yaml }], environment: named });
       if (loaded.kind === 'faults') throw new Error(JSON.stringify(loaded.faults));
@@ -95,7 +95,7 @@ describe('watchConfiguration()', () => {
     expect(other.flatMap(({ paths }) => paths).sort()).toEqual(['hostward.backSync', 'sleepMode', 'telemetry.a']);
   });
 
-  it('waits until a file that is being written stays the same', async () => {
+  it('waits until a changing file stays the same', async () => {
     const { clock, write, told } = setUp('hostward: {logLevel: info}');
     write('hostward: {logLevel: debug}');
     await clock.advance(pollIntervalMs + settleMs - 1);
@@ -106,7 +106,7 @@ describe('watchConfiguration()', () => {
     expect(told()).toEqual(['changed: backSync logLevel']);
   });
 
-  it('keeps the old configuration when the new one is at fault, says so once, and when it is mended', async () => {
+  it('keeps the old configuration after a fault, and reports the fault and its correction once each', async () => {
     const { clock, write, told, remove } = setUp('hostward: {backSync: all}');
     write('hostward: {backSync: never}');
     await clock.advance(5 * round);
@@ -124,14 +124,14 @@ describe('watchConfiguration()', () => {
     expect(told()).toEqual(['invalid: CONFIG_FILE_EMPTY', 'changed: backSync']);
   });
 
-  it('takes a changed comment without a word', async () => {
+  it('does not report a changed comment', async () => {
     const { clock, write, told } = setUp('hostward: {backSync: all}');
     write('hostward: {backSync: all} # as ever');
     await clock.advance(2 * round);
     expect(told()).toEqual([]);
   });
 
-  it('answers a reload at once, also when nothing changed or the fault is still there', async () => {
+  it('answers a reload at once, also without a change and with the same fault', async () => {
     const { watch, write, told } = setUp('hostward: {backSync: all}');
     await watch.reload();
     write('hostward: {backSync: none}');
@@ -159,7 +159,7 @@ describe('watchConfiguration()', () => {
     expect(reads).not.toContain('pipe');
   });
 
-  it('says nothing of a configuration that is still judged when it is stopped', async () => {
+  it('does not report a configuration that is still loading when the watch stops', async () => {
     const { watch, write, told } = setUp('{}');
     write('hostward: {backSync: none}');
     const asked = watch.reload();
@@ -168,7 +168,7 @@ describe('watchConfiguration()', () => {
     expect(told()).toEqual([]);
   });
 
-  it('leaves no timer behind and says nothing after stop()', async () => {
+  it('has no timer and makes no report after stop()', async () => {
     const { clock, watch, write, told } = setUp('{}');
     write('hostward: {backSync: none}');
     await watch.stop();

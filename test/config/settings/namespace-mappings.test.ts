@@ -20,7 +20,7 @@ function compile(byName: Record<string, string>) {
 describe('compileMappings()', () => {
   const compiled = compileMappings(vectors.byName, { ...vectors, mappingsOnly: true });
 
-  it.each(Object.entries(vectors.hostToVirtual))('takes the host namespace %j to %j and back', (host, virtual) => {
+  it.each(Object.entries(vectors.hostToVirtual))('maps the host namespace %j to %j and back', (host, virtual) => {
     expect(compiled.virtualNamespaceOf(host)).toBe(virtual ?? undefined);
     if (virtual !== null) expect(compiled.hostNamespaceOf(virtual)).toBe(host);
   });
@@ -30,29 +30,29 @@ describe('compileMappings()', () => {
     expect(compiled.mappingsOnly).toBe(true);
   });
 
-  it('names what must be watched on the host', () => {
+  it('names the host namespaces to watch', () => {
     expect(compiled.windows).toEqual({
       namespaces: ['customer-project-alpha-prod', 'hx-my-vc'],
       prefixes: ['h-team-a-', 'my-vc-data-'],
     });
   });
 
-  it('decides by the most specific pair, whatever the order', () => {
+  it('uses the most specific pair, in any order of the pairs', () => {
     const pairs = { 'a-*': 'x-*', 'a-b-*': 'y-*', 'a-b-c': 'z' };
     for (const byName of [pairs, Object.fromEntries(Object.entries(pairs).reverse())]) {
       const { hostNamespaceOf, virtualNamespaceOf } = compile(byName);
       expect(['a-1', 'a-b-1', 'a-b-c', 'b'].map(hostNamespaceOf)).toEqual(['x-1', 'y-1', 'z', undefined]);
-      // x-b-1 would be the copy of a-b-1, if a-b-1 did not go elsewhere.
+      // By the wider pair, x-b-1 would be the copy of a-b-1, but a narrower pair maps a-b-1 elsewhere.
       expect(['x-1', 'x-b-1', 'y-1', 'z'].map(virtualNamespaceOf)).toEqual(['a-1', undefined, 'a-b-1', 'a-b-c']);
     }
   });
 
-  it('maps every virtual namespace with a bare * in front', () => {
+  it('maps every virtual namespace with the pattern *', () => {
     const { hostNamespaceOf } = compile({ '*': `\${name}-*` });
     expect(hostNamespaceOf('default')).toBe('my-vc-default');
   });
 
-  it('says when a host namespace belongs to another mapping or is too long', () => {
+  it('reports a host namespace that belongs to another mapping or is too long', () => {
     const { hostNamespaceOf, unusable } = compile({ '*': 'h-*', prod: 'h-main' });
     expect(hostNamespaceOf('main')).toBeUndefined();
     expect(unusable('main')).toEqual({
@@ -63,7 +63,7 @@ describe('compileMappings()', () => {
     expect(unusable('x'.repeat(61))).toBeUndefined();
   });
 
-  it('gives no two virtual namespaces one host namespace, and finds the way back', () => {
+  it('maps different virtual namespaces to different host namespaces, and each host namespace back', () => {
     const word = fc.stringMatching(/^[ab-]{0,4}$/);
     const byName = fc.dictionary(
       word.chain((text) => fc.constantFrom(text, `${text}*`)),
@@ -102,13 +102,13 @@ describe('mappingProblems()', () => {
   it('refuses an empty map, and a key that expands to the same namespace', () => {
     expect(words({})).toEqual(['virtual: no namespace is mapped']);
     expect(words({ 'my-vc-a': 'x', [`\${name}-a`]: 'y' })).toEqual([
-      'virtual: the mapping of "my-vc-a" has the virtual namespace "my-vc-a" already',
+      'virtual: the mapping of "my-vc-a" already uses the virtual namespace "my-vc-a"',
     ]);
     expect(words({ a: 'h-my-vc', b: `h-\${name}` })).toEqual([
-      'host: the mapping of "a" has the host namespace "h-my-vc" already',
+      'host: the mapping of "a" already uses the host namespace "h-my-vc"',
     ]);
     expect(words({ 'a-*': 'h-*', 'b-*': 'h-*' })).toEqual([
-      'host: the mapping of "a-*" has the host namespace "h-*" already',
+      'host: the mapping of "a-*" already uses the host namespace "h-*"',
     ]);
   });
 
@@ -132,7 +132,7 @@ describe('mappingProblems()', () => {
     expect(words({ ['a'.repeat(64)]: 'h' })).toHaveLength(1);
   });
 
-  it('warns of a host namespace that two mappings reach, and not of one that is the same for both', () => {
+  it('warns of a host namespace that two mappings reach, unless both give the same virtual namespace', () => {
     expect(words({ '*': 'h-*', wide: 'h-narrow' })).toEqual([
       'warns: "*" sends the virtual namespace narrow to "h-narrow" too',
     ]);

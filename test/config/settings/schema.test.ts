@@ -11,12 +11,12 @@ import { toPlain } from '../../../src/config/yaml/tree.ts';
 import { fixtures, loadFolder } from '../loading.ts';
 
 const schema = configurationSchema();
-// Somebody else's reading of the schema: what it says must be what the loader does.
+// Another program reads the schema, and must accept the same files as the loader.
 const judge = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
 
-/** Faults that lie in one value alone; a schema knows nothing of the others. */
+/** Faults of a single value; a schema cannot express other faults. */
 const inOneValue = new Set(['CONFIG_WRONG_TYPE', 'CONFIG_WRONG_VALUE', 'CONFIG_UNKNOWN_KEY', 'CONFIG_MISSING_KEY']);
-/** Letter case elsewhere than under our own keys, and texts that look right to a pattern. */
+/** Cases that only the loader refuses: wrong letter case in open maps. */
 const onlyOurs = new Set(['letter-case-on-open-paths']);
 
 function isRefused(loaded: Loaded): boolean {
@@ -37,7 +37,7 @@ describe('configurationSchema()', () => {
     expect(judge.safeParse(toPlain(parsed.root)).success).toBe(!isRefused(loadFolder(join(fixtures, name))));
   });
 
-  it('describes every setting and closes what is closed', () => {
+  it('describes every setting, and refuses unknown keys in closed maps', () => {
     const text = JSON.stringify(schema);
     expect(text).toContain('"$schema":"https://json-schema.org/draft/2020-12/schema"');
     const { properties } = schema as { properties: Record<string, { additionalProperties?: boolean }> };

@@ -9,7 +9,7 @@ import { vclusterDefaults } from '../../../src/config/settings/vcluster-defaults
 import { fixtures, load, named, report, settings } from '../loading.ts';
 
 describe('Settings', () => {
-  it('are every default when there is no file', () => {
+  it('have all defaults without a file', () => {
     const loaded = loadConfiguration({ files: [], environment: named });
     expect(loaded.kind === 'ok' && loaded.settings).toEqual({
       virtualClusterName: 'my-vc',
@@ -33,14 +33,14 @@ describe('Settings', () => {
     });
   });
 
-  it('come from rows of the table, every one of them', () => {
+  it('all come from rows of the table', () => {
     const fields = new Set(settingsTable.map((row) => row.field));
     expect(Object.keys(settings('{}')).filter((field) => field !== 'vcluster' && !fields.has(field as never))).toEqual(
       [],
     );
   });
 
-  it('are frozen through and through, and leave the defaults alone', () => {
+  it('are deeply frozen, and do not freeze the defaults', () => {
     const value = settings('sync: {toHost: {endpoints: {patches: [{path: a, expression: b}]}}}');
     expect(Object.isFrozen(value) && Object.isFrozen(value.patches[0]) && Object.isFrozen(value.exclude.labels)).toBe(
       true,
@@ -49,7 +49,7 @@ describe('Settings', () => {
     expect(Object.isFrozen(vclusterDefaults.sync.toHost)).toBe(false);
   });
 
-  it('follow the switch of vCluster unless ours is given', () => {
+  it('follow the switch of vCluster unless ours is set', () => {
     const both = (theirs: string, ours: string) =>
       settings(`{sync: {toHost: {endpoints: {enabled: ${theirs}}}}, hostward: {endpoints: {enabled: ${ours}}}}`);
     expect(both('true', '~').endpointsEnabled).toBe(true);
@@ -58,7 +58,7 @@ describe('Settings', () => {
     expect(both('true', 'off').endpointsEnabled).toBe(false);
   });
 
-  it('read ours from global.hostward as from the top', () => {
+  it('are read from global.hostward as from top-level hostward', () => {
     const text = 'backSync: none\nexclude: {labels: [a/*]}\nmaxWritesPerSecond: 2.5';
     const indented = (by: string) => text.replace(/^/gm, by);
     const top = settings(`hostward:\n${indented('  ')}`);
@@ -67,7 +67,7 @@ describe('Settings', () => {
     expect({ ...global, vcluster: top.vcluster }).toEqual(top);
   });
 
-  it('keep patches in their order with defaults, and without what was not given', () => {
+  it('keep patches in order, with their defaults and without absent keys', () => {
     const list = [
       { path: 5, expression: true },
       {
@@ -103,7 +103,7 @@ describe('Settings', () => {
     expect(found.map((of) => `${of.code} ${/patches\[(\d+)\]/.exec(of.path)?.[1]}`)).toEqual(faults);
   });
 
-  it('leave the sound patches to whoever compiles them when something else is at fault', () => {
+  it('return the valid patches for compilation despite other faults', () => {
     const list = [{ path: 'a' }, { path: 'b', expression: 'value +' }];
     const text = JSON.stringify({ sync: { toHost: { endpoints: { patches: list } } }, hostward: { backSync: 1 } });
     const loaded = load(text);
@@ -114,14 +114,14 @@ describe('Settings', () => {
     expect(loaded.positions.positionInScalar(path, 1, 1)).toEqual({ file: 'f.yaml', line: 1, column });
   });
 
-  it('are reported a hundred faults at a time', () => {
+  it('report at most a hundred faults at a time', () => {
     const patches = Array.from({ length: 150 }, (_, index) => ({ path: `${index}` }));
     const loaded = load(JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }));
     const faults = loaded.kind === 'faults' ? loaded.faults : [];
     expect([faults.length, faults.at(-1)?.sentence, countOf(faults)]).toEqual([101, 'and 50 more faults', 150]);
   });
 
-  it('judge only the patches of Endpoints', () => {
+  it('check only the patches of Endpoints', () => {
     const pods = { patches: [{ path: 'a' }, { path: 'a', exp: 1 }] };
     expect(load(JSON.stringify({ sync: { toHost: { pods, endpointSlices: pods } } })).kind).toBe('ok');
   });
@@ -131,7 +131,7 @@ describe('files', () => {
   const texts = (...all: string[]) =>
     loadConfiguration({ environment: named, files: all.map((text, index) => ({ name: `${index}.yaml`, text })) });
 
-  it('merge as Helm merges: maps deeply, lists replaced, null takes away', () => {
+  it('merge as in Helm: maps deeply, lists are replaced, null removes', () => {
     const loaded = texts(
       'sync: {toHost: {endpoints: {enabled: false, patches: [{path: a, expression: a}, {path: b, expression: b}]}}}\nextra: {a: {b: 1, c: [1, 2]}, d: 1}',
       'sync: {toHost: {endpoints: {patches: [{path: c, expression: c}]}}}\nextra: {a: {c: [3]}, d: ~}\nnetworking: {podCIDR: ~}',
@@ -145,7 +145,7 @@ describe('files', () => {
     expect(loaded.positions.positionOf(['sync', 'toHost', 'endpoints', 'enabled'])?.file).toBe('0.yaml');
   });
 
-  it('merge our settings of both places, and a null takes a setting back to its default', () => {
+  it('merge our settings of both places, and a null restores the default', () => {
     const loaded = texts(
       'hostward: {backSync: none, logLevel: debug}',
       'hostward: {backSync: ~}',
@@ -164,7 +164,7 @@ describe('files', () => {
     expect([mine, hostward]).toEqual([{ x: 1 }, undefined]);
   });
 
-  it('may say __proto__ and constructor without reaching anything', () => {
+  it('may contain __proto__ and constructor without an effect on prototypes', () => {
     const { vcluster } = settings('{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}');
     expect(Object.keys(vcluster)).toContain('__proto__');
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
@@ -189,7 +189,7 @@ describe('names', () => {
     );
   });
 
-  it('find the kubeconfigs: flag, file, the one vCluster is told of, the one in its pod', () => {
+  it('select the kubeconfig: flag, file, the one configured for vCluster, the one in its pod', () => {
     const theirs = 'experimental: {virtualClusterKubeConfig: {kubeConfig: /theirs}}';
     const ours = 'hostward: {virtualKubeconfig: /ours, hostKubeconfig: /host}';
     const of = (text: string, flags = {}) => settings(text, { flags }).virtualKubeconfig;

@@ -31,13 +31,13 @@ describe('checkText()', () => {
     expect(checkText(text, 'network')?.fix).toBe(fix);
   });
 
-  it('takes keys and * as patterns', () => {
+  it('accepts keys and * as patterns', () => {
     for (const text of ['*', 'example.com/*', 'a', '*-internal', 'example.com/a.b_c-d'])
       expect(checkText(text, 'pattern')).toBeUndefined();
     for (const text of ['', 'a b', '/a', 'a/', '[a]']) expect(checkText(text, 'pattern')).toBeDefined();
   });
 
-  it('takes HOST:PORT', () => {
+  it('accepts HOST:PORT', () => {
     expect(parseListen('127.0.0.1:9440')).toEqual({ host: '127.0.0.1', port: 9440 });
     expect(parseListen('[::]:0')).toEqual({ host: '::', port: 0 });
     expect(parseListen('localhost:80')).toEqual({ host: 'localhost', port: 80 });

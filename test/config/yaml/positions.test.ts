@@ -6,7 +6,7 @@ import { load } from '../loading.ts';
 const path = ['sync', 'toHost', 'endpoints', 'patches', 0, 'expression'];
 const head = 'sync:\n  toHost:\n    endpoints:\n      patches:\n        - path: a\n          expression: ';
 
-/** The file's text from the place on, for a place in the expression. */
+/** The text of the file from a given place in the expression on. */
 function behind(expression: string, line: number, column: number): string | undefined {
   const text = head + expression;
   const at = load(text).positions.positionInScalar(path, line, column);
@@ -34,19 +34,19 @@ describe('positionInScalar()', () => {
     expect(behind(expression, line, column)).toBe(expected);
   });
 
-  it('stands behind the text when the place does, and never outside the value', () => {
+  it('stays inside the value, also for a place after its end', () => {
     expect(behind('value +\n', 1, 8)).toBe('');
     expect(behind('value +\n', 9, 99)).toBe('');
     expect(behind('"value +"\n', 1, 8)).toBe('"');
   });
 
-  it('is the place of the value where there is no text, and of what is above where there is nothing', () => {
+  it('is the position of a value that is not a text, and of the parent of a missing value', () => {
     const { positions } = load('sync:\n  toHost:\n    endpoints: {}\n');
     expect(positions.positionInScalar(path, 1, 1)).toEqual({ file: 'f.yaml', line: 3, column: 16 });
     expect(positions.positionOf(['nowhere'])).toEqual({ file: 'f.yaml', line: 1, column: 1 });
   });
 
-  it('points at the same character, however the text is written', () => {
+  it('points at the same character in every YAML style', () => {
     const styles: Scalar.Type[] = [
       Scalar.PLAIN,
       Scalar.QUOTE_SINGLE,
@@ -64,10 +64,10 @@ describe('positionInScalar()', () => {
         document.setIn(path, scalar);
         const text = document.toString({ lineWidth });
         const { positions, patches } = load(text);
-        // Not `wanted`: some texts cannot be written in every style.
+        // The parsed value instead of `wanted`, because some texts cannot be written in every style.
         const value = patches[0]?.entry.expression ?? '';
         for (const [index, character] of [...value].entries()) {
-          // Line breaks and spaces may be folded, quotes and backslashes doubled: their place is near, not equal.
+          // Folded line breaks and doubled quotes have no exact position, so only other characters are compared.
           if (!/[a-z+(){}]/.test(character)) continue;
           const before = value.slice(0, index).split('\n');
           const at = positions.positionInScalar(path, before.length, (before.at(-1) as string).length + 1);

@@ -3,17 +3,17 @@ import { AnswerMemory, type AnswerMemoryOptions } from '../../../src/expression/
 
 const answerOf = (...lists: unknown[][]) => lists.map((results) => ({ results, errors: [] }));
 
-/** Remembers one result for each text, or so many. */
-function filled(options: AnswerMemoryOptions, ...texts: string[]): AnswerMemory {
+/** A memory with one result for each text. */
+function memoryOf(options: AnswerMemoryOptions, ...texts: string[]): AnswerMemory {
   const memory = new AnswerMemory(options);
   for (const text of texts) memory.remember(text, answerOf(['r']));
   return memory;
 }
 
-const known = (memory: AnswerMemory, ...texts: string[]) => texts.map((text) => memory.recall(text) !== undefined);
+const areKnown = (memory: AnswerMemory, ...texts: string[]) => texts.map((text) => memory.recall(text) !== undefined);
 
-describe('the memory of answers', () => {
-  it('gives the answer to the same request, with new objects each time', () => {
+describe('AnswerMemory', () => {
+  it('recalls the answer to the same request, with new objects each time', () => {
     const memory = new AnswerMemory();
     const answer = answerOf(['text', 1, true, null], [{ a: [1] }, [2]]);
     memory.remember('asked', answer);
@@ -23,7 +23,7 @@ describe('the memory of answers', () => {
     expect(new Set(objects).size).toBe(3);
   });
 
-  it('keeps errors that are thrown again, and none that time may mend', () => {
+  it('keeps errors that an expression threw, and forgets time-outs', () => {
     const memory = new AnswerMemory();
     const withError = (kind: 'threw' | 'timeout') => [
       { results: ['v'], errors: [{ at: 0, error: { kind, message: 'm' } }] },
@@ -35,17 +35,17 @@ describe('the memory of answers', () => {
     expect(memory.recall('threw')?.[0]?.errors[0]).not.toBe(memory.recall('threw')?.[0]?.errors[0]);
   });
 
-  it('keeps no answer that JSON would change', () => {
+  it('keeps an answer only when JSON reproduces it', () => {
     const memory = new AnswerMemory();
     const infinite = answerOf([{ a: Number.POSITIVE_INFINITY }]);
     memory.remember('in an object', infinite);
     memory.remember('beside an object', answerOf([Number.POSITIVE_INFINITY, {}]));
-    expect(known(memory, 'in an object', 'beside an object')).toEqual([false, false]);
+    expect(areKnown(memory, 'in an object', 'beside an object')).toEqual([false, false]);
     memory.remember('alone', answerOf([Number.POSITIVE_INFINITY]));
     expect(memory.recall('alone')).toEqual(answerOf([Number.POSITIVE_INFINITY]));
   });
 
-  it('tells long requests apart that have one length and differ in a few characters', () => {
+  it('distinguishes long requests of equal length that differ in a few characters', () => {
     const memory = new AnswerMemory();
     const filling = 'x'.repeat(20_000);
     const texts = Array.from({ length: 50 }, (_, at) => `${filling}web-${10 + at}${filling}`);
@@ -55,20 +55,20 @@ describe('the memory of answers', () => {
   });
 });
 
-// One result counts as two entries, and each of the two generations has half of the room.
+// An answer with one result counts as two entries, and each of the two generations holds half of the entries.
 describe('a remembered answer', () => {
-  it('takes the room of one, however often it is told', () => {
-    expect(known(filled({ entries: 12 }, 'a', 'b', 'b', 'b', 'c', 'd', 'e'), 'a')).toEqual([true]);
+  it('counts once, however often it is remembered', () => {
+    expect(areKnown(memoryOf({ entries: 12 }, 'a', 'b', 'b', 'b', 'c', 'd', 'e'), 'a')).toEqual([true]);
   });
 
-  it('goes when it was not asked for during a generation, and stays otherwise', () => {
-    const memory = filled({ entries: 8 }, 'a', 'b', 'c');
-    expect(known(memory, 'a')).toEqual([true]);
+  it('is forgotten when it was not recalled during a generation, and stays otherwise', () => {
+    const memory = memoryOf({ entries: 8 }, 'a', 'b', 'c');
+    expect(areKnown(memory, 'a')).toEqual([true]);
     memory.remember('d', answerOf(['r']));
-    expect(known(memory, 'a', 'b', 'c', 'd')).toEqual([true, false, true, true]);
+    expect(areKnown(memory, 'a', 'b', 'c', 'd')).toEqual([true, false, true, true]);
   });
 
-  it('stays for as long as it is asked for', () => {
+  it('stays as long as it is recalled', () => {
     const memory = new AnswerMemory({ entries: 12 });
     for (let at = 0; at < 50; at++) {
       memory.remember(`often ${at % 3}`, answerOf([{ often: true }]));
@@ -76,11 +76,11 @@ describe('a remembered answer', () => {
       for (const often of ['often 0', 'often 1', 'often 2'].slice(0, at + 1))
         expect(memory.recall(often)).toEqual(answerOf([{ often: true }]));
     }
-    expect(known(memory, 'once 1')).toEqual([false]);
+    expect(areKnown(memory, 'once 1')).toEqual([false]);
   });
 
-  it('is whole when it is asked for at the very end of its generation', () => {
-    const memory = filled({ entries: 4 }, 'a', 'b');
+  it('is complete when it is recalled at the very end of its generation', () => {
+    const memory = memoryOf({ entries: 4 }, 'a', 'b');
     for (let at = 0; at < 4; at++)
       expect([memory.recall('a'), memory.recall('b')]).toEqual([answerOf(['r']), answerOf(['r'])]);
   });
@@ -90,7 +90,7 @@ describe('a remembered answer', () => {
     ['a result', 'a', ['x'.repeat(100)]],
     ['an object', 'a', [{ a: 'x'.repeat(100) }]],
     ['a result beside an object', 'a', [{}, 'x'.repeat(100)]],
-  ])('is not kept with %s that is longer than there is room', (_what, text, results) => {
+  ])('is refused when %s is longer than the limit', (_what, text, results) => {
     for (const [chars, isKept] of [
       [400, true],
       [190, false],
@@ -101,21 +101,21 @@ describe('a remembered answer', () => {
     }
   });
 
-  it('is not kept with more results than there is room, counted over all groups', () => {
+  it('is refused when all groups together have more results than the limit', () => {
     const memory = new AnswerMemory({ entries: 8 });
     memory.remember('fits', answerOf(['1', '2'], ['3']));
     memory.remember('does not', answerOf(['1', '2'], ['3', '4']));
-    expect(known(memory, 'fits', 'does not')).toEqual([true, false]);
+    expect(areKnown(memory, 'fits', 'does not')).toEqual([true, false]);
   });
 
-  it('is not kept without room', () => {
-    expect(known(filled({ entries: 0 }, 'a'), 'a')).toEqual([false]);
+  it('is refused by a memory without entries', () => {
+    expect(areKnown(memoryOf({ entries: 0 }, 'a'), 'a')).toEqual([false]);
   });
 
-  it('takes room by its characters, too', () => {
+  it('counts its characters, too', () => {
     const memory = new AnswerMemory({ chars: 100 });
     const texts = ['a', 'b', 'c', 'd'].map((char) => char.repeat(20));
     for (const text of texts) memory.remember(text, answerOf(['r'.repeat(20)]));
-    expect(known(memory, ...texts)).toEqual([false, false, true, true]);
+    expect(areKnown(memory, ...texts)).toEqual([false, false, true, true]);
   });
 });

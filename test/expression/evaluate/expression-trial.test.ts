@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { ExpressionTrial } from '../../../src/expression/evaluate/expression-trial.ts';
 import { silentLog } from '../../../src/log.ts';
-import { virtualToHostDNS } from '../bed.ts';
+import { virtualToHostDNS } from '../evaluator-fixture.ts';
 
 const trial = new ExpressionTrial({
   clock: systemClock,
@@ -55,17 +55,17 @@ describe('ExpressionTrial', () => {
     ['value[0].x["y" + 1] + 1', 1, 12],
     ['["1", { a: value.replaceAll("v", value.b.c) }]', 1, 42],
   ];
-  it.each(places)('says where %j throws', async (source, line, column) => {
+  it.each(places)('reports the position where %j throws', async (source, line, column) => {
     const tried = await trial.try(source, { value: 'v' });
     expect(tried).toMatchObject({ kind: 'error', error: { kind: 'threw', position: { line, column } } });
   });
 
-  it('lets no expression see a stack', async () => {
+  it('hides the stack from the expression', async () => {
     const source = '(() => { try { null.x } catch (e) { if (e.stack) return 1; throw new Error(typeof e.stack) } })()';
     expect(await trial.try(source, { value: 'v' })).toMatchObject({ error: { message: 'undefined' } });
   });
 
-  it('says where a fault is', async () => {
+  it('reports the position of a fault', async () => {
     const tried = await trial.try('value +\n  foo', { value: 'v' });
     expect(tried).toMatchObject({ error: { position: { line: 2, column: 3 } } });
   });

@@ -5,7 +5,7 @@ import type { ContextUse } from '../../../src/expression/language/context-use.ts
 import { generate, sourceIndexAt } from '../../../src/expression/language/generate.ts';
 import { lintExpression } from '../../../src/expression/language/lint.ts';
 import { rootOf } from '../../../src/expression/language/member-chain.ts';
-import { compiled, evaluateOne, evaluator, fixture } from '../bed.ts';
+import { compiled, evaluateOne, fixture, startEvaluator } from '../evaluator-fixture.ts';
 
 interface Refused {
   expression: string;
@@ -226,11 +226,11 @@ describe('generated code', () => {
   it('means what the expression means', { timeout: 30_000 }, async () => {
     const sources = fc.sample(source(4), { numRuns: 400, seed: 7 }).filter((text) => text.length < 3_000);
     const expressions = sources.map(compiled);
-    const on = await evaluator({ expressions });
+    const evaluator = await startEvaluator({ expressions });
     let compared = 0;
     for (const [at, expression] of expressions.entries()) {
       for (const value of ['abc', 3, { k: [1] }]) {
-        const ours = await evaluateOne(on, expression, { value: structuredClone(value) });
+        const ours = await evaluateOne(evaluator, expression, { value: structuredClone(value) });
         // NaN, functions and objects of a class are no data; there the two differ by design.
         if ('error' in ours && ours.error.kind !== 'threw') continue;
         const text = 'error' in ours ? 'threw' : JSON.stringify(ours);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
 import { patternWeight } from '../../../src/expression/language/pattern-weight.ts';
 import { realmLimits } from '../../../src/expression/limits.ts';
-import { run } from '../bed.ts';
+import { run } from '../evaluator-fixture.ts';
 
 const heavy: readonly [pattern: string, flags: string][] = [
   [`(?:${'a?'.repeat(60)})${'a'.repeat(60)}`, ''],

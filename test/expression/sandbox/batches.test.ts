@@ -5,10 +5,10 @@ import type { Frame } from '../../../src/expression/sandbox/frames.ts';
 const run = (id: number, text = 'x'): Frame => ({ id, kind: 'run', text });
 const runs = (count: number, text?: string) => Array.from({ length: count }, (_, id) => run(id, text));
 const idsOf = (batches: Batches, frames: readonly Frame[]) =>
-  [...batches.of(frames)].map((list) => list.map(({ id }) => id));
+  [...batches.split(frames)].map((list) => list.map(({ id }) => id));
 
 describe('Batches', () => {
-  it('put short requests together, eight at most, in their order', () => {
+  it('joins short requests in their order, at most eight in a batch', () => {
     expect(idsOf(new Batches(), runs(11))).toEqual([
       [0, 1, 2, 3, 4, 5, 6, 7],
       [8, 9, 10],
@@ -16,7 +16,7 @@ describe('Batches', () => {
     expect(idsOf(new Batches(), [])).toEqual([]);
   });
 
-  it('leave long requests and set-ups by themselves', () => {
+  it('keeps long requests and set-ups apart', () => {
     const setup: Frame = { id: 9, kind: 'setup', text: '{}' };
     const frames = [run(0), run(1, 'x'.repeat(9_000)), run(2), run(3), setup, run(4), run(5)];
     expect(idsOf(new Batches(), frames)).toEqual([[0], [1], [2, 3], [9], [4, 5]]);
@@ -26,14 +26,14 @@ describe('Batches', () => {
     ]);
   });
 
-  it('are none for a while after one came to nothing, also for what came with it', () => {
+  it('runs each request alone for a while after a failed batch, beginning with the frames behind that batch', () => {
     const batches = new Batches();
-    const shapes: number[] = [];
-    for (const list of batches.of(runs(30))) {
-      if (shapes.length === 0) batches.cameToNothing();
-      shapes.push(list.length);
+    const sizes: number[] = [];
+    for (const list of batches.split(runs(30))) {
+      if (sizes.length === 0) batches.batchFailed();
+      sizes.push(list.length);
     }
-    expect(shapes).toEqual([8, ...Array<number>(22).fill(1)]);
+    expect(sizes).toEqual([8, ...Array<number>(22).fill(1)]);
     expect(idsOf(batches, runs(80)).length).toBeGreaterThan(77);
     expect(idsOf(batches, runs(8))).toEqual([[0, 1, 2, 3, 4, 5, 6, 7]]);
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { childArguments } from '../../../src/expression/sandbox/child-program.ts';
 
-function nodeSomewhereElse() {
+function nodeAtAnotherPath() {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-node-'));
   const nodePath = join(folder, 'node');
   return {
@@ -14,8 +14,8 @@ function nodeSomewhereElse() {
   };
 }
 
-it('childArguments() runs Node once for all starts', async () => {
-  const node = nodeSomewhereElse();
+it('childArguments() links the program once for all starts', async () => {
+  const node = nodeAtAnotherPath();
   const { nodePath } = node;
   node.add();
   const first = await childArguments({ jit: false, nodePath });
@@ -23,8 +23,8 @@ it('childArguments() runs Node once for all starts', async () => {
   expect(await childArguments({ jit: false, nodePath })).toEqual(first);
 });
 
-it('childArguments() tries again after it failed', async () => {
-  using node = nodeSomewhereElse();
+it('childArguments() links again after a failure', async () => {
+  using node = nodeAtAnotherPath();
   const { nodePath } = node;
   await expect(childArguments({ jit: false, nodePath })).rejects.toThrow(nodePath);
   node.add();

@@ -12,7 +12,7 @@ import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
 import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
-import { children, compiled, evaluateOne, evaluator, openChild } from '../bed.ts';
+import { children, compiled, evaluateOne, openChild, startEvaluator } from '../evaluator-fixture.ts';
 
 const setup: SandboxSetup = {
   harness: harnessSource(),
@@ -29,7 +29,7 @@ const setup: SandboxSetup = {
 const request = (expression: number, value: unknown = 'v') => JSON.stringify([null, null, expression, [value]]);
 const answer = (text: string) => ({ kind: 'answer', text: JSON.stringify([[text]]) });
 
-async function opened(options: Partial<ConstructorParameters<typeof ChildSandbox>[0]> = {}) {
+async function openSandbox(options: Partial<ConstructorParameters<typeof ChildSandbox>[0]> = {}) {
   const sandbox = new ChildSandbox({
     setup,
     clock: systemClock,
@@ -44,7 +44,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Echoes, or calls a builtin that V8 cannot stop: only the watchdog ends it. */
+/** Echoes a request, or calls a builtin that V8 cannot interrupt, so that only the watchdog can end the process. */
 const hanging = {
   ...setup,
   expressions: [],
@@ -53,9 +53,9 @@ const hanging = {
 };
 
 describe('ChildSandbox', () => {
-  it('answers, and starts where there is no environment but one number, no JIT and no right', async () => {
-    await using bed = await opened();
-    const { sandbox } = bed;
+  it('answers, in a process with one environment variable, no compiler and no rights', async () => {
+    await using opened = await openSandbox();
+    const { sandbox } = opened;
     await sandbox.start();
     expect(await sandbox.run(request(0))).toEqual(answer('av'));
     expect(await sandbox.run(request(1))).toEqual(answer('n'));
@@ -67,71 +67,73 @@ describe('ChildSandbox', () => {
     expect(flags.filter((flag) => /^--allow-(fs-write|child|worker|wasi|net)/.test(flag))).toEqual([]);
   });
 
-  it('says when it is not running, and when it is stopped under way', async () => {
-    await using bed = await opened();
-    expect(await bed.sandbox.run(request(0))).toMatchObject({ kind: 'unavailable' });
-    await bed.sandbox.start();
-    const pending = bed.sandbox.run(request(2));
-    await bed.sandbox.stop();
+  it('answers `unavailable` before its start, and to a request that stop() interrupts', async () => {
+    await using opened = await openSandbox();
+    expect(await opened.sandbox.run(request(0))).toMatchObject({ kind: 'unavailable' });
+    await opened.sandbox.start();
+    const pending = opened.sandbox.run(request(2));
+    await opened.sandbox.stop();
     expect(await pending).toMatchObject({ kind: 'unavailable' });
-    expect(bed.sandbox.pid).toBeUndefined();
+    expect(opened.sandbox.pid).toBeUndefined();
   });
 
-  it('rejects its start when there is nothing to start, and says why', async () => {
-    await using bed = await opened({ nodePath: '/nonexistent/node' });
-    await expect(bed.sandbox.start()).rejects.toThrow(/nonexistent/);
+  it('rejects its start when Node is missing, and names the missing path', async () => {
+    await using opened = await openSandbox({ nodePath: '/nonexistent/node' });
+    await expect(opened.sandbox.start()).rejects.toThrow(/nonexistent/);
   });
 
-  it('can be stopped at any moment of its start, which then says so and leaves no process', async () => {
+  it('can be stopped at any moment of its start: start() rejects, and no process stays', async () => {
     for (const turnsUntilStop of [0, 1, 5, 50]) {
-      await using bed = await opened();
-      const started = bed.sandbox.start().then(
+      await using opened = await openSandbox();
+      const started = opened.sandbox.start().then(
         () => 'started',
         (fault: Error) => fault.message,
       );
       for (let turn = 0; turn < turnsUntilStop; turn++) await new Promise((resolve) => setImmediate(resolve));
-      const pid = bed.sandbox.pid;
-      await bed.sandbox.stop();
-      expect(await started).toMatch(/was stopped before it was up/);
-      expect(bed.sandbox.pid).toBeUndefined();
+      const pid = opened.sandbox.pid;
+      await opened.sandbox.stop();
+      expect(await started).toMatch(/was stopped before it was ready/);
+      expect(opened.sandbox.pid).toBeUndefined();
       expect(pid === undefined || residentMbOf(pid) === undefined).toBe(true);
     }
   });
 
-  it('goes on after a time-out', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    const all = [0, 2, 0].map((expression) => bed.sandbox.run(request(expression)));
+  it('answers further requests after a time-out', async () => {
+    await using opened = await openSandbox();
+    await opened.sandbox.start();
+    const all = [0, 2, 0].map((expression) => opened.sandbox.run(request(expression)));
     expect(await Promise.all(all)).toEqual([answer('av'), { kind: 'timeout' }, answer('av')]);
   });
 
-  it('answers requests that came together as each by itself', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
+  it('answers requests that arrived together as if each came alone', async () => {
+    await using opened = await openSandbox();
+    await opened.sandbox.start();
     const numbers = Array.from({ length: 16 }, (_, at) => at);
-    const all = numbers.map((at) => bed.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
+    const all = numbers.map((at) => opened.sandbox.run(request(at % 2 === 0 ? 2 : 0, `v${at}`)));
     const wanted = numbers.map((at) => (at % 2 === 0 ? { kind: 'timeout' } : answer(`av${at}`)));
     expect(await Promise.all(all)).toEqual(wanted);
   });
 
-  it('kills a process that hangs, answers everything else, and says which request it was', {
+  it('kills a process that hangs, fails the hanging request, and answers all others', {
     timeout: 30_000,
   }, async () => {
     const reasons: StartReason[] = [];
-    await using bed = await opened({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
-    await bed.sandbox.start();
-    const all = ['a', 'hang', 'b', 'c'].map((text) => bed.sandbox.run(text));
+    await using opened = await openSandbox({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
+    await opened.sandbox.start();
+    const all = ['a', 'hang', 'b', 'c'].map((text) => opened.sandbox.run(text));
     const echo = (text: string) => ({ kind: 'answer', text });
     const [first, hung, ...others] = await Promise.all(all);
     expect([first, ...others]).toEqual([echo('a'), echo('b'), echo('c')]);
-    // isolated-vm gives up by itself after a while, and takes the process with it.
+    // isolated-vm may abort the process before the watchdog kills it.
     expect(hung?.kind).toMatch(/timeout|crash/);
     expect(reasons.filter((reason) => reason !== 'first').length).toBeGreaterThan(0);
   });
 
-  it('loses nothing and mixes nothing up when it is killed again and again', { timeout: 60_000 }, async () => {
-    await using bed = await opened();
-    const { sandbox } = bed;
+  it('answers every request correctly although the process is killed again and again', {
+    timeout: 60_000,
+  }, async () => {
+    await using opened = await openSandbox();
+    const { sandbox } = opened;
     await sandbox.start();
     let answered = 0;
     let kills = 0;
@@ -156,72 +158,74 @@ describe('ChildSandbox', () => {
     expect([answered, kills]).toEqual([total, 6]);
   });
 
-  it('is there again after it died', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    await bed.sandbox.run(request(0));
-    process.kill(bed.sandbox.pid as number, 'SIGKILL');
-    expect(await bed.sandbox.run(request(0))).toEqual(answer('av'));
+  it('is started again after its death', async () => {
+    await using opened = await openSandbox();
+    await opened.sandbox.start();
+    await opened.sandbox.run(request(0));
+    process.kill(opened.sandbox.pid as number, 'SIGKILL');
+    expect(await opened.sandbox.run(request(0))).toEqual(answer('av'));
   });
 
-  it('is small', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
-    for (let at = 0; at < 2_000; at++) await bed.sandbox.run(request(0, `v${at}`));
-    expect(residentMbOf(bed.sandbox.pid as number)).toBeLessThan(90);
+  it('needs less than 90 MB', async () => {
+    await using opened = await openSandbox();
+    await opened.sandbox.start();
+    for (let at = 0; at < 2_000; at++) await opened.sandbox.run(request(0, `v${at}`));
+    expect(residentMbOf(opened.sandbox.pid as number)).toBeLessThan(90);
   });
 
-  it('keeps nothing of the texts that it has read', async () => {
-    await using bed = await opened();
-    await bed.sandbox.start();
+  it('frees the texts of answered requests', async () => {
+    await using opened = await openSandbox();
+    await opened.sandbox.start();
     const large = 'v'.repeat(100_000);
     const read = async (requests: number) => {
       for (let at = 0; at < requests; at++)
-        expect(await bed.sandbox.run(request(1, `${at}${large}`))).toEqual(answer('n'));
+        expect(await opened.sandbox.run(request(1, `${at}${large}`))).toEqual(answer('n'));
     };
     await read(10);
-    const before = residentMbOf(bed.sandbox.pid as number) as number;
+    const before = residentMbOf(opened.sandbox.pid as number) as number;
     await read(300);
-    expect((residentMbOf(bed.sandbox.pid as number) as number) - before).toBeLessThan(15);
+    expect((residentMbOf(opened.sandbox.pid as number) as number) - before).toBeLessThan(15);
   });
 
-  it('stays bounded with as many of the largest objects in it as it takes at once', { timeout: 60_000 }, async () => {
-    await using bed = await opened({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });
-    await bed.sandbox.start();
-    // As much text as etcd takes in one object.
+  it('stays within its memory with the largest number of the largest objects in flight', {
+    timeout: 60_000,
+  }, async () => {
+    await using opened = await openSandbox({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });
+    await opened.sandbox.start();
+    // The largest object that etcd stores.
     const values = Array.from({ length: 6 }, (_, at) => String.fromCodePoint(97 + at).repeat(262_000));
     const text = JSON.stringify([null, null, 0, values]);
-    const outcomes = await Promise.all(Array.from({ length: 40 }, () => bed.sandbox.run(text)));
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => opened.sandbox.run(text)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answer']));
-    const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${bed.sandbox.pid}/status`, 'utf8'))?.[1];
+    const peakMb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${opened.sandbox.pid}/status`, 'utf8'))?.[1];
     expect(Number(peakMb) / 1_024).toBeLessThan(200);
   });
 
-  it('stays bounded, and lives, when short requests have the longest answers', { timeout: 60_000 }, async () => {
+  it('survives within its memory when short requests have the longest answers', { timeout: 60_000 }, async () => {
     const reasons: StartReason[] = [];
     const expressions = ['value.repeat(262144)', '"a" + value'].map((source) => compiled(source).code);
-    await using bed = await opened({
+    await using opened = await openSandbox({
       setup: { ...setup, expressions, timeoutMs: 5_000 },
       onStart: (reason) => reasons.push(reason),
     });
-    await bed.sandbox.start();
-    // Two bytes for each character in memory, three on the way.
+    await opened.sandbox.start();
+    // A character that takes two bytes in memory and three in a frame.
     const long = JSON.stringify([null, null, 0, Array.from({ length: 12 }, () => '日')]);
     const outcomes = await Promise.all(
-      Array.from({ length: 16 }, (_, at) => bed.sandbox.run(at % 4 === 3 ? request(1) : long)),
+      Array.from({ length: 16 }, (_, at) => opened.sandbox.run(at % 4 === 3 ? request(1) : long)),
     );
     const lengthOf = (outcome: SandboxOutcome) => (outcome.kind === 'answer' ? outcome.text.length : outcome.kind);
-    // With quotes, commas and the brackets around them.
+    // The lengths include the quotes, the commas and the brackets.
     expect(outcomes.map(lengthOf)).toEqual(outcomes.map((_, at) => (at % 4 === 3 ? 8 : 12 * 262_147 + 3)));
-    // The watchdog may have lost its patience with a process that is slow or large, but none has run out of memory by itself.
+    // The watchdog may kill a process that is slow or large, but no process may run out of memory by itself.
     expect(reasons).not.toContain('died');
   });
 
   it('leaves no process behind', async () => {
-    const bed = await opened();
-    await bed.sandbox.start();
-    const pid = bed.sandbox.pid as number;
-    await bed.sandbox.stop();
+    const opened = await openSandbox();
+    await opened.sandbox.start();
+    const pid = opened.sandbox.pid as number;
+    await opened.sandbox.stop();
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
   });
 });
@@ -236,14 +240,14 @@ function hasStrace(): boolean {
 }
 
 /**
- * The first time that a thread has to queue for one of V8's locks (absl::Mutex, in Enqueue and LockSlow), the lock counts the
- * processors and asks for their clock rate, once in the life of a process each. The warm-up provokes both, but whether threads
- * meet is chance, so each may still come once later: to read, and at exactly these places.
+ * When a thread first has to queue for one of V8's locks (absl::Mutex, in Enqueue and LockSlow), the lock reads the number of
+ * processors and their clock rate, each once in the life of a process. The warm-up provokes both reads, but threads meet by
+ * chance. So each of exactly these files may still be opened once later, for reading.
  */
-const looksOfLock = ['/sys/devices/system/cpu/online', '/sys/devices/system/cpu/cpu0/tsc_freq_khz'];
+const filesOfLock = ['/sys/devices/system/cpu/online', '/sys/devices/system/cpu/cpu0/tsc_freq_khz'];
 
-function isLookOfLock(line: string, earlier: readonly string[]): boolean {
-  const path = looksOfLock.find((one) => line.includes(`openat(AT_FDCWD, "${one}", O_RDONLY|O_CLOEXEC`));
+function isReadByLock(line: string, earlier: readonly string[]): boolean {
+  const path = filesOfLock.find((one) => line.includes(`openat(AT_FDCWD, "${one}", O_RDONLY|O_CLOEXEC`));
   return path !== undefined && !earlier.some((other) => other.includes(path));
 }
 
@@ -263,7 +267,7 @@ describe('the system calls of the sandbox', () => {
         'null.x',
       ];
       const expressions = sources.map(compiled);
-      const on = await evaluator({ expressions, openSandbox: (made) => openChild(made), softMs: 100 });
+      const evaluator = await startEvaluator({ expressions, openSandbox: (made) => openChild(made), softMs: 100 });
       const folder = mkdtempSync(join(tmpdir(), 'hostward-trace-'));
       const file = join(folder, 'trace');
       const calls =
@@ -274,14 +278,15 @@ describe('the system calls of the sandbox', () => {
       try {
         const [said] = await once(strace.stderr, 'data');
         if (!/attached/.test(String(said))) skip(`tracing is not possible here: ${said}`);
-        for (const expression of expressions as CompiledExpression[]) await evaluateOne(on, expression, { value: 'v' });
+        for (const expression of expressions as CompiledExpression[])
+          await evaluateOne(evaluator, expression, { value: 'v' });
         strace.kill('SIGINT');
         await once(strace, 'exit');
         const lines = readFileSync(file, 'utf8').split('\n');
-        // Threads that the isolates of isolated-vm run on share everything with the process.
+        // isolated-vm makes threads for its isolates; a thread is no new process and gains no rights.
         const isThread = (line: string) => /clone3?\(.*CLONE_THREAD/.test(line);
         const calledAfter = lines.filter((line) => /^\d+ +\w+\(/.test(line) && !isThread(line));
-        const made = calledAfter.filter((line, at) => !isLookOfLock(line, calledAfter.slice(0, at)));
+        const made = calledAfter.filter((line, at) => !isReadByLock(line, calledAfter.slice(0, at)));
         expect(made).toEqual([]);
       } finally {
         strace.kill('SIGKILL');

@@ -1,31 +1,31 @@
-// A sandbox process of the test's making: it runs requests one after the other on the virtual clock, as the real one does, each
-// for as long as its text says, and dies or hangs where the text says so.
+// A fake sandbox process on the virtual clock. It runs requests one after the other, as the real process does; the text of a
+// request decides how long the request takes and whether the process hangs or dies.
 import { Duplex } from 'node:stream';
 import { type Frame, FrameReader, FrameWriter } from '../../../src/expression/sandbox/frames.ts';
-import type { Launch, Launched } from '../../../src/expression/sandbox/launch.ts';
+import type { Launch, LaunchedProcess } from '../../../src/expression/sandbox/launch.ts';
 import { firstSliceMs } from '../../../src/expression/sandbox/time-slice.ts';
 import type { VirtualClock } from '../../virtual-clock.ts';
 
 export interface FakeProcesses {
   launch: Launch;
-  /** The texts that each process was sent, in their order; a long request begins with "long ". */
+  /** The texts that each process ran, in their order; the text of a long request has the prefix "long ". */
   readonly ran: string[][];
   readonly kills: () => number;
   residentMb: number;
-  /** Processes that end before they are ready. */
+  /** How many of the next processes end before they are ready. */
   failingStarts: number;
 }
 
 const softMs = 500;
 const startMs = 60;
 
-/** Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, everything else is answered. */
+/** Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, any other text is answered. */
 export function fakeProcesses(clock: VirtualClock): FakeProcesses {
   let kills = 0;
   const fake: FakeProcesses = { launch, ran: [], kills: () => kills, residentMb: 60, failingStarts: 0 };
   return fake;
 
-  function launch(): Launched {
+  function launch(): LaunchedProcess {
     const ran: string[] = [];
     fake.ran.push(ran);
     const reader = new FrameReader();
@@ -49,7 +49,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
         done();
       },
     });
-    const say = (id: number, kind: Frame['kind'], text = '') => {
+    const send = (id: number, kind: Frame['kind'], text = '') => {
       if (isDead) return;
       const writer = new FrameWriter();
       writer.add({ id, kind, text });
@@ -72,15 +72,15 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
       if (kind === 'setup') {
         const isFailing = fake.failingStarts > 0;
         if (isFailing) fake.failingStarts--;
-        after(startMs, () => (isFailing ? die('exit code 1') : say(id, 'ready')));
+        after(startMs, () => (isFailing ? die('exit code 1') : send(id, 'ready')));
         return;
       }
       ran.push(kind === 'long' ? `long ${text}` : text);
       if (text.startsWith('hang')) isBusy = true;
       else if (text.startsWith('die')) after(1, () => die('SIGABRT'));
       else if (text.startsWith('slow'))
-        after(kind === 'long' ? softMs : firstSliceMs(text.length), () => say(id, 'timeout'));
-      else after(1, () => say(id, 'answer', `${text}!`));
+        after(kind === 'long' ? softMs : firstSliceMs(text.length), () => send(id, 'timeout'));
+      else after(1, () => send(id, 'answer', `${text}!`));
     }
     return {
       pid: undefined,

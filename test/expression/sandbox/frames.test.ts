@@ -10,7 +10,7 @@ const frame = fc.record({
   text: fc.oneof(fc.string({ unit: 'binary' }), fc.constant(''), fc.constant('x'.repeat(70_000))),
 });
 
-/** The bytes of each call that reaches the other side. */
+/** The bytes of each write to the channel. */
 function calls(frames: readonly Frame[]): Buffer[] {
   const sent: Buffer[] = [];
   const channel = new Writable({
@@ -33,20 +33,20 @@ function calls(frames: readonly Frame[]): Buffer[] {
 const written = (frames: readonly Frame[]) => Buffer.concat(calls(frames));
 
 describe('FrameWriter', () => {
-  it('sends all that it has in one call, short and long, and nothing twice', () => {
+  it('sends short and long frames in one write, and each frame once', () => {
     const texts = ['a', 'x'.repeat(70_000), '\u00e9', '\u20ac'.repeat(70_000), ''];
     const frames = texts.map((text, at): Frame => ({ id: at, kind: 'run', text }));
     expect(calls(frames)).toHaveLength(1);
     expect(new FrameReader().read(written(frames))).toEqual(frames);
   });
 
-  it('sends nothing where there is nothing', () => {
+  it('writes nothing without frames', () => {
     expect(calls([])).toEqual([]);
   });
 });
 
 describe('FrameReader', () => {
-  it('reads what was written, however it was cut on the way', () => {
+  it('reads the written frames, wherever the bytes were cut', () => {
     const cuts = fc.array(fc.nat(2_000), { maxLength: 20 });
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 6 }), cuts, (frames, lengths) => {
@@ -64,21 +64,21 @@ describe('FrameReader', () => {
     );
   });
 
-  const wrong = [
-    ['a sign that is no digit', '0000000g00000001100'],
-    ['capitals, which nobody writes', '0000000A000000011xxxxxxxxxx'],
-    ['a minus', '-000000100000001100'],
-    ['a number that is none', '00000001 000000g100'],
-    ['a kind that there is not', '00000001000000018x'],
-    ['no kind', '0000000100000001 x'],
-    ['more than a frame may hold', '010000010000000111'],
+  const malformed = [
+    ['a character that is not a digit', '0000000g00000001100'],
+    ['upper-case digits', '0000000A000000011xxxxxxxxxx'],
+    ['a minus sign', '-000000100000001100'],
+    ['an id that is not a number', '00000001 000000g100'],
+    ['an unknown kind', '00000001000000018x'],
+    ['a missing kind', '0000000100000001 x'],
+    ['a length beyond the limit', '010000010000000111'],
     ['bytes beyond ASCII', '0000000\u00e9000000011'],
   ] as const;
-  it.each(wrong)('does not believe a head with %s', (_, head) => {
+  it.each(malformed)('refuses a head with %s', (_, head) => {
     expect(() => new FrameReader().read(Buffer.from(head, 'latin1'))).toThrow(/read a frame: wanted a known kind/);
   });
 
-  it('takes the longest frame that there is', () => {
+  it('reads the longest frame that is allowed', () => {
     const text = 'x'.repeat(16_777_216);
     expect(new FrameReader().read(written([{ id: 1, kind: 'run', text }]))[0]?.text.length).toBe(text.length);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
-import { children, evaluator, openChild } from '../bed.ts';
+import { children, openChild, startEvaluator } from '../evaluator-fixture.ts';
 
-/** Every builtin that can make much of little, and what they make of each other. `text`, `wide` and `list` are as large as they may be. */
+/** All builtins whose results can be much larger than their inputs. `text`, `wide` and `list` have the largest allowed size. */
 const given = `((text, wide, list) => %)("x".repeat(1e6), "\\u2003".repeat(1e6), Array(1e5).fill("y".repeat(100)))`;
 const large = [
   'JSON.stringify(around(Array(1e5).fill(1), 190), null, Object("\\u2003".repeat(10)))',
@@ -61,7 +61,7 @@ const mostSandboxMb = 200;
 const mostGrowthMb = 100;
 
 describe('the memory of the sandbox process, seen from outside', () => {
-  it('stays bounded whatever builtins with sizes an expression calls, and so does this process', {
+  it('stays bounded for every builtin that can produce large results, and so does the memory of the daemon', {
     timeout: 300_000,
   }, async () => {
     const expressions = large.flatMap((source) => {
@@ -69,15 +69,19 @@ describe('the memory of the sandbox process, seen from outside', () => {
       expect(compiled.kind, source).toBe('ok');
       return compiled.kind === 'ok' ? [compiled.expression] : [];
     });
-    const on = await evaluator({ expressions, openSandbox: (setup) => openChild(setup), memory: { entries: 0 } });
+    const evaluator = await startEvaluator({
+      expressions,
+      openSandbox: (setup) => openChild(setup),
+      memory: { entries: 0 },
+    });
     const ownMb = () => process.memoryUsage.rss() / 1_048_576;
     const beforeMb = ownMb();
     const peak = { sandbox: 0, own: 0, by: '' };
     for (const expression of expressions) {
       let isOver = false;
-      // Several values of one request, each of which keeps its result.
+      // Several values, because one request holds the results of all its values at once.
       const group = { expression, values: ['a', 'b', 'c'] };
-      const asked = Promise.resolve(on.evaluate({ hostObject: null, virtualObject: null, groups: [group] }));
+      const asked = Promise.resolve(evaluator.evaluate({ hostObject: null, virtualObject: null, groups: [group] }));
       void asked.finally(() => {
         isOver = true;
       });

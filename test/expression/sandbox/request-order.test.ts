@@ -15,7 +15,7 @@ async function turn(): Promise<void> {
   for (let at = 0; at < 4; at++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** In steps, because every step can set new timers and every frame takes a turn of the loop. */
+/** Advances in steps, because every step can set new timers and every frame takes a turn of the event loop. */
 async function pass(clock: VirtualClock, ms: number, stepMs = 5): Promise<void> {
   for (let at = 0; at < ms; at += stepMs) {
     await clock.advance(stepMs);
@@ -47,53 +47,56 @@ async function opened() {
 const many = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name} ${at}`);
 
 describe('requests behind one that hangs the process', () => {
-  it.each([1, 14, 70])('are answered within two seconds, with %i that hang, and later ones too', async (count) => {
-    const { clock, ask, outcomes, slowest } = await opened();
-    const before = many('before', 119);
-    for (const text of many('hang', count)) ask(text);
-    for (const text of before) ask(text);
-    await pass(clock, 300);
-    const later = many('later', 40);
-    for (const text of later) {
-      ask(text);
-      await pass(clock, 100);
-    }
-    await pass(clock, 2_000);
-    // Eight at a time end the process; who was among the last eight with some of them waits until those had their turn.
-    expect(slowest(before.slice(8))).toBeLessThan(count <= 14 ? 2_000 : 5_000);
-    expect(slowest(count <= 14 ? later : later.slice(30))).toBeLessThan(2_000);
-    await pass(clock, count * 200);
-    for (const text of before) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'answer', text: `${text}!` });
-    await pass(clock, count * 2_500, 20);
-    for (const text of many('hang', count)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
-  });
+  it.each([1, 14, 70])(
+    'are answered within two seconds, and later requests too, with %i hanging requests',
+    async (count) => {
+      const { clock, ask, outcomes, slowest } = await opened();
+      const before = many('before', 119);
+      for (const text of many('hang', count)) ask(text);
+      for (const text of before) ask(text);
+      await pass(clock, 300);
+      const later = many('later', 40);
+      for (const text of later) {
+        ask(text);
+        await pass(clock, 100);
+      }
+      await pass(clock, 2_000);
+      // A batch of eight ends the process. Good requests that shared the last batch with hanging ones wait until each of these has run.
+      expect(slowest(before.slice(8))).toBeLessThan(count <= 14 ? 2_000 : 5_000);
+      expect(slowest(count <= 14 ? later : later.slice(30))).toBeLessThan(2_000);
+      await pass(clock, count * 200);
+      for (const text of before) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'answer', text: `${text}!` });
+      await pass(clock, count * 2_500, 20);
+      for (const text of many('hang', count)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
+    },
+  );
 
-  it('come before it: who killed the process waits at the end, and restarts pause nobody', async () => {
+  it('run before it: the request that killed the process goes to the end of the queue, and restarts have no pause', async () => {
     const { clock, ask, processes, reasons } = await opened();
     ask('hang');
     await pass(clock, 200);
     ask('a');
     ask('b');
     await pass(clock, 2_800);
-    // The first process stood still with the one; the second begins with the others.
+    // The first process hung with one request; the second process begins with the others.
     expect(processes.ran[1]?.slice(0, 3)).toEqual(['a', 'b', 'hang']);
     expect(processes.ran[2]).toEqual(['long hang']);
     expect(reasons).toEqual(['first', 'hung', 'hung', 'hung']);
   });
 
-  it('are not suspected when they are behind the oldest batch', async () => {
+  it('are not suspected when they came after the oldest batch', async () => {
     const { clock, ask, processes } = await opened();
     ask('die');
     for (const text of many('good', 15)) ask(text);
     await pass(clock, 400);
-    // Eight may have been together; the other eight go on at once, the seven after them, each alone.
+    // The first eight were one batch. The other eight run at once, and the seven good requests of the batch run after them, alone.
     expect(processes.ran[1]?.slice(0, 8)).toEqual(many('good', 15).slice(7));
     expect(processes.ran.flat().filter((text) => text.startsWith('long good'))).toEqual([]);
   });
 });
 
 describe('requests behind slow ones', () => {
-  it('wait for their first slice only, and for one long run at a time', async () => {
+  it('wait only for the first slice of each slow request, and for one long run at a time', async () => {
     const { clock, ask, slowest, outcomes } = await opened();
     for (const text of many('slow', 70)) ask(text);
     const good = many('good', 20);
@@ -111,7 +114,7 @@ describe('requests behind slow ones', () => {
     for (const text of many('slow', 70)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
   });
 
-  it('are not kept waiting by one that is known: it runs alone from the start', async () => {
+  it('do not wait for a request that is sent with the option alone: it runs after them, with its full time', async () => {
     const { clock, ask, processes } = await opened();
     const good = many('good', 40);
     for (const text of good) ask(text);
@@ -121,8 +124,8 @@ describe('requests behind slow ones', () => {
   });
 });
 
-describe('a process that does not come up', () => {
-  it('is started again with pauses, and those who wait are told', async () => {
+describe('a process that does not start', () => {
+  it('is started again after pauses, and the waiting requests fail', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
     processes.failingStarts = 5;
     ask('die');
@@ -138,7 +141,7 @@ describe('a process that does not come up', () => {
 });
 
 describe('a process that swells', () => {
-  it('is killed while the request runs, which fails by memory when it does so alone', async () => {
+  it('is killed while it runs a request, and a request that was alone fails for its memory', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
     ask('hang');
     processes.residentMb = sandboxLimits.processMb + 1;
@@ -148,7 +151,7 @@ describe('a process that swells', () => {
   });
 });
 
-describe('the requests that wait', () => {
+describe('the waiting requests', () => {
   it('are bounded by their characters too', async () => {
     const { ask, outcomes, sandbox } = await opened();
     const large = 'x'.repeat(sandboxLimits.frameChars);

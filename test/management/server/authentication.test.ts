@@ -139,6 +139,18 @@ describe('authentication by access keys', () => {
     expect(database).not.toContain(key.slice(22));
   });
 
+  it('39: each answer bears the id that stands in the audit log, the one of the client if there is one', async () => {
+    const made = await bench.ask('POST', keysPath, {
+      body: { metadata: { name: 'with-id' }, spec: { user: 'alice' } },
+    });
+    const id = String(made.headers['audit-id']);
+    expect(readFileSync(join(bench.folder, 'audit.log'), 'utf8')).toContain(`"id":"${id}"`);
+    const named = await bench.ask('GET', keysPath, { headers: { 'audit-id': 'pipeline-7' } });
+    expect(named.headers['audit-id']).toBe('pipeline-7');
+    const odd = await bench.ask('GET', keysPath, { headers: { 'audit-id': 'a b"c' } });
+    expect(odd.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
   it('a new value ends the old one, at once or after the overlap', async () => {
     const first = await bench.keyFor('rotated', { user: 'alice' });
     const turn = (spec: object) => bench.ask('POST', `${keysPath}/rotated/rotate`, { body: { spec } });

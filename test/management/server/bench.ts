@@ -79,11 +79,38 @@ export interface Stream {
   stop(): void;
 }
 
-/** A clock whose wall time a test moves on; timers run by the real time. */
-export function movedClock(): Clock & { moveSeconds(seconds: number): void } {
+export interface MovedClock extends Clock {
+  moveSeconds(seconds: number): void;
+  /** Runs the timers that wait for this long, now. */
+  fire(delayMs: number): void;
+}
+
+/** A clock whose wall time a test moves on; timers run by the real time, unless the test fires them. */
+export function movedClock(): MovedClock {
   let movedMs = 0;
+  const waiting = new Map<() => void, number>();
   return {
     ...systemClock,
+    after(delayMs, run) {
+      const timer = systemClock.after(delayMs, () => {
+        waiting.delete(run);
+        run();
+      });
+      waiting.set(run, delayMs);
+      return {
+        cancel() {
+          waiting.delete(run);
+          timer.cancel();
+        },
+      };
+    },
+    fire(wanted) {
+      for (const [run, delayMs] of [...waiting]) {
+        if (delayMs !== wanted) continue;
+        waiting.delete(run);
+        run();
+      }
+    },
     wallTime: () => new Date(systemClock.wallTime().getTime() + movedMs),
     moveSeconds(seconds) {
       movedMs += seconds * 1000;

@@ -144,6 +144,28 @@ describe('what a caller may make', () => {
     expect(await to({ ttl: 500, scope: {} })).toMatchObject({ code: 200 });
   });
 
+  it('a key changes on itself what makes it less, whatever its scope', async () => {
+    const own = await bench.keyFor('self', { user: 'alice', scope: {} });
+    const to = (spec: object) =>
+      bench.ask('PATCH', `${keysPath}/self`, { key: own, type: 'application/merge-patch+json', body: { spec } });
+    expect(await to({ scope: null })).toMatchObject({ code: 403 });
+    expect(await to({ groups: ['devs'] })).toMatchObject({ code: 403 });
+    expect(await to({ displayName: 'mine', ttl: 1000 })).toMatchObject({ code: 200 });
+    expect(await to({ disabled: true })).toMatchObject({ code: 200 });
+    expect(await to({ disabled: false })).toMatchObject({ code: 401 });
+  });
+
+  it('a team and a subject have keys, and a subject only those of an administrator', async () => {
+    const team = await make(alice, 'team-key', { team: 'red' });
+    const key = String(team.body['spec']?.['key']);
+    expect(await bench.ask('GET', `${keysPath}/red-1`, { key })).toMatchObject({ code: 200 });
+    expect(await bench.ask('GET', `${keysPath}/alice-1`, { key })).toMatchObject({ code: 404 });
+    expect(await make(bob, 'no-team', { team: 'red' })).toMatchObject({ code: 403 });
+    expect(await make(alice, 'no-subject', { subject: 'robot' })).toMatchObject({ code: 403 });
+    const robot = await bench.keyFor('robot-1', { subject: 'robot', groups: ['masters'] });
+    expect(await bench.ask('GET', `${keysPath}/bob-1`, { key: robot })).toMatchObject({ code: 200 });
+  });
+
   it('a scoped key does not get the value of a wider one by rotation', async () => {
     const turner = await bench.keyFor('turner', {
       user: 'alice',

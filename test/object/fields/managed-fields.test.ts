@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { cases } from '../fixture.ts';
 import { shapes } from '../shapes.ts';
 
-interface Step {
+interface WriteStep {
   update?: KubeObject;
   apply?: KubeObject;
   manager: string;
@@ -27,7 +27,7 @@ function configMap(data: Record<string, string>, managedFields?: unknown[]): Kub
   };
 }
 
-/** The object after the write, with its new managedFields. */
+/** The object with its new managedFields after the write. */
 function updated(live: KubeObject | undefined, object: KubeObject, manager: string, at = time): KubeObject {
   const options = { ...base, manager, time: at, ...shapeOf(object) };
   const managedFields = updateManagedFields(live, object, options);
@@ -55,7 +55,7 @@ function entriesOf(object: KubeObject): ManagedEntry[] {
 }
 
 describe('updateManagedFields() and applyObject(), against the field manager of Kubernetes', () => {
-  it.each(cases<{ claim: string; kind: string; steps: Step[] }>('managed-fields'))('$claim', ({ kind, steps }) => {
+  it.each(cases<{ claim: string; kind: string; steps: WriteStep[] }>('managed-fields'))('$claim', ({ kind, steps }) => {
     let live: KubeObject | undefined;
     for (const step of steps) {
       const object = { ...(step.update ?? step.apply), apiVersion: 'v1', kind } as KubeObject;
@@ -67,7 +67,7 @@ describe('updateManagedFields() and applyObject(), against the field manager of 
     }
   });
 
-  function applied(live: KubeObject | undefined, object: KubeObject, step: Step): KubeObject | undefined {
+  function applied(live: KubeObject | undefined, object: KubeObject, step: WriteStep): KubeObject | undefined {
     const options = { ...base, manager: step.manager, force: step.force === true, ...shapeOf(object) };
     const result = applyObject(live, object, options);
     if (result.ok) {
@@ -86,7 +86,7 @@ describe('updateManagedFields() and applyObject(), against the field manager of 
 });
 
 describe('updateManagedFields()', () => {
-  it('says when and through what a manager last changed something', () => {
+  it('records the time and the subresource of the last change of a manager', () => {
     const created = updated(undefined, configMap({ x: '1' }), 'a', '2026-01-01T00:00:00Z');
     const untouched = updated(created, configMap({ x: '1' }), 'a', '2026-01-01T00:00:05Z');
     expect(untouched.metadata.managedFields).toEqual(created.metadata.managedFields);
@@ -97,7 +97,7 @@ describe('updateManagedFields()', () => {
     ]);
   });
 
-  it('forgets everybody when asked to, and starts again with the next apply', () => {
+  it('drops all managers on request, and starts again with the next apply', () => {
     const created = updated(undefined, configMap({ x: '1' }), 'a');
     for (const reset of [[], [{}]]) {
       expect(updateManagedFields(created, configMap({ x: '2' }, reset), { ...base, manager: 'b' })).toBeUndefined();
@@ -106,7 +106,7 @@ describe('updateManagedFields()', () => {
     expect(result).toMatchObject({ ok: false, conflicts: [{ manager: 'before-first-apply', path: '.data.x' }] });
   });
 
-  it('keeps what the object has when a client sends no managedFields or nonsense', () => {
+  it('keeps the stored entries when a client sends malformed managedFields or omits them', () => {
     const created = updated(undefined, configMap({ x: '1' }), 'a');
     for (const sent of [
       undefined,
@@ -118,7 +118,7 @@ describe('updateManagedFields()', () => {
     }
   });
 
-  it('bounds the number of managers that update', () => {
+  it('limits the number of update managers', () => {
     let object: KubeObject | undefined;
     for (let n = 10; n < 40; n++) {
       const data = { ...(object?.['data'] as Record<string, string> | undefined), [`k${n}`]: '1' };
@@ -146,7 +146,7 @@ describe('updateManagedFields()', () => {
 });
 
 describe('applyObject()', () => {
-  it('says whether it changed anything, and keeps the time of an apply that did not', () => {
+  it('reports whether the object changed, and keeps the time of an apply without a change', () => {
     const options = { ...base, manager: 'a', force: false };
     const first = applyObject(undefined, configMap({ x: '1' }), options);
     if (!first.ok) throw new Error(first.status.message);
@@ -159,7 +159,7 @@ describe('applyObject()', () => {
     });
   });
 
-  it('finds an item whose key is left to its default', () => {
+  it('finds an item whose key has its default value', () => {
     const service = (port: object): KubeObject => ({
       apiVersion: 'v1',
       kind: 'Service',

@@ -17,13 +17,13 @@ describe('validateMeta()', () => {
       const errors = validateMeta(expanded(metadata), { isNamespaced: true });
       const found = invalid({ group: '', kind: 'Endpoints' }, metadata.name ?? '', errors);
       const { causes, ...details } = found.details ?? {};
-      // Kubernetes leaves an empty list of causes out.
+      // Kubernetes omits an empty list of causes.
       const shown = { ...found, details: causes?.length === 0 ? details : { ...details, causes } };
       expect(shown).toEqual({ kind: 'Status', apiVersion: 'v1', ...status });
     },
   );
 
-  it('refuses a namespace on a kind without one', () => {
+  it('refuses a namespace on a kind without namespaces', () => {
     expect(validateMeta({ name: 'x', namespace: 'd' }, { isNamespaced: false })).toEqual([
       { type: 'FieldValueForbidden', path: 'metadata.namespace', message: 'Forbidden: not allowed on this type' },
     ]);
@@ -43,7 +43,7 @@ describe('validateMetaUpdate()', () => {
     ]);
   });
 
-  it('takes no new finalizer on an object that is being deleted', () => {
+  it('refuses a new finalizer on an object that is being deleted', () => {
     const deleted = { ...before, deletionTimestamp: '2026-01-01T00:00:01Z', finalizers: ['a.b/c', 'd.e/f'] };
     expect(validateMetaUpdate({ ...deleted, finalizers: ['a.b/c'] }, deleted)).toEqual([]);
     expect(validateMetaUpdate({ ...deleted, finalizers: ['g.h/i'] }, deleted)).toMatchObject([

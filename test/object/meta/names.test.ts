@@ -19,11 +19,10 @@ describe('names', () => {
     },
   );
 
-  it.each(vectors.labelKeys)('hostLabelKey() of $key for $vcluster is that of vCluster', (row) => {
+  it.each(vectors.labelKeys)('hostLabelKey() of $key for $vcluster equals the key of vCluster', (row) => {
     expect(hostLabelKey(row.key, row.vcluster)).toBe(row.host);
   });
 
-  // The table of worked vectors: fn, arguments, expected.
   const table: [string, string][] = [
     [hostName({ name: '', namespace: 'default' }, 'my-vcluster'), ''],
     [hostName({ name: 'my-svc', namespace: '' }, 'my-vcluster'), 'my-svc-x--x-my-vcluster'],

@@ -30,7 +30,7 @@ describe('Status constructors', () => {
     expect(made[name]).toEqual({ kind: 'Status', apiVersion: 'v1', ...expected });
   });
 
-  it('are all compared', () => {
+  it('are all compared with a recorded Status', () => {
     expect(Object.keys(made)).toEqual(recorded.map(({ name }) => name));
   });
 
@@ -41,7 +41,7 @@ describe('Status constructors', () => {
     );
   });
 
-  it('carry what a client looks for behind an unreachable revision', () => {
+  it('carry the cause that clients look for after a future revision', () => {
     expect(status.tooLargeResourceVersion(9, 5)).toMatchObject({
       code: 504,
       reason: 'Timeout',

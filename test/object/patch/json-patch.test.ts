@@ -17,7 +17,7 @@ describe('applyJsonPatch()', () => {
   );
 
   const malformed: unknown[] = [{}, null, 'x', [1], [null], [[]]];
-  it.each(malformed)('says that %j is no patch', (patch) => {
+  it.each(malformed)('refuses %j as malformed', (patch) => {
     expect(applyJsonPatch({}, patch)).toMatchObject({ ok: false, reason: 'malformed' });
   });
 
@@ -34,7 +34,7 @@ describe('applyJsonPatch()', () => {
     });
   });
 
-  it('makes __proto__ a member like any other and changes no prototype', () => {
+  it('treats __proto__ as an ordinary member and changes no prototype', () => {
     const patch = JSON.parse(
       '[{"op":"add","path":"/__proto__","value":{"polluted":true}},{"op":"add","path":"/__proto__/more","value":1}]',
     );
@@ -51,7 +51,7 @@ describe('applyJsonPatch()', () => {
     }
   });
 
-  it('bounds operations and copies', () => {
+  it('limits the number of operations and the size of copies', () => {
     const one = { op: 'test', path: '', value: {} };
     expect(applyJsonPatch({}, Array(maxJsonPatchOperations).fill(one))).toMatchObject({ ok: true });
     expect(applyJsonPatch({}, Array(maxJsonPatchOperations + 1).fill(one))).toMatchObject({
@@ -61,13 +61,13 @@ describe('applyJsonPatch()', () => {
     expect(applyJsonPatch({ a: ['x'] }, doubling)).toMatchObject({ reason: 'doesNotApply' });
   });
 
-  it('shares nothing with the patch', () => {
+  it('returns a value that shares no part with the patch', () => {
     const patch = [{ op: 'add', path: '/a', value: { b: 1 } }];
     const outcome = applyJsonPatch({}, patch);
     expect(outcome.ok && (outcome.value as { a: unknown }).a).not.toBe(patch[0]?.value);
   });
 
-  it('does one operation after the other, all or none, and never touches its inputs', () => {
+  it('applies all operations in order or none of them, and never changes its inputs', () => {
     fc.assert(
       fc.property(document, fc.array(operation, { minLength: 1, maxLength: 4 }), (value, patch) => {
         const before = [copyJson(value), copyJson(patch as Json)];

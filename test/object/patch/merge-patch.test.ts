@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
 import { copyJson, type Json } from '../../../src/object/text/json.ts';
 
-// The examples of RFC 7396, appendix A.
+// The examples come from RFC 7396, appendix A.
 const examples: [value: Json, mergePatch: Json, result: Json][] = [
   [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
   [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
@@ -51,7 +51,7 @@ describe('applyMergePatch()', () => {
     );
   });
 
-  it('makes __proto__ a member like any other and changes no prototype', () => {
+  it('treats __proto__ as an ordinary member and changes no prototype', () => {
     const result = applyMergePatch({}, JSON.parse('{"__proto__":{"polluted":true}}'));
     expect(Object.getPrototypeOf(result)).toBe(Object.prototype);
     expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":true}}');

@@ -20,7 +20,7 @@ describe('parseFieldSelector()', () => {
     },
   );
 
-  it('takes any value through its escapes', () => {
+  it('reads any value back from its escaped form', () => {
     fc.assert(
       fc.property(fc.string(), (value) => {
         const selector = { requirements: [{ field: 'f', operator: 'equals' as const, value }] };
@@ -31,7 +31,7 @@ describe('parseFieldSelector()', () => {
 });
 
 describe('exactValue()', () => {
-  it('is there only for an equality', () => {
+  it('returns a value only for an equality', () => {
     const result = parseFieldSelector('metadata.name=x,metadata.namespace!=y');
     if (!result.ok) throw new Error(result.message);
     expect(exactValue(result.selector, 'metadata.name')).toBe('x');

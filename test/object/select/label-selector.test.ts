@@ -22,11 +22,11 @@ describe('parseLabelSelector()', () => {
     },
   );
 
-  it('takes an empty one for everything', () => {
+  it('matches every object with an empty selector', () => {
     expect(outcome(parseLabelSelector(''))).toEqual({ matches: true });
   });
 
-  it('never takes an inherited member for a label', () => {
+  it('never treats an inherited member as a label', () => {
     const result = parseLabelSelector('constructor');
     expect(result.ok && matchesLabels(result.selector, {})).toBe(false);
     expect(result.ok && matchesLabels(result.selector, undefined)).toBe(false);
@@ -48,7 +48,7 @@ describe('withLabelKeys()', () => {
     },
   );
 
-  it('leaves signs, spaces and the order of the values as they were written', () => {
+  it('keeps signs, spaces and the order of the values', () => {
     const text = 'in in (b, in,a) ,!x, y , z==1,release != 2,n>3';
     expect(withLabelKeys(text, spelled)).toBe('in.z in (b, in,a) ,!x.z, y.z , z.z==1,release.z != 2,n.z>3');
   });

@@ -15,7 +15,7 @@ import { VirtualClock } from '../../virtual-clock.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-test('the bytes are the same whatever the sizes of the chunks', () => {
+test('the bytes do not depend on the sizes of the chunks', () => {
   const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 15_000, max: 40_000 })));
   fc.assert(
     fc.property(sizes, sizes, (first, second) => {
@@ -33,7 +33,7 @@ test('the bytes are the same whatever the sizes of the chunks', () => {
   );
 });
 
-/** As single Buffers these bytes would cost about 60 MB. */
+/** As separate Buffers these bytes would cost about 60 MB. */
 const singleBytes = 200_000;
 const allowedBytes = 4_000_000;
 
@@ -61,7 +61,7 @@ describe('single bytes cost no more memory than a long chunk', () => {
     expect(lines.unfinished).toBe(true);
   });
 
-  test('in an answer, also in the rest of one that is too long', () => {
+  test('in an answer, also after the limit of its length', () => {
     for (const maxBytes of [2 * singleBytes, 10]) {
       const results: string[] = [];
       const limits = { timeoutMs: 1_000, maxBytes, permit: undefined, signal: undefined, handle: undefined };
@@ -72,7 +72,7 @@ describe('single bytes cost no more memory than a long chunk', () => {
     }
   });
 
-  test('in the refusal of a watch', () => {
+  test('in the body of a refused watch', () => {
     const results: string[] = [];
     const request = { path: '/', headersTimeoutMs: 1_000, silenceMs: 1_000 };
     const sink = { opened: ignored, data: ignored };

@@ -42,7 +42,7 @@ describe('parseAddress()', () => {
     },
   );
 
-  it('takes every address, and nothing that Node does not take', () => {
+  it('accepts every address, and no text that Node refuses', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ unit: fc.constantFrom(...'0123456789af:.%') })),
@@ -111,7 +111,7 @@ describe('contains()', () => {
     expect(contains(cidr(range), address(text))).toBe(expected);
   });
 
-  it('an address lies in each of its own networks and in no other of that length', () => {
+  it('places an address in each of its own networks and in no other network of the same length', () => {
     fc.assert(
       fc.property(fc.ipV6(), fc.ipV6(), fc.integer({ min: 0, max: 128 }), (one, other, length) => {
         const mask = ((1n << BigInt(length)) - 1n) << BigInt(128 - length);

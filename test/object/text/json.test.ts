@@ -28,14 +28,14 @@ describe('equalJson()', () => {
     expect(equalJson(b, a)).toBe(isEqual);
   });
 
-  it('what is inherited is not there, and __proto__ is a member like any other', () => {
+  it('ignores inherited members and treats __proto__ as an ordinary member', () => {
     expect(equalJson({ toString: 1 }, {})).toBe(false);
     expect(equalJson({}, { toString: undefined })).toBe(true);
     expect(equalJson(JSON.parse('{"__proto__": {}}'), {})).toBe(false);
     expect(equalJson(JSON.parse('{"__proto__": 1}'), JSON.parse('{"__proto__": 1}'))).toBe(true);
   });
 
-  it('says the same as the texts of both with their members in order', () => {
+  it('agrees with a comparison of both texts with sorted members', () => {
     const inOrder = (_: string, value: unknown): unknown =>
       typeof value === 'object' && value !== null && !Array.isArray(value)
         ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))

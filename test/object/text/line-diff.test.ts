@@ -5,7 +5,7 @@ import { unifiedDiff } from '../../../src/object/text/line-diff.ts';
 const diff = (a: string[], b: string[]) =>
   unifiedDiff({ name: 'a', text: `${a.join('\n')}\n` }, { name: 'b', text: `${b.join('\n')}\n` });
 
-/** What `patch` would make of it. */
+/** Applies a diff as the program `patch` does. */
 function apply(before: string[], text: string): string[] {
   const after: string[] = [];
   let at = 0;
@@ -37,7 +37,7 @@ describe('unifiedDiff()', () => {
     ).toEqual(['@@ -1,6 +1,6 @@', '@@ -15,6 +15,5 @@']);
   });
 
-  it('turns the one text into the other', () => {
+  it('turns the first text into the second when it is applied', () => {
     const lines = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 30 });
     fc.assert(
       fc.property(lines, lines, (before, after) => {
@@ -47,7 +47,7 @@ describe('unifiedDiff()', () => {
     );
   });
 
-  it('gives up on a fine comparison of two huge texts', () => {
+  it('shows two huge texts as one replacement', () => {
     const numbers = (from: number) => Array.from({ length: 3000 }, (_, index) => String(from + index));
     expect(diff(numbers(0), numbers(5000)).split('\n')).toHaveLength(6004);
   });

@@ -19,8 +19,8 @@ describe('normalizeSubsets()', () => {
     ['an empty list', [{ addresses: [one], notReadyAddresses: [], ports: [] }], [{ addresses: [one] }]],
     ['null for a list', [{ addresses: [one], ports: null }], [{ addresses: [one] }]],
     ['a subset without an address', [{ ports: [tcp] }, { addresses: [one] }], [{ addresses: [one] }]],
-    ['a field that nobody knows', [{ addresses: [one], more: ['x'] }], [{ addresses: [one] }]],
-    ['none', undefined, []],
+    ['an unknown field', [{ addresses: [one], more: ['x'] }], [{ addresses: [one] }]],
+    ['no list', undefined, []],
   ])('%s', (_, given, wanted) => {
     expect(normalizeSubsets(given as EndpointSubset[] | undefined)).toEqual(wanted);
   });

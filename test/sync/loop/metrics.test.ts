@@ -3,7 +3,7 @@ import { createMetrics } from '../../../src/metrics.ts';
 import { createSyncMetrics } from '../../../src/sync/loop/metrics.ts';
 
 describe('createSyncMetrics()', () => {
-  it('has every reason to keep an object off the host at zero from the start, a failed patch too', async () => {
+  it('has a series at zero for every reason of a refusal, including a failed patch', async () => {
     const registry = createMetrics();
     createSyncMetrics(registry);
     const text = await registry.metrics();
@@ -11,7 +11,7 @@ describe('createSyncMetrics()', () => {
     expect(text).toContain('hostward_sync_refused_objects{reason="NotOwned"} 0');
   });
 
-  it('counts writes and nothing that is only read', async () => {
+  it('counts writes but not reads', async () => {
     const registry = createMetrics();
     createSyncMetrics(registry);
     const series = (await registry.metrics()).split('\n').filter((line) => line.startsWith('hostward_sync_requests'));

@@ -9,12 +9,12 @@ import {
   theSix,
 } from '../../../src/sync/plan/reserved-keys.ts';
 import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
-import { recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair, service } from '../paper-sync.ts';
+import { recreateBeforeAnswers } from '../fake-cluster.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair, service } from '../fake-sync.ts';
 
-let world: PaperWorld;
-async function start(options: PaperOptions = {}, prepare?: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld;
+async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare?.(world);
   return world.run();
 }
@@ -22,7 +22,7 @@ afterEach(() => world.stop());
 
 const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
 
-describe('rule 1 and 2: what stands on the host', () => {
+describe('rules 1 and 2: the host copy', () => {
   it('creates the copy with the six, the marker labels, the owner and a base', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.7', { labels: { app: 'x' }, annotations: { a: '1' } }));
     const copy = world.copy('web');
@@ -34,15 +34,15 @@ describe('rule 1 and 2: what stands on the host', () => {
   });
 
   it.each([
-    ['the Endpoints is deleted', (w: PaperWorld) => w.virtual.remove('endpoints', 'default', 'web')],
-    ['the Service is deleted', (w: PaperWorld) => w.virtual.remove('services', 'default', 'web')],
+    ['the Endpoints is deleted', (w: FakeWorld) => w.virtual.remove('endpoints', 'default', 'web')],
+    ['the Service is deleted', (w: FakeWorld) => w.virtual.remove('services', 'default', 'web')],
     [
       'the Service gains a selector',
-      (w: PaperWorld) => w.virtual.put('services', service('web', 'default', { selector: { a: 'b' } })),
+      (w: FakeWorld) => w.virtual.put('services', service('web', 'default', { selector: { a: 'b' } })),
     ],
     [
-      'somebody else takes control',
-      (w: PaperWorld) =>
+      'another controller takes over',
+      (w: FakeWorld) =>
         edit(w.virtual, w.virtual.get('endpoints', 'default', 'web'), (d) => {
           d.metadata.labels = { 'vcluster.loft.sh/controlled-by': 'vcluster' };
         }),
@@ -67,7 +67,7 @@ describe('rule 1 and 2: what stands on the host', () => {
     expect(world.host.writes).toEqual([]);
   });
 
-  it('deletes nothing that has lost object-name or object-namespace', async () => {
+  it('deletes no copy that has lost object-name or object-namespace', async () => {
     await start({}, (w) => putPair(w, 'web'));
     await world.stop();
     edit(world.host, world.copy('web'), (d) => {
@@ -80,7 +80,7 @@ describe('rule 1 and 2: what stands on the host', () => {
     expect(world.copy('web')).toBeDefined();
   });
 
-  it('order does not matter: Endpoints before its Service', async () => {
+  it('creates the copy when the Endpoints comes before its Service', async () => {
     await start();
     await world.change(() => world.virtual.put('endpoints', endpoints('web')));
     expect(world.copy('web')).toBeUndefined();
@@ -89,7 +89,7 @@ describe('rule 1 and 2: what stands on the host', () => {
   });
 });
 
-describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
+describe('rule 3: a vanished copy is recreated, but not without its owner', () => {
   it('recreates a deleted copy and never touches the virtual object', async () => {
     await start({}, (w) => putPair(w, 'web'));
     await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
@@ -125,9 +125,9 @@ describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
     expect(meta(world.copy('web')).ownerReferences.map((one) => one.uid)).toEqual(['u-other', owner.metadata.uid]);
   });
 
-  describe('a namespace that is gone and back before the watch of the owner tells of it', () => {
+  describe('a namespace that is deleted and recreated before the watch of the owner reports it', () => {
     const uidsOf = (ownerReferences: readonly { uid?: string }[] | undefined) => ownerReferences?.map(({ uid }) => uid);
-    /** Owners that any create named, in order. */
+    /** The owners in all creates, in order. */
     async function recreated({ isOwnerBack }: { isOwnerBack: boolean }) {
       const created: unknown[] = [];
       let reads = 0;
@@ -158,14 +158,14 @@ describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
       return { created, newUid: back?.metadata.uid, reads };
     }
 
-    it('makes every copy once, with the new uid, after one look', async () => {
+    it('creates every copy once, with the new uid, after one read of the owner', async () => {
       const { created, newUid, reads } = await recreated({ isOwnerBack: true });
       expect(created).toEqual(Array(20).fill(newUid));
       expect(reads).toBeLessThanOrEqual(2);
       expect(world.copy('web-7')).toBeDefined();
     });
 
-    it('makes none while there is no owner, says so, and makes them when it comes', async () => {
+    it('creates no copy without an owner, reports it, and creates the copies when the owner comes', async () => {
       const { created } = await recreated({ isOwnerBack: false });
       expect(created).toEqual([]);
       expect(world.sync.world.ownerState().kind).toBe('missing');
@@ -194,7 +194,7 @@ describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
     });
   });
 
-  it('a create that finds the namespace going does not come again before its time, with or without the owner', async () => {
+  it('repeats a create in a terminating namespace only after its pause, with or without the owner', async () => {
     let creates = 0;
     await start({}, (w) => {
       putPair(w, 'web');
@@ -229,7 +229,7 @@ describe('rule 3: a vanished copy is recreated, the owner comes first', () => {
   });
 });
 
-describe('rule 4: whose object is it', () => {
+describe('rule 4: ownership of the host object', () => {
   const at = { name: 'web-x-default-x-vc', namespace: 'vcluster-vc' };
 
   it('takes over a native object in place when there is no host Service of that name', async () => {
@@ -260,7 +260,7 @@ describe('rule 4: whose object is it', () => {
       { selector: { a: 'b' } },
       false,
     ],
-    ['a Service of the host’s people: refused', {}, {}, false],
+    ['a Service of the host itself: refused', {}, {}, false],
   ])('native object, and the host Service of that name is %s', async (_, metadata, spec, isTaken) => {
     await start({}, (w) => {
       w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: at });
@@ -323,7 +323,7 @@ describe('rule 4: whose object is it', () => {
   );
 });
 
-describe('rule 5 to 9: what flows where', () => {
+describe('rules 5 to 9: flow in both directions', () => {
   it('a recreated virtual object takes the copy over in one write, and nothing flows back', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
     await world.change(() =>
@@ -368,7 +368,7 @@ describe('rule 5 to 9: what flows where', () => {
     expect(meta(world.copy('web')).annotations['vcluster.loft.sh/managed-annotations']).toBe('bogus');
   });
 
-  it('a host label edit flows back with two writes, and a restart is silent', async () => {
+  it('a host label edit flows back with two writes, and a restart writes nothing', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
     world.host.writes.length = 0;
     await world.change(() =>
@@ -382,7 +382,7 @@ describe('rule 5 to 9: what flows where', () => {
     expect([world.virtual.writes.length, world.host.writes.length]).toEqual([1, 1]);
   });
 
-  it('edits made on either side while we were down land on the right side', async () => {
+  it('edits on either side during a downtime reach the other side', async () => {
     await start({}, (w) =>
       putPair(w, 'web', '10.0.0.1', { labels: { a: '1', b: '1', c: '1' }, annotations: { n: '1' } }),
     );
@@ -441,7 +441,7 @@ describe('rule 5 to 9: what flows where', () => {
     expect(world.host.writes).toEqual([]);
   });
 
-  it('a host version of the endpoint controller is no source of back-flow', async () => {
+  it('nothing flows back from a host version of the endpoint controller', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
     await world.change(() =>
       edit(world.host, world.copy('web'), (d) => {
@@ -451,7 +451,7 @@ describe('rule 5 to 9: what flows where', () => {
     expect(world.virtual.writes).toEqual([]);
   });
 
-  it('on an old host removed labels wait for news of the virtual Services, 60 s at most', async () => {
+  it('on an old host, removed labels wait for an event of the virtual Services, at most 60 s', async () => {
     await start({ isHostRecent: false }, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
     await world.change(() =>
       edit(world.host, world.copy('web'), (d) => {
@@ -466,7 +466,7 @@ describe('rule 5 to 9: what flows where', () => {
     expect(world.virtual.writes).toEqual(['patch endpoints web']);
   });
 
-  it('skip-backsync of the host keeps the copy, that of the tenant does not', async () => {
+  it('skip-backsync set on the host keeps the copy; set by the tenant it does not', async () => {
     await start({}, (w) => {
       putPair(w, 'kept');
       putPair(w, 'gone', '10.0.0.2', { annotations: { 'vcluster.loft.sh/skip-backsync': 'true' } });
@@ -509,7 +509,7 @@ describe('rule 5 to 9: what flows where', () => {
 });
 
 describe('rule 10: one write per effective change', () => {
-  it('writes nothing for churn that says nothing', async () => {
+  it('writes nothing for irrelevant changes', async () => {
     await start({}, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: '1' } }));
     world.host.writes.length = 0;
     await world.change(() =>
@@ -543,8 +543,8 @@ describe('rule 10: one write per effective change', () => {
     expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
   });
 
-  it('a host that repacks is written once and believed afterwards', async () => {
-    world = new PaperWorld();
+  it('a host that reorders payloads is written once, and its order is ignored afterwards', async () => {
+    world = new FakeWorld();
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);
@@ -564,7 +564,7 @@ describe('rule 10: one write per effective change', () => {
 });
 
 describe('rule 12: contested objects', () => {
-  it('slows down after the fourth repair, says who it is, and never slows the virtual side', async () => {
+  it('slows repairs after the fourth, names the other manager, and never slows the virtual side', async () => {
     await start({}, (w) => putPair(w, 'web'));
     world.host.writes.length = 0;
     const fight = () =>
@@ -589,9 +589,9 @@ describe('rule 12: contested objects', () => {
   });
 });
 
-describe('rule 12: a webhook that changes what we write', () => {
-  it('is written once a second, not as fast as the wire allows', async () => {
-    world = new PaperWorld();
+describe('rule 12: a webhook that changes our writes', () => {
+  it('causes one write a second, not a busy loop', async () => {
+    world = new FakeWorld();
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);
@@ -611,14 +611,14 @@ describe('rule 12: a webhook that changes what we write', () => {
 describe('rule 13: name collisions', () => {
   const older = { namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' };
   const younger = { namespace: 'default-x-default', creationTimestamp: '2026-01-02T00:00:00Z' };
-  const meet = (w: PaperWorld) => {
+  const meet = (w: FakeWorld) => {
     putPair(w, 'api', '10.2.2.2', younger);
     putPair(w, 'api-x-default', '10.1.1.1', older);
   };
   const shared = 'api-x-default-x-default-x-vc';
   const holder = () => ipOf(world.host.get('endpoints', 'vcluster-vc', shared));
 
-  it('the oldest holds the name, the loser is told, and is served when the holder goes', async () => {
+  it('the oldest gets the name, and the loser gets an event, and the name when the holder goes', async () => {
     await start({}, meet);
     expect(holder()).toBe('10.1.1.1');
     expect(world.eventReasons()).toEqual(['NameCollision']);
@@ -635,7 +635,7 @@ describe('rule 13: name collisions', () => {
     expect(holder()).toBe('10.2.2.2');
   });
 
-  it('a holder whose addresses are refused lets go, and the other one is served', async () => {
+  it('a holder with refused addresses loses the name to its rival', async () => {
     await start({}, meet);
     await world.change(() => putPair(world, 'api-x-default', '127.0.0.1', older));
     expect(holder()).toBe('10.2.2.2');
@@ -643,9 +643,9 @@ describe('rule 13: name collisions', () => {
   });
 
   it.each([objectKeys.name, objectKeys.namespace, objectKeys.kind])(
-    'a copy that has lost %s is still its holder’s',
+    'a copy that has lost %s still belongs to its holder',
     async (key) => {
-      // The younger holds it, so that its age alone would not save it.
+      // The younger object is the holder, so its age cannot decide for it.
       await start({}, (w) => putPair(w, 'api', '10.2.2.2', younger));
       await world.change(() => putPair(world, 'api-x-default', '10.1.1.1', older));
       await world.change(() =>
@@ -658,7 +658,7 @@ describe('rule 13: name collisions', () => {
     },
   );
 
-  it('never writes one over the other, whatever happens to both', async () => {
+  it('never overwrites the copy of one with the other, after any change to both', async () => {
     await start({}, meet);
     world.host.writes.length = 0;
     await world.change(() => putPair(world, 'api', '10.2.2.9', younger));
@@ -668,7 +668,7 @@ describe('rule 13: name collisions', () => {
 });
 
 describe('rule 14: address policy', () => {
-  it('one refused address refuses the object and no other', async () => {
+  it('one refused address refuses its object, and no other object', async () => {
     await start({ settings: { addressPolicy: { allow: [], deny: ['10.5.0.0/16'] } } }, (w) => {
       putPair(w, 'good', '10.0.0.1');
       putPair(w, 'bad', '10.5.1.1');
@@ -679,7 +679,7 @@ describe('rule 14: address policy', () => {
     expect(String(world.virtual.list('events')[0]?.['message'])).toContain('"10.5.1.1" (denied by 10.5.0.0/16)');
   });
 
-  it('takes the copy away when an address turns bad', async () => {
+  it('removes the copy when an address becomes refused', async () => {
     await start({}, (w) => putPair(w, 'web'));
     await world.change(() => putPair(world, 'web', '127.0.0.1'));
     expect(world.copy('web')).toBeUndefined();
@@ -689,11 +689,11 @@ describe('rule 14: address policy', () => {
 });
 
 describe('rule 15: mass deletes', () => {
-  const many = (w: PaperWorld) => {
+  const many = (w: FakeWorld) => {
     for (let i = 0; i < 30; i++) putPair(w, `web-${i}`);
   };
 
-  it('does not believe one empty list: the second one decides', async () => {
+  it('deletes nothing after one empty list: a second list decides', async () => {
     await start({}, many);
     world.windows.virtual.nextList = [];
     await world.windows.virtual.relist();
@@ -702,7 +702,7 @@ describe('rule 15: mass deletes', () => {
     expect(world.host.list('endpoints')).toHaveLength(30);
   });
 
-  it('does not believe the first list after a start either', async () => {
+  it('deletes nothing after a first empty list at the start either', async () => {
     await start({}, many);
     await world.stop();
     const [lied] = [world.virtual.list('services')];
@@ -713,7 +713,7 @@ describe('rule 15: mass deletes', () => {
     expect(world.host.list('endpoints')).toHaveLength(30);
   });
 
-  it('deletes what both lists lack', async () => {
+  it('deletes the copies of keys that both lists lack', async () => {
     await start({}, many);
     await world.stop();
     for (let i = 0; i < 30; i++) world.virtual.remove('endpoints', 'default', `web-${i}`);
@@ -723,7 +723,7 @@ describe('rule 15: mass deletes', () => {
     expect(world.host.list('endpoints')).toHaveLength(0);
   });
 
-  it('watch events are evidence by themselves', async () => {
+  it('deletes at once after watch events', async () => {
     await start({}, many);
     await world.change(() => {
       for (let i = 0; i < 30; i++) world.virtual.remove('endpoints', 'default', `web-${i}`);
@@ -734,8 +734,8 @@ describe('rule 15: mass deletes', () => {
 });
 
 describe('rule 16: leadership', () => {
-  it('a standby writes nothing and serves everything when it takes over', async () => {
-    world = new PaperWorld();
+  it('a standby writes nothing, and syncs everything when it becomes the leader', async () => {
+    world = new FakeWorld();
     world.isLeader = false;
     putPair(world, 'web');
     await world.run();
@@ -750,7 +750,7 @@ describe('rule 16: leadership', () => {
 describe('rule 17: namespace mapping', () => {
   const mapping = { mappingsOnly: true, hostNamespaceOf: (ns: string) => (ns === 'default' ? 'h-default' : undefined) };
 
-  it('keeps the name, marks the instance, sets no owner, and leaves unmapped namespaces out', async () => {
+  it('keeps the name, writes the instance, sets no owner, and skips unmapped namespaces', async () => {
     await start({ mapping }, (w) => {
       putPair(w, 'web', '10.0.0.1', { labels: { release: 'r' } });
       putPair(w, 'out', '10.0.0.2', { namespace: 'other' });
@@ -774,7 +774,7 @@ describe('rule 17: namespace mapping', () => {
     expect(world.host.writes).toEqual([]);
   });
 
-  it('a copy that came back before the answer said that it was gone is still known', async () => {
+  it('still knows a copy that was recreated before a late 404 for the old one', async () => {
     let isBack = false;
     await start({}, (w) => {
       recreateBeforeAnswers(w.host, (_, found) => {
@@ -790,7 +790,7 @@ describe('rule 17: namespace mapping', () => {
     expect(world.host.writes).toEqual(['create endpoints web-x-default-x-vc', 'patch endpoints web-x-default-x-vc']);
   });
 
-  it('keys whose mappings changed places both move', async () => {
+  it('moves both keys when two mappings are exchanged', async () => {
     const swapped = (a: string, b: string) => ({
       mappingsOnly: true,
       hostNamespaceOf: (ns: string) =>
@@ -810,11 +810,11 @@ describe('rule 17: namespace mapping', () => {
     expect(ipOf(world.host.get('endpoints', 'h-a', 'web'))).toBe('10.0.0.2');
   });
 
-  it('a key whose mapping changed: the new object is created, then the old one deleted', async () => {
+  it('creates the new copy before it deletes the old one when a mapping has changed', async () => {
     await start({ mapping }, (w) => putPair(w, 'web'));
     await world.stop();
     world.host.writes.length = 0;
-    const moved = new PaperWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
+    const moved = new FakeWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
     Object.assign(moved, { virtual: world.virtual, host: world.host });
     world = moved;
     await world.run();
@@ -822,7 +822,7 @@ describe('rule 17: namespace mapping', () => {
     expect(world.host.list('endpoints').map((one) => one.metadata.namespace)).toEqual(['h-new']);
   });
 
-  it('refuses a native object of the host’s people', async () => {
+  it('refuses to take over a native object of the host itself', async () => {
     await start({ mapping }, (w) => {
       w.host.put('endpoints', {
         ...endpoints('web', '192.168.1.1'),
@@ -836,7 +836,7 @@ describe('rule 17: namespace mapping', () => {
 });
 
 describe('status of an object', () => {
-  it('says what is missing where nothing is to be done, and nothing of what nobody knows', async () => {
+  it('names the missing part of an ineligible object, and is undefined for an unknown name', async () => {
     await start({}, (w) => w.virtual.put('services', service('only')));
     expect(objectStatus(world.sync, 'default/only')).toMatchObject({
       state: 'ineligible/NoEndpoints',
@@ -847,7 +847,7 @@ describe('status of an object', () => {
 });
 
 describe('the queue', () => {
-  it('counts each key once while everything is looked at after a restart', async () => {
+  it('counts each key once while every key is queued after a restart', async () => {
     await start({}, (w) => {
       for (let n = 0; n < 200; n++) putPair(w, `web${n}`);
     });
@@ -908,7 +908,7 @@ describe('dry run', () => {
     expect(rows()?.map(({ request }) => request)).toEqual(['host create', 'host remove']);
   });
 
-  it('forgets the writes of an object that needs them no more', async () => {
+  it('forgets the writes of an object that no longer needs them', async () => {
     await start({ isDryRun: true }, (w) => putPair(w, 'web'));
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
     expect(rows()).toEqual([]);

@@ -1,5 +1,5 @@
-// Holds the fast end of a pass to the slow one: a pass that ends because the host stored what was requested writes the same
-// as a pass that always looks a second time, whatever the host stores instead and whoever interferes.
+// Compares the fast end of a pass with the slow one. A pass that ends because the host has stored the request must write the
+// same as a pass that always looks a second time, for any change by the host and any interference.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -9,8 +9,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
 import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
-import { defaultSettings, edit, endpoints, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
+import { defaultSettings, edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
 const create = { onMissing: 'create' as const };
 /**
@@ -60,7 +60,7 @@ type Act =
   | { do: 'interfere'; with: Interference }
   | { do: 'loseCopy' | 'recreate' | 'newOwner' | 'reload' | 'repatch' | 'restart' | 'relist' | 'audit' };
 
-/** What the host makes of a write before it stores it. */
+/** Changes that the host makes to a write before it stores the object. */
 const webhooks = {
   none: (body) => body,
   addsLabel: (body) => ({ ...body, metadata: { ...body.metadata, labels: { ...body.metadata.labels, hook: 'h' } } }),
@@ -71,7 +71,7 @@ const webhooks = {
 } satisfies Record<string, (body: KubeObject) => KubeObject>;
 type Webhook = keyof typeof webhooks;
 
-/** Happens once, after the host has stored the next write and before the daemon has the answer. */
+/** Acts once, after the host has stored the next write and before the daemon has the answer. */
 type Interference = 'hostLabel' | 'hostAddress' | 'virtualLabel' | 'virtualAddress' | 'hostDelete' | 'rules';
 
 function subsetsOf(last: number): unknown {
@@ -140,12 +140,12 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** What a fast end missed shows in the next write. */
+/** A difference that a fast end missed appears in the next write. */
 const lastly: readonly Act[] = [6, 7].map((last) => ({ do: 'address', side: 'virtual', last }));
 
-/** Two worlds to which the same happens; the second always looks again. */
+/** Two worlds with the same acts; the second always looks again. */
 class Twins {
-  readonly worlds: [PaperWorld, PaperWorld];
+  readonly worlds: [FakeWorld, FakeWorld];
   readonly requests: [unknown[], unknown[]] = [[], []];
   readonly looks: [number, number] = [0, 0];
   readonly #isLate: boolean;
@@ -156,7 +156,7 @@ class Twins {
   /** isLate: the answer comes before the watch event. */
   constructor(patches: readonly PatchEntry[], isLate: boolean) {
     this.#isLate = isLate;
-    this.worlds = [new PaperWorld({ patches }), new PaperWorld({ patches })];
+    this.worlds = [new FakeWorld({ patches }), new FakeWorld({ patches })];
     for (const world of this.worlds) {
       putPair(world, 'web', '10.0.0.1', { labels: { one: 'a', two: 'b' }, annotations: { one: 'a', two: 'b' } });
     }
@@ -170,11 +170,11 @@ class Twins {
     for (const world of this.worlds) await world.stop();
   }
 
-  #at(world: PaperWorld): 0 | 1 {
+  #at(world: FakeWorld): 0 | 1 {
     return world === this.worlds[0] ? 0 : 1;
   }
 
-  async #begin(world: PaperWorld): Promise<void> {
+  async #begin(world: FakeWorld): Promise<void> {
     const virtual = world.virtual.writer();
     const host = world.host.writer();
     const stored = (body: object): KubeObject => webhooks[this.#webhook](body as KubeObject);
@@ -197,7 +197,7 @@ class Twins {
     this.#watch(world);
   }
 
-  #told(world: PaperWorld, writer: Writer): Writer {
+  #told(world: FakeWorld, writer: Writer): Writer {
     const note = (...request: unknown[]): unknown => this.requests[this.#at(world)].push(structuredClone(request));
     return {
       ...writer,
@@ -216,8 +216,8 @@ class Twins {
     };
   }
 
-  /** Counts looks, and makes the second world believe that something has come in since each of them. */
-  #watch(world: PaperWorld): void {
+  /** Counts looks, and makes the second world look again by reporting an event after each look. */
+  #watch(world: FakeWorld): void {
     const { world: inner, queue } = world.sync;
     const look = inner.look.bind(inner);
     inner.look = (key, circumstances) => {
@@ -228,7 +228,7 @@ class Twins {
     world.windows.host.isHeld = this.#isLate;
   }
 
-  #interfere(world: PaperWorld): void {
+  #interfere(world: FakeWorld): void {
     const interference = this.#interference[this.#at(world)];
     this.#interference[this.#at(world)] = undefined;
     const copy = world.copy('web');
@@ -262,13 +262,13 @@ class Twins {
     expect(told[0]).toEqual(told[1]);
   }
 
-  #reload(world: PaperWorld, settings: Partial<RuleSettings>): void {
+  #reload(world: FakeWorld, settings: Partial<RuleSettings>): void {
     world.sync.setRules(
       createRules(endpointsKind, { ...defaultSettings, ...settings }, { patcher: world.patches?.patcher }),
     );
   }
 
-  async #playIn(world: PaperWorld, one: Act): Promise<void> {
+  async #playIn(world: FakeWorld, one: Act): Promise<void> {
     const tenants = world.virtual.get('endpoints', 'default', 'web');
     switch (one.do) {
       case 'restart':
@@ -321,7 +321,7 @@ class Twins {
       case 'disown':
       case 'damage': {
         const copy = world.copy('web');
-        // Without its marker and one of the six it would be foreign, and stay so.
+        // A copy without its marker and one of the six would count as foreign from now on.
         if (copy?.metadata.labels?.[markerLabel] !== 'vc') break;
         edit(world.host, copy, (draft) => {
           if (one.do === 'disown') delete draft.metadata.ownerReferences;
@@ -352,7 +352,7 @@ function change(draft: KubeObject, one: Extract<Act, { do: 'address' | 'text' }>
   draft.metadata[one.map] = map;
 }
 
-describe('a pass that ends because the host stored what was requested', () => {
+describe('a pass that ends because the host has stored the request', () => {
   it('writes and reports the same as a pass that looks again', async () => {
     let looksSaved = 0;
     await fc.assert(

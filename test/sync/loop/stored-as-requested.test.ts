@@ -17,11 +17,11 @@ import {
   rules,
   virtualWith,
 } from '../facts.ts';
-import { defaultSettings } from '../paper-sync.ts';
+import { defaultSettings } from '../fake-sync.ts';
 
 const moved: Change = asAddress('10.0.0.2');
 const creates = factsWith({ host: undefined });
-/** The tenant has moved the address and changed a label. */
+/** The tenant has changed the address and a label. */
 const updates = factsWith({
   virtual: virtualWith((object) => {
     moved(object);
@@ -37,7 +37,7 @@ function stepOf(facts: Facts): RequestStep {
   return step;
 }
 
-/** The host copy after the write, as the server has made it. */
+/** The host copy that the server has stored. */
 function stored(facts: Facts, change: Change): HostItem {
   const { request } = stepOf(facts);
   const { mergePatch } = request as { mergePatch?: { metadata: { labels: object; annotations: object } } };
@@ -55,7 +55,7 @@ function stored(facts: Facts, change: Change): HostItem {
 interface Given {
   facts?: Facts;
   step?: Partial<RequestStep>;
-  /** How what the host has stored differs from what was requested. */
+  /** The difference between the stored copy and the request. */
   change?: Change;
   answer?: Partial<Answer>;
   hasNews?: boolean;
@@ -85,7 +85,7 @@ describe('a pass ends after its last write', () => {
     ['when a create was stored as requested', { facts: creates }],
     ['when an update was stored as requested', {}],
     [
-      'when the host reorders addresses, and is known to',
+      'when the host reorders addresses and is known for it',
       { facts: { ...updatesTwo, ignoreOrder: true }, change: asAddress('10.0.0.3', '10.0.0.2') },
     ],
   ])('%s', (_, given) => {
@@ -97,14 +97,14 @@ describe('a pass looks again', () => {
   it.each<[name: string, given: Given]>([
     ['when its write was not the last one', { step: { isLast: false } }],
     ['when the write failed', { answer: { kind: 'conflict', message: '' } }],
-    ['when something has come in since the look', { hasNews: true }],
+    ['when an event has come since the look', { hasNews: true }],
     ['when the rules have changed', { hasNewRules: true }],
     ['when the watch has brought a later version', { change: ({ metadata }) => (metadata.resourceVersion = '22') }],
     ['when the host stored other addresses', { change: asAddress('10.0.0.3') }],
     ['when the host reorders addresses', { facts: updatesTwo, change: asAddress('10.0.0.3', '10.0.0.2') }],
     ['when the host added a label', { change: asLabel('hook', 'h') }],
     ['when the host changed a label of the write', { change: asLabel('team', 'c') }],
-    ['when the host dropped a label that was there', { change: asLabel('vcluster.loft.sh/managed-by', undefined) }],
+    ['when the host dropped an existing label', { change: asLabel('vcluster.loft.sh/managed-by', undefined) }],
     ['when the host added an annotation', { change: asAnnotation('hook', 'h') }],
     ['when the host dropped an annotation of the write', { change: asAnnotation('hostward.dev/base', undefined) }],
     ['when the host dropped the owner', { change: ({ metadata }) => delete metadata.ownerReferences }],
@@ -125,22 +125,25 @@ describe('while a host copy is written', () => {
     ok: async () => ({ kind: 'gone', message: '' }) as const,
     fault: () => Promise.reject(new Error('no')),
   };
-  it.each(['ok', 'fault'] as const)('its events are those of the own write, until the end of it: %s', async (end) => {
-    const fastEnd = new StoredAsRequested(
-      { rules, hostOf: () => undefined },
-      { looking: () => {}, hasNews: () => false },
-    );
-    expect(fastEnd.isWriting(key)).toBe(false);
-    let isWriting = false;
-    const written = fastEnd.whileWriting(key, stepOf(updates), () => {
-      isWriting = fastEnd.isWriting(key);
-      return ends[end]();
-    });
-    await written.catch(() => {});
-    expect([isWriting, fastEnd.isWriting(key)]).toEqual([true, false]);
-  });
+  it.each(['ok', 'fault'] as const)(
+    'its events count as events of our own write, until the write ends: %s',
+    async (end) => {
+      const fastEnd = new StoredAsRequested(
+        { rules, hostOf: () => undefined },
+        { looking: () => {}, hasNews: () => false },
+      );
+      expect(fastEnd.isWriting(key)).toBe(false);
+      let isWriting = false;
+      const written = fastEnd.whileWriting(key, stepOf(updates), () => {
+        isWriting = fastEnd.isWriting(key);
+        return ends[end]();
+      });
+      await written.catch(() => {});
+      expect([isWriting, fastEnd.isWriting(key)]).toEqual([true, false]);
+    },
+  );
 
-  it('a delete and a back-flow are not such writes', async () => {
+  it('a delete and a back-flow do not count as such writes', async () => {
     const fastEnd = new StoredAsRequested(
       { rules, hostOf: () => undefined },
       { looking: () => {}, hasNews: () => false },
@@ -155,7 +158,7 @@ describe('while a host copy is written', () => {
     expect.assertions(2);
   });
 
-  it('a look begins by taking in all news, and under the rules of its time', () => {
+  it('a look starts with all events until then, and with the rules in force', () => {
     const looked: string[] = [];
     const news = { looking: (one: string) => void looked.push(one), hasNews: () => false };
     const fastEnd = new StoredAsRequested({ rules, hostOf: () => undefined }, news);

@@ -8,8 +8,8 @@ import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { rehearse } from '../../../src/sync/report/rehearse.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
 interface Example {
   example: number | string;

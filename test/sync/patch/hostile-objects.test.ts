@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { managedAnnotationsKey } from '../../../src/sync/plan/reserved-keys.ts';
-import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
-let world: PaperWorld;
-async function start(options: PaperOptions, prepare: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld;
+async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare(world);
   return world.run();
 }

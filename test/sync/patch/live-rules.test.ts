@@ -4,12 +4,12 @@ import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sa
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { patchedObjectStatus, syncStatus } from '../../../src/sync/report/status.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
-import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
-let world: PaperWorld;
-async function start(options: PaperOptions, prepare: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld;
+async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare(world);
   return world.run();
 }

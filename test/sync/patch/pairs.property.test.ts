@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { edit, endpoints, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
 /** Each undoes itself on every text, and gives labels for labels. */
 const pairs: Record<string, { expression: string; reverseExpression: string; to(value: string): string }> = {
@@ -87,9 +87,9 @@ const edits = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-const tenants = (world: PaperWorld) => world.virtual.get('endpoints', 'default', 'web') as KubeObject;
+const tenants = (world: FakeWorld) => world.virtual.get('endpoints', 'default', 'web') as KubeObject;
 
-function act(world: PaperWorld, one: Exclude<Edit, { kind: 'restart' }>): void {
+function act(world: FakeWorld, one: Exclude<Edit, { kind: 'restart' }>): void {
   if (one.kind === 'loseCopy') {
     world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc');
     return;
@@ -109,9 +109,9 @@ function act(world: PaperWorld, one: Exclude<Edit, { kind: 'restart' }>): void {
   });
 }
 
-const writes = (world: PaperWorld) => world.virtual.writes.length + world.host.writes.length;
+const writes = (world: FakeWorld) => world.virtual.writes.length + world.host.writes.length;
 
-function expectAgreement(world: PaperWorld, config: Config): void {
+function expectAgreement(world: FakeWorld, config: Config): void {
   const [virtual, host] = [tenants(world), world.copy('web') as KubeObject];
   for (const map of ['labels', 'annotations'] as const) {
     for (const key of keys) {
@@ -134,7 +134,7 @@ describe('pairs that are inverses', () => {
         edits,
         fc.boolean(),
         async (config, spelling, isSplit, all, isCalm) => {
-          const world = new PaperWorld({ patches: patchesOf(config, spelling, isSplit) });
+          const world = new FakeWorld({ patches: patchesOf(config, spelling, isSplit) });
           putPair(world, 'web', '10.0.0.1', { labels: { one: 'a' }, annotations: { two: 'b', hidden: 'h' } });
           await world.run();
           try {

@@ -8,8 +8,8 @@ import type { TraceEntry } from '../../../src/sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
 import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry, openTestPatcher } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry, openTestPatcher } from './fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());

@@ -6,8 +6,8 @@ import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { createPatchCounts } from '../../../src/sync/patch/set/patch-metrics.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry, openTestPatcher } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry, openTestPatcher } from './fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());

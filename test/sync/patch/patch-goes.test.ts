@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { edit, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
 const keysOf = (object: KubeObject | undefined) =>
@@ -22,8 +22,8 @@ const entries = [
 ];
 
 /** The daemon stops, somebody on the host does something, and it starts again without patches. */
-async function playWithoutPatches(patch: PaperOptions, meanwhile: () => void): Promise<void> {
-  world = new PaperWorld(patch);
+async function playWithoutPatches(patch: FakeOptions, meanwhile: () => void): Promise<void> {
+  world = new FakeWorld(patch);
   putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
   await world.run();
   expect(keysOf(world.copy('web'))).toEqual({ k: 'v', made: 'by us' });
@@ -52,7 +52,7 @@ describe.each(entries)('a key that a patch of "$path" made', (one) => {
 
   it('is made once, and goes, also where nothing flows back', async () => {
     const settings = { backSync: 'none' } as const;
-    world = new PaperWorld({ settings, patches: [one] });
+    world = new FakeWorld({ settings, patches: [one] });
     putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
     await world.run();
     await world.clock.advance(1000);
@@ -68,7 +68,7 @@ describe.each(entries)('a key that a patch of "$path" made', (one) => {
 it('a key goes when its patch no longer makes it', async () => {
   const expression =
     '({...value.metadata.labels}).tier === "a" ? (value.metadata.annotations["made"] = "x", value) : value';
-  world = new PaperWorld({ patches: [entry({ path: '', expression })] });
+  world = new FakeWorld({ patches: [entry({ path: '', expression })] });
   putPair(world, 'web', '10.0.0.1', { labels: { tier: 'a' }, annotations: { k: 'v' } });
   await world.run();
   expect(keysOf(world.copy('web'))).toEqual({ k: 'v', made: 'x' });
@@ -82,7 +82,7 @@ it('a key goes when its patch no longer makes it', async () => {
 
 it('what the host wrote for a reverse expression stays there, and does not reach the tenant when that has gone', async () => {
   const patches = [entry({ path: 'metadata.annotations["made"]', reverseExpression: 'value === "" ? "x" : null' })];
-  world = new PaperWorld({ patches });
+  world = new FakeWorld({ patches });
   putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
   await world.run();
   const put = (value: string) =>
@@ -106,7 +106,7 @@ it('a key that came on the host while the patches of it changed does not reach t
       expression: `"${prefix}" + value`,
       reverseExpression: `value.startsWith("${prefix}") ? value.slice(2) : value`,
     });
-  world = new PaperWorld({ patches: [pair('p-')] });
+  world = new FakeWorld({ patches: [pair('p-')] });
   putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
   await world.run();
   await world.stop();
@@ -127,7 +127,7 @@ it('a pair on a wider path does not reverse a forward-only entry', async () => {
     expression: '"p-" + value',
     reverseExpression: 'value.slice(2)',
   });
-  world = new PaperWorld({ patches: [hidden, pair] });
+  world = new FakeWorld({ patches: [hidden, pair] });
   putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v', made: 'x' } });
   await world.run();
   await world.change(() =>
@@ -153,7 +153,7 @@ describe.each([
     });
 
   it('is as the patch says on create and on update alike, and goes with the patch', async () => {
-    world = new PaperWorld({ settings });
+    world = new FakeWorld({ settings });
     putPair(world, 'web', '10.0.0.1', { [map]: { [key]: 'theirs' } });
     await world.run();
     await world.stop();
@@ -187,7 +187,7 @@ describe('a pair that reads the configuration', () => {
   });
 
   it('gives the tenant nothing of the value before, when that changes while the host is edited', async () => {
-    world = new PaperWorld({ patches: [pair], vcluster: { prefix: 'a-' } });
+    world = new FakeWorld({ patches: [pair], vcluster: { prefix: 'a-' } });
     putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
     await world.run();
     expect(keysOf(world.copy('web'))).toEqual({ k: 'a-v' });
@@ -202,7 +202,7 @@ describe('a pair that reads the configuration', () => {
   });
 
   it('is the same where another value changes, which it does not read', async () => {
-    world = new PaperWorld({ patches: [pair], vcluster: { prefix: 'a-', other: 1 } });
+    world = new FakeWorld({ patches: [pair], vcluster: { prefix: 'a-', other: 1 } });
     putPair(world, 'web', '10.0.0.1', { annotations: { k: 'v' } });
     await world.run();
     await world.stop();

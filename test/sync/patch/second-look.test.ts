@@ -4,8 +4,8 @@ import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
-import { defaultSettings } from '../paper-sync.ts';
-import { entry, openTestPatcher } from './paper-patch.ts';
+import { defaultSettings } from '../fake-sync.ts';
+import { entry, openTestPatcher } from './fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());

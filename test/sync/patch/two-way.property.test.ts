@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { edit, endpoints, ipOf, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 import { type Pair, pairs, patchesOf, type Shape, shapes } from './two-way-pairs.ts';
 
 type Side = 'virtual' | 'host';
@@ -101,10 +101,10 @@ function put(map: Map<string, string>, on: string, text: string | undefined): vo
   else map.set(on, text);
 }
 
-const tenants = (world: PaperWorld) => world.virtual.get('endpoints', 'default', 'web') as KubeObject;
-const copy = (world: PaperWorld) => world.copy('web') as KubeObject;
+const tenants = (world: FakeWorld) => world.virtual.get('endpoints', 'default', 'web') as KubeObject;
+const copy = (world: FakeWorld) => world.copy('web') as KubeObject;
 
-function act(world: PaperWorld, one: Exclude<Edit, { kind: 'restart' }>, model: Model, map: 'labels' | 'annotations') {
+function act(world: FakeWorld, one: Exclude<Edit, { kind: 'restart' }>, model: Model, map: 'labels' | 'annotations') {
   if (one.kind === 'loseCopy') {
     world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc');
     return;
@@ -126,7 +126,7 @@ function act(world: PaperWorld, one: Exclude<Edit, { kind: 'restart' }>, model: 
 
 const textsOf = (object: KubeObject, map: 'labels' | 'annotations') =>
   Object.fromEntries(keys.map((each) => [each, object.metadata[map]?.[each]]));
-const writes = (world: PaperWorld) =>
+const writes = (world: FakeWorld) =>
   [...world.virtual.writes, ...world.host.writes].filter((one) => one.includes('endpoints')).length;
 
 interface Play {
@@ -141,7 +141,7 @@ interface Play {
 async function play({ pair, shape, isSplit, all, isCalm }: Play): Promise<void> {
   const map = pair.map;
   const ip: PatchEntry = entry({ path: 'subsets[*].addresses[*].ip', expression: 'value.replace("10.0.", "10.9.")' });
-  const world = new PaperWorld({ patches: [...patchesOf(pair, shape, isSplit), ip] });
+  const world = new FakeWorld({ patches: [...patchesOf(pair, shape, isSplit), ip] });
   const model = new Model((on) => (shape.reaches(on) ? pair : undefined));
   model.virtual.set('one', 'a');
   model.play({ kind: 'loseCopy' });

@@ -5,21 +5,21 @@ import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { setGauges } from '../../../src/sync/report/gauges.ts';
 import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
-import { edit, endpoints, ipOf, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from './paper-patch.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
+import { entry } from './fake-patch.ts';
 
 type MapName = 'labels' | 'annotations';
 type Texts = Record<string, string | undefined>;
 
-let world: PaperWorld;
+let world: FakeWorld;
 afterEach(() => world.stop());
 
 async function start(
   patches: readonly PatchEntry[],
   metadata: Partial<KubeObject['metadata']> = {},
-  options: PaperOptions = {},
+  options: FakeOptions = {},
 ): Promise<void> {
-  world = new PaperWorld({ ...options, patches });
+  world = new FakeWorld({ ...options, patches });
   putPair(world, 'web', '10.0.0.1', metadata);
   await world.run();
 }

@@ -3,17 +3,17 @@ import type { Answer } from '../../../src/cluster/answer.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { afterAnswer } from '../../../src/sync/plan/after-answer.ts';
 import type { Agreement } from '../../../src/sync/plan/base.ts';
-import { freshMemory, type Memory, type Request } from '../../../src/sync/plan/step.ts';
-import { place, toldOutcome } from '../facts.ts';
+import { freshMemory, type Memory, type PlannedRequest } from '../../../src/sync/plan/step.ts';
+import { outcomeText, place } from '../facts.ts';
 
 const object = { kind: 'Endpoints', metadata: { ...place, uid: 'h-1', resourceVersion: '21' } };
 const agreed: Agreement = { over: undefined, labels: new Map(), annotations: new Map() };
-const create: Request = { side: 'host', verb: 'create', object, reason: '' };
-const remove: Request = { side: 'host', verb: 'remove', place, preconditions: { uid: 'h-1' }, reason: '' };
-const read: Request = { side: 'host', verb: 'get', what: 'object', place };
-const readService: Request = { side: 'host', verb: 'get', what: 'service', place };
+const create: PlannedRequest = { side: 'host', verb: 'create', object, reason: '' };
+const remove: PlannedRequest = { side: 'host', verb: 'remove', place, preconditions: { uid: 'h-1' }, reason: '' };
+const read: PlannedRequest = { side: 'host', verb: 'get', what: 'object', place };
+const readService: PlannedRequest = { side: 'host', verb: 'get', what: 'service', place };
 const metadata = { uid: 'h-1', resourceVersion: '20' };
-const patch: Request = {
+const patch: PlannedRequest = {
   side: 'host',
   verb: 'patch',
   place,
@@ -23,34 +23,34 @@ const patch: Request = {
   conflicts: 0,
 };
 const back = { labels: new Map(), annotations: new Map() };
-const backFlow: Request = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
+const backFlow: PlannedRequest = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
 
 const ok: Answer = { kind: 'ok', status: 200, object };
 const message = 'said by the server';
 const conflict: Answer = { kind: 'conflict', message };
 const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
 
-/** What the rest of the pass does. */
+/** Describes how the pass goes on. */
 function goesOn({ end, mustRead, backflowRefused }: Memory): string {
-  if (end !== undefined) return toldOutcome(end);
-  if (backflowRefused !== undefined) return `serves the host, then ${toldOutcome(backflowRefused)}`;
+  if (end !== undefined) return outcomeText(end);
+  if (backflowRefused !== undefined) return `serves the host, then ${outcomeText(backflowRefused)}`;
   return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
 }
 
 describe('after an answer the pass', () => {
-  it.each<[goesOn: string, name: string, request: Request, answer: Answer]>([
-    ['decides', 'a write is done', patch, ok],
-    ['decides', 'what was to be changed is gone', patch, { kind: 'notFound', message }],
-    ['decides', 'what was to be deleted is gone', remove, { kind: 'notFound', message }],
+  it.each<[goesOn: string, name: string, request: PlannedRequest, answer: Answer]>([
+    ['decides', 'a write succeeded', patch, ok],
+    ['decides', 'the object to change is gone', patch, { kind: 'notFound', message }],
+    ['decides', 'the object to delete is gone', remove, { kind: 'notFound', message }],
     ['waiting HostNamespaceMissing', 'a create finds no namespace', create, { kind: 'notFound', message }],
-    ['reads host', 'another wrote to the copy first', patch, conflict],
+    ['reads host', 'another client wrote to the copy first', patch, conflict],
     ['reads virtual', 'the tenant wrote first', backFlow, conflict],
-    ['reads host', 'the copy is there already', create, { kind: 'alreadyExists', message }],
+    ['reads host', 'the copy exists already', create, { kind: 'alreadyExists', message }],
     ['refused Forbidden', 'a right is missing', patch, { kind: 'forbidden', message, namespaceTerminating: false }],
     ['waiting OwnerMissing', 'the namespace is being deleted', create, terminating],
     [
       'refused HostRefused',
-      'the server will never accept it',
+      'the server rejects the object',
       patch,
       { kind: 'refused', status: 422, reason: '', message },
     ],
@@ -89,23 +89,28 @@ describe('after an answer the pass', () => {
     expect(seen).toEqual([...Array.from({ length: 8 }, () => 'reads host'), 'retry']);
   });
 
-  it('has read what it had to read', () => {
+  it('decides again after the read that a conflict required', () => {
     expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok, endpointsKind))).toBe('decides');
     expect(
       goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }, endpointsKind)),
     ).toBe('decides');
   });
 
-  it.each<[name: string, request: Request, answer: Answer, known: object]>([
-    ['is known once it was read', readService, ok, { known: true, service: { uid: 'h-1' } }],
-    ['is known to be missing', readService, { kind: 'notFound', message }, { known: true, service: undefined }],
+  it.each<[name: string, request: PlannedRequest, answer: Answer, known: object]>([
+    ['is known after a read', readService, ok, { known: true, service: { uid: 'h-1' } }],
+    [
+      'is known to be missing after a 404',
+      readService,
+      { kind: 'notFound', message },
+      { known: true, service: undefined },
+    ],
     ['stays unknown when the read fails', readService, conflict, { known: false }],
     ['stays unknown after any other read', read, ok, { known: false }],
   ])('the host Service %s', (_, request, answer, known) => {
     expect(afterAnswer(freshMemory(), request, answer, endpointsKind).hostService).toMatchObject(known);
   });
 
-  it('remembers what a back-flow has agreed on, and only when it was written', () => {
+  it('remembers the agreement of a back-flow only after its write', () => {
     expect(afterAnswer(freshMemory(), backFlow, ok, endpointsKind).agreed).toEqual(agreed);
     expect(afterAnswer(freshMemory(), backFlow, conflict, endpointsKind).agreed).toBeUndefined();
     expect(afterAnswer(freshMemory(), patch, ok, endpointsKind).agreed).toBeUndefined();

@@ -8,7 +8,7 @@ const alsoFirst = { key: 'default/b', creationTimestamp: first.creationTimestamp
 
 describe('the winner of a contested host name (rule 13)', () => {
   it.each<[name: string, eligible: (typeof first)[], incumbent: string | undefined, winner: string | undefined]>([
-    ['is the incumbent, even against an older one', [first, second], second.key, second.key],
+    ['is the incumbent, even against an older claimant', [first, second], second.key, second.key],
     ['is not an incumbent that is no longer eligible', [first, alsoFirst], second.key, alsoFirst.key],
     ['is the oldest without an incumbent', [second, first], undefined, first.key],
     ['is the smallest key among equally old ones', [first, alsoFirst], undefined, alsoFirst.key],
@@ -22,10 +22,10 @@ describe('the winner of a contested host name (rule 13)', () => {
 describe('claims to host names', () => {
   type Act = ['add' | 'remove', key: string];
   it.each<[name: string, acts: Act[], claimants: string[], areContested: boolean]>([
-    ['nobody', [], [], false],
-    ['one', [['add', 'a']], ['a'], false],
+    ['no claimant', [], [], false],
+    ['one claimant', [['add', 'a']], ['a'], false],
     [
-      'one that is added twice',
+      'a claimant that is added twice',
       [
         ['add', 'a'],
         ['add', 'a'],
@@ -34,7 +34,7 @@ describe('claims to host names', () => {
       false,
     ],
     [
-      'two',
+      'two claimants',
       [
         ['add', 'a'],
         ['add', 'b'],
@@ -43,7 +43,7 @@ describe('claims to host names', () => {
       true,
     ],
     [
-      'three',
+      'three claimants',
       [
         ['add', 'a'],
         ['add', 'b'],
@@ -53,7 +53,7 @@ describe('claims to host names', () => {
       true,
     ],
     [
-      'one of three that has left',
+      'one of three claimants that leaves',
       [
         ['add', 'a'],
         ['add', 'b'],
@@ -64,7 +64,7 @@ describe('claims to host names', () => {
       true,
     ],
     [
-      'the last of two',
+      'the last of two claimants',
       [
         ['add', 'a'],
         ['add', 'b'],
@@ -94,7 +94,7 @@ describe('claims to host names', () => {
       false,
     ],
     [
-      'all have left',
+      'two claimants that both leave',
       [
         ['add', 'a'],
         ['add', 'b'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/sync/plan/decide.ts';
 import { markerLabel, objectKeys, pauseKey, theSix } from '../../../src/sync/plan/reserved-keys.ts';
 import { type Facts, freshMemory, type Memory } from '../../../src/sync/plan/step.ts';
-import { asAddress, asAnnotation, asLabel, copyWith, factsWith, told, translation, virtualWith } from '../facts.ts';
+import { asAddress, asAnnotation, asLabel, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';
 
 interface Row {
   rule: string;
@@ -71,7 +71,7 @@ const rows: Row[] = [
     step: 'refused HostNameTaken',
   },
   {
-    rule: '4: native, the host Service is of others',
+    rule: '4: native, the host Service is not our copy',
     facts: { host: native },
     memory: service({}),
     step: 'refused HostNameTaken',
@@ -104,7 +104,7 @@ const rows: Row[] = [
   { rule: '11: a conflict on the host', facts: {}, memory: { mustRead: 'host' }, step: 'host get' },
   { rule: '11: a conflict on the virtual side', facts: {}, memory: { mustRead: 'virtual' }, step: 'virtual get' },
   {
-    rule: '12: both sides answer each other',
+    rule: '12: both sides keep changing the same keys',
     facts: { ...host(asLabel('team', 'b')), backFlowWaitMs: 500 },
     step: 'waiting Contested',
   },
@@ -135,12 +135,12 @@ const rows: Row[] = [
     step: 'host create',
   },
   {
-    rule: '17: a Service of the host people beside our copy',
+    rule: '17: a Service of the host itself at the name of our copy',
     facts: { hostService: item },
     step: 'host remove',
   },
   {
-    rule: 'patches: one of them failed',
+    rule: 'patches: one patch failed',
     facts: { patchFailure: { at: 'metadata.labels', class: 'threw', message: 'no' } },
     step: 'refused PatchFailed',
   },
@@ -154,7 +154,7 @@ const rows: Row[] = [
 
 describe('decide, by the rules of sync', () => {
   it.each(rows)('$rule: $step', ({ facts, memory, step }) => {
-    expect(told(decide(factsWith(facts), { ...freshMemory(), ...memory }, translation))).toBe(step);
+    expect(stepText(decide(factsWith(facts), { ...freshMemory(), ...memory }, translation))).toBe(step);
   });
 
   const writes = rows.filter(({ step }) => /patch|remove/.test(step));
@@ -170,7 +170,7 @@ describe('decide, by the rules of sync', () => {
   it.each<[name: string, isLast: boolean, facts: Partial<Facts>, memory?: Partial<Memory>]>([
     ['a create', true, { host: undefined }],
     ['an update', true, { host: copyWith(asAddress('10.0.0.9')) }],
-    ['an update before an old copy goes', false, { host: copyWith(asAddress('10.0.0.9')), strays: [stray] }],
+    ['an update while an old copy remains', false, { host: copyWith(asAddress('10.0.0.9')), strays: [stray] }],
     ['a take-over', false, { host: native }, withoutService],
     [
       'an update while a removed label is held',

@@ -26,7 +26,7 @@ function translate(virtual: Pairs): Map<string, string> {
   return host;
 }
 
-/** The base as it was when `virtual` and `host` agreed. */
+/** The base from the last agreement of `virtual` and `host`. */
 function baseFrom(virtual: Pairs, host: Pairs): Map<string, BaseEntry> {
   const keys = new Set([...Object.keys(virtual), ...Object.keys(host).flatMap((key) => rules.toVirtual(key) ?? [])]);
   return new Map(
@@ -84,7 +84,7 @@ const rows: Row[] = [
     toVirtual: { release: 'h' },
   },
   {
-    claim: 'changed on both: virtual wins',
+    claim: 'a key changed on both sides: the virtual side wins',
     agreed: same({ k: '1' }),
     virtual: { k: '2' },
     host: { k: '3' },
@@ -92,7 +92,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'changed on both, another key of the host is not lost',
+    claim: 'a key changed on both sides: another key of the host is not lost',
     agreed: same({ k: '1' }),
     virtual: { k: '2' },
     host: { k: '1', z: '9' },
@@ -100,14 +100,14 @@ const rows: Row[] = [
     toVirtual: { z: '9' },
   },
   {
-    claim: 'without a base the virtual side wins for what it has and nothing flows back',
+    claim: 'without a base the virtual side wins for its own keys, and nothing flows back',
     virtual: { k: '1', release: 'r' },
     host: { q: '1', k: 'h' },
     toHost: { k: '1', [rewrittenRelease]: 'r' },
     toVirtual: {},
   },
   {
-    claim: 'removed on the virtual side',
+    claim: 'a key removed on the virtual side is removed on the host',
     agreed: same({ k: '1', j: '1' }),
     virtual: { j: '1' },
     host: { k: '1', j: '1' },
@@ -115,7 +115,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'removed on the virtual side beats a host change',
+    claim: 'a removal on the virtual side wins over a change on the host',
     agreed: same({ k: '1' }),
     virtual: {},
     host: { k: 'other' },
@@ -123,7 +123,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'removed on the host flows back',
+    claim: 'a removal on the host flows back',
     agreed: same({ k: '1' }),
     virtual: { k: '1' },
     host: {},
@@ -131,7 +131,7 @@ const rows: Row[] = [
     toVirtual: { k: null },
   },
   {
-    claim: 'added on the host flows back',
+    claim: 'a key added on the host flows back',
     agreed: same({ k: '1' }),
     virtual: { k: '1' },
     host: { k: '1', n: 'x' },
@@ -147,7 +147,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'a key that was the host’s alone when we adopted the object stays',
+    claim: 'a key that only the host had at adoption stays',
     agreed: { virtual: {}, host: { own: 'h' } },
     virtual: {},
     host: { own: 'h' },
@@ -155,7 +155,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'the marker labels take no part',
+    claim: 'the marker labels are left out of the merge',
     agreed: same({ k: '1' }),
     virtual: { k: '1' },
     host: { k: '1', 'vcluster.loft.sh/managed-by': 'evil' },
@@ -195,7 +195,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'both sides made the same change: nobody is told anything',
+    claim: 'both sides made the same change: neither side is written',
     agreed: same({ k: '1' }),
     virtual: { k: '2' },
     host: { k: '2' },
@@ -203,7 +203,7 @@ const rows: Row[] = [
     toVirtual: {},
   },
   {
-    claim: 'an empty value is a value',
+    claim: 'an empty value counts as a value',
     agreed: same({ k: '' }),
     virtual: { k: '' },
     host: {},
@@ -211,7 +211,7 @@ const rows: Row[] = [
     toVirtual: { k: null },
   },
   {
-    claim: 'keys of every name survive',
+    claim: 'keys with unusual names survive',
     agreed: same({}),
     virtual: { ['__proto__']: 'p', constructor: 'c' },
     host: {},
@@ -238,7 +238,7 @@ describe('mergeKeys()', () => {
     ]);
   });
 
-  it('takes nothing from a host version that may not flow back', () => {
+  it('carries nothing back from a host version that may not flow back', () => {
     const result = merge({ k: '1' }, { k: 'h', n: 'x' }, same({ k: '1' }), { mayFlowBack: false });
     expect([...result.back]).toEqual([]);
     expect([...result.host]).toEqual([['k', '1']]);
@@ -250,14 +250,14 @@ describe('mergeKeys()', () => {
     expect([...result.host]).toEqual([['k', '1']]);
   });
 
-  it('with backSync none writes nothing to the tenant and keeps what only the host has', () => {
+  it('with backSync none writes nothing to the tenant and keeps keys that only the host has', () => {
     const none = labelRules({ ...options, backSync: 'none' });
     const result = merge({ k: '1' }, { k: 'h', n: 'x' }, same({ k: '1' }), { rules: none });
     expect([...result.back]).toEqual([]);
     expect([...result.host]).toEqual([['k', '1']]);
   });
 
-  it('excluded keys stay where they are, on both sides', () => {
+  it('leaves excluded keys alone on both sides', () => {
     const exclude = annotationRules({ ...options, exclude: { labels: [], annotations: ['team.example.com/*'] } });
     const result = merge({ 'team.example.com/a': 'v' }, { 'team.example.com/b': 'h' }, same({}), {
       rules: exclude,
@@ -269,7 +269,7 @@ describe('mergeKeys()', () => {
   const side = fc.dictionary(fc.constantFrom('a', 'b', 'release', 'c.d/e'), fc.constantFrom('', '1', '2', '3'), {
     maxKeys: 4,
   });
-  it('settles: whatever both sides did, two rounds later they agree and nobody is told anything', () => {
+  it('settles: after any changes on both sides, two rounds make them agree and a third changes nothing', () => {
     fc.assert(
       fc.property(side, side, fc.option(side, { nil: undefined }), (virtual, hostRaw, agreedRaw: Pairs | undefined) => {
         const host = Object.fromEntries(
@@ -305,7 +305,7 @@ function apply(pairs: Pairs, changes: ReadonlyMap<string, string | null>): Pairs
 }
 
 describe('base', () => {
-  it('survives the trip through an annotation', () => {
+  it('is the same after formatting and parsing', () => {
     const base = {
       patchDigest: 'abc',
       labels: new Map([['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true, isMade: false }]]),
@@ -340,7 +340,7 @@ describe('base', () => {
     expect(parseBase(text)).toBeUndefined();
   });
 
-  it('survives it whatever its keys are called', () => {
+  it('is the same after formatting and parsing with any key names', () => {
     const hash = fc.option(fc.string(), { nil: undefined }).map(hashOf);
     const entries = fc
       .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean()))
@@ -358,7 +358,7 @@ describe('base', () => {
     );
   });
 
-  it('has another hash for every value', () => {
+  it('has a different hash for every value', () => {
     const values = Array.from({ length: 100_000 }, (_, index) => [`ep-${index}`, `10.0.${index >> 8}.${index & 255}`]);
     const more = ['', ' ', '  ', 'a', 'b', 'ab', 'ba', 'aa', 'A', '\0', '\0\0', '\ud800', 'é', 'e\u0301'];
     const hashes = new Set([...values.flat(), ...more].map(hashOf));
@@ -387,7 +387,7 @@ describe('patternMatcher()', () => {
 });
 
 describe('a key that the host owns', () => {
-  it('is not written where the host lacks it and the patches want it to', () => {
+  it('is not written when the patches remove it and the host lacks it', () => {
     const tenants = { two: 'b' };
     const agreed = { virtual: tenants, host: {} };
     const extra = { desired: new Map<string, string>(), ownerOf: () => 'host' as const };

@@ -10,7 +10,7 @@ import {
   skipBackSyncKey,
 } from '../../../src/sync/plan/reserved-keys.ts';
 import type { Facts, Outcome } from '../../../src/sync/plan/step.ts';
-import { asAnnotation, type Change, copyWith, factsWith, told, translation, virtualWith } from '../facts.ts';
+import { asAnnotation, type Change, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';
 
 const ineligible: Outcome = { kind: 'ineligible', reason: 'NoService', message: 'there is no Service' };
 const gone = { virtual: undefined };
@@ -23,7 +23,7 @@ const ofOther: Change = ({ metadata }) => {
   metadata.labels = { [markerLabel]: 'another' };
   delete metadata.annotations?.[objectKeys.kind];
 };
-/** vCluster copied the key from the tenant, so it is not the word of the host. */
+/** vCluster copied the key from the tenant, so the host did not set it. */
 const copied =
   (key: string, value: string): Change =>
   (object) => {
@@ -39,7 +39,7 @@ interface Row {
 }
 
 const rows: Row[] = [
-  { rule: '2: our copy goes', step: 'host remove' },
+  { rule: '2: our copy is deleted', step: 'host remove' },
   { rule: '2: there is no copy', facts: { host: undefined }, step: 'ineligible NoService' },
   { rule: '2: a native object stays', host: native, step: 'ineligible NoService' },
   { rule: '2: a foreign object stays', host: ofOther, step: 'ineligible NoService' },
@@ -56,34 +56,34 @@ const rows: Row[] = [
   { rule: '3: a copy that is being deleted is not deleted again', host: isDeleting, step: 'ineligible NoService' },
   { rule: '9: a paused copy stays', host: asAnnotation(pauseKey, 'true'), step: 'left Paused' },
   {
-    rule: '9: a copy that another controls stays',
+    rule: '9: a copy with another controller stays',
     host: asAnnotation(controlledByKey, 'other'),
     step: 'left ControlledByOther',
   },
   {
-    rule: '9: controlled-by, copied from the tenant, counts for nothing',
+    rule: '9: controlled-by copied from the tenant is ignored',
     host: copied(controlledByKey, 'other'),
     step: 'host remove',
   },
   {
-    rule: '9: controlled-by, on the virtual object too, counts for nothing',
+    rule: '9: controlled-by that is also on the virtual object is ignored',
     host: asAnnotation(controlledByKey, 'other'),
     facts: { virtual: virtualWith(asAnnotation(controlledByKey, 'other')) },
     step: 'host remove',
   },
   {
-    rule: '9: skip-backsync keeps the copy of an object that is gone',
+    rule: '9: skip-backsync keeps the copy of a deleted object',
     host: asAnnotation(skipBackSyncKey, 'true'),
     facts: gone,
     step: 'left KeptByHost',
   },
   {
-    rule: '9: skip-backsync does not keep the copy of an object that is there',
+    rule: '9: skip-backsync does not keep the copy of an object that exists',
     host: asAnnotation(skipBackSyncKey, 'true'),
     step: 'host remove',
   },
   {
-    rule: '9: skip-backsync, copied from the tenant, counts for nothing',
+    rule: '9: skip-backsync copied from the tenant is ignored',
     host: copied(skipBackSyncKey, 'true'),
     facts: gone,
     step: 'host remove',
@@ -94,11 +94,11 @@ const rows: Row[] = [
 describe('a copy that must not exist', () => {
   it.each(rows)('$rule: $step', ({ host, facts, step }) => {
     const given = factsWith({ host: copyWith(host), ...facts });
-    expect(told(decideRemoval(given, translation, ineligible))).toBe(step);
+    expect(stepText(decideRemoval(given, translation, ineligible))).toBe(step);
   });
 });
 
-describe('an old copy at a place that the key has left', () => {
+describe('an old copy at a former place of the key', () => {
   const at = (namespace: string, change: Change = () => {}): HostItem =>
     copyWith((object) => {
       Object.assign(object.metadata, { namespace });
@@ -106,9 +106,9 @@ describe('an old copy at a place that the key has left', () => {
     });
 
   it.each<[rule: string, strays: HostItem[], step: string, from?: string]>([
-    ['goes once its key is settled', [at('one')], 'host remove', 'one'],
+    ['is deleted once its key is settled', [at('one')], 'host remove', 'one'],
     [
-      'goes after a paused one, which stays',
+      'is deleted although a paused one before it stays',
       [at('one', asAnnotation(pauseKey, 'true')), at('two')],
       'host remove',
       'two',
@@ -116,12 +116,12 @@ describe('an old copy at a place that the key has left', () => {
     ['is not deleted again', [at('one', isDeleting)], 'inSync'],
   ])('%s', (_, strays, step, from) => {
     const decided = decideStrays(factsWith({ strays }), translation, { kind: 'inSync' });
-    expect(told(decided)).toBe(step);
+    expect(stepText(decided)).toBe(step);
     if (from !== undefined) expect(decided).toMatchObject({ request: { place: { namespace: from } } });
   });
 
   it('stays while a list is in doubt', () => {
     const facts = factsWith({ strays: [at('one')], isDeleteWithheld: true });
-    expect(told(decideStrays(facts, translation, { kind: 'inSync' }))).toBe('waiting DeleteWithheld');
+    expect(stepText(decideStrays(facts, translation, { kind: 'inSync' }))).toBe('waiting DeleteWithheld');
   });
 });

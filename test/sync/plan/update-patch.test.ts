@@ -57,9 +57,9 @@ interface Row {
   virtual?: Change;
   host?: Change;
   over?: Partial<UpdateInput>;
-  /** What the host patch touches beside the base. */
+  /** The fields and keys in the host patch, except the base. */
   touches?: string[];
-  /** What the virtual patch holds. */
+  /** The keys in the virtual patch. */
   back?: object;
 }
 
@@ -71,7 +71,7 @@ const rows: Row[] = [
     touches: ['label edited', `annotation ${objectKeys.uid}`],
   },
   {
-    rule: '5: and keeps keys that never come back',
+    rule: '5: a new uid keeps keys that never flow back',
     virtual: uid('v-2'),
     host: asAnnotation(leaderKey, 'h'),
     touches: [`annotation ${objectKeys.uid}`],
@@ -98,23 +98,27 @@ const rows: Row[] = [
     touches: ['ownerReferences'],
   },
   {
-    rule: '6: without an owner none is written',
+    rule: '6: without an owner no reference is written',
     host: ({ metadata }) => delete metadata.ownerReferences,
     over: { owner: undefined },
   },
   { rule: '7: an address edited on the host is overwritten', host: asAddress('10.0.0.9'), touches: ['subsets'] },
-  { rule: '7: an address of the tenant arrives', virtual: asAddress('10.0.0.9'), touches: ['subsets'] },
-  { rule: '8: a label of the tenant arrives', virtual: asLabel('team', 'b'), touches: ['label team'] },
-  { rule: '8: a label that the tenant removed goes', virtual: asLabel('team', undefined), touches: ['label team'] },
+  { rule: '7: an address of the tenant is written to the host', virtual: asAddress('10.0.0.9'), touches: ['subsets'] },
+  { rule: '8: a label of the tenant is written to the host', virtual: asLabel('team', 'b'), touches: ['label team'] },
+  {
+    rule: '8: a label that the tenant removed is removed on the host',
+    virtual: asLabel('team', undefined),
+    touches: ['label team'],
+  },
   { rule: '8: a label edited on the host flows back', host: asLabel('team', 'b'), back: { team: 'b' } },
   {
-    rule: '8: a label removed on the host goes from the tenant',
+    rule: '8: a label removed on the host is removed from the virtual object',
     host: asLabel('team', undefined),
     back: { team: null },
   },
   { rule: '8: an annotation of the host flows back', host: asAnnotation('mine', 'h'), back: { mine: 'h' } },
   {
-    rule: '8: of two edits of one key the tenant’s wins',
+    rule: '8: the tenant’s edit wins over an edit of the same key on the host',
     virtual: asLabel('team', 'b'),
     host: asLabel('team', 'c'),
     touches: ['label team'],
@@ -124,16 +128,19 @@ const rows: Row[] = [
     host: all(withoutBase, asLabel('team', 'b')),
     touches: ['label team'],
   },
-  { rule: '8: without a base a key of the host stays, on the host', host: all(withoutBase, asLabel('mine', 'h')) },
   {
-    rule: '8: without a base a copied annotation that the tenant lacks goes',
+    rule: '8: without a base a key of the host stays there and does not flow back',
+    host: all(withoutBase, asLabel('mine', 'h')),
+  },
+  {
+    rule: '8: without a base a copied annotation that the tenant lacks is removed',
     virtual: asAnnotation('note', undefined),
     host: withoutBase,
     touches: ['annotation note'],
   },
-  { rule: '8: the leader annotation never comes back', host: asAnnotation(leaderKey, 'h') },
+  { rule: '8: the leader annotation never flows back', host: asAnnotation(leaderKey, 'h') },
   {
-    rule: '8: held back, a host edit waits and the tenant is served',
+    rule: '8: a held back-flow does not delay the tenant’s change',
     virtual: asAddress('10.0.0.9'),
     host: asLabel('team', 'b'),
     over: { holdsBack: true },
@@ -143,13 +150,13 @@ const rows: Row[] = [
   { rule: '10: nothing differs', touches: [] },
   { rule: '10: only the base is missing', host: withoutBase },
   {
-    rule: '10: another order, on a host that repacks',
+    rule: '10: another order on a host that reorders payloads',
     virtual: asAddress('10.0.0.1', '10.0.0.2'),
     host: asAddress('10.0.0.2', '10.0.0.1'),
     over: { ignoreOrder: true },
   },
   {
-    rule: '10: another order, on any other host',
+    rule: '10: another order on any other host',
     virtual: asAddress('10.0.0.1', '10.0.0.2'),
     host: asAddress('10.0.0.2', '10.0.0.1'),
     touches: ['subsets'],
@@ -169,13 +176,13 @@ describe('the plan of an update, by the rules of sync', () => {
     expect([both('c'), both('b'), both('a')]).toEqual([1, 0, 0]);
   });
 
-  it('8: the base goes along with a write, and alone is no reason for one', () => {
+  it('8: the base is added to a write, and causes no write by itself', () => {
     const moved = plan(virtualWith(asAddress('10.0.0.9')), copyWith(withoutBase)).update.host;
     expect(moved?.annotations.get(baseKey)).toEqual(expect.any(String));
     expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
   });
 
-  it('8: another patch set is no reason to write, unless a patch has touched a key', () => {
+  it('8: another patch set causes no write, unless a patch has touched a key', () => {
     const other = { translation: { ...translation, patchDigest: 'other' } };
     expect(plan(virtualWith(), copyWith(), other).update.host).toBeUndefined();
     const draft = { ...draftOf(virtualWith()), isPatched: () => true };
@@ -183,7 +190,7 @@ describe('the plan of an update, by the rules of sync', () => {
     expect([...(update.host?.annotations.keys() ?? [])]).toEqual([baseKey]);
   });
 
-  it('4: a take-over writes the marks and the tenant’s keys, and keeps what else stands there', () => {
+  it('4: a take-over writes the marks and the tenant’s keys, and keeps all other keys', () => {
     const native = copyWith(({ metadata }) => {
       metadata.labels = { theirs: 'h' };
       metadata.annotations = {};

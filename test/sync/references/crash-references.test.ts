@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { bury, Fuse, live, type Moment } from '../fuse.ts';
-import { hostSecret, importable, ReferenceWorld, secret } from './paper-references.ts';
+import { hostSecret, importable, ReferenceWorld, secret } from './fake-references.ts';
 
 type Step = [says: string, act: (world: ReferenceWorld) => void];
 

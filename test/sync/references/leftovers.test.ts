@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { entry } from '../patch/paper-patch.ts';
-import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './paper-references.ts';
+import { entry } from '../patch/fake-patch.ts';
+import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
 
 let world: ReferenceWorld;
 const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {

@@ -1,7 +1,7 @@
 // References between two embedded API servers: a whole daemon with exactly the rights that its configuration needs.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
-import { rooms } from '../../../src/daemon/daemon.ts';
+import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/daemon-options.ts';
 import { withPatches } from '../../../src/daemon/load-patches.ts';
 import { createLog } from '../../../src/log.ts';
@@ -9,10 +9,10 @@ import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
-import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-ground.ts';
+import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-backend.ts';
 import { roleRights, SyncStage } from '../../contract/sync-stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
-import { type EmbeddedGround, startEmbeddedGround } from '../embedded-ground.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from '../embedded-backend.ts';
 
 const configuration = {
   hostward: { leaderElection: 'never' },
@@ -42,26 +42,26 @@ interface Noted {
 const inHost = (name: string) => ({ namespace: hostNamespace, name });
 
 describe('references between two embedded API servers', () => {
-  let ground: EmbeddedGround;
+  let backend: EmbeddedBackend;
   let stage: SyncStage;
   let daemon: Daemon | undefined;
   let logged: string[];
   let metrics: Metrics;
   beforeAll(async () => {
-    ground = await startEmbeddedGround();
+    backend = await startEmbeddedBackend();
   });
-  afterAll(() => ground.stop());
+  afterAll(() => backend.stop());
   beforeEach(async () => {
-    stage = new SyncStage(ground);
+    stage = new SyncStage(backend);
     await stage.set();
-    await ground.virtual.grant([...virtualRights, contentRights]);
-    await ground.host.grant([...roleRights(), { ...contentRights, namespace: hostNamespace }]);
+    await backend.virtual.grant([...virtualRights, contentRights]);
+    await backend.host.grant([...roleRights(), { ...contentRights, namespace: hostNamespace }]);
   });
   afterEach(async () => {
     await daemon?.stop();
     daemon = undefined;
-    ground.virtual.fault = undefined;
-    ground.host.fault = undefined;
+    backend.virtual.fault = undefined;
+    backend.host.fault = undefined;
     for (const [side, namespace] of [
       ['virtual', stage.tenant],
       ['host', hostNamespace],
@@ -78,7 +78,7 @@ describe('references between two embedded API servers', () => {
   });
 
   function load(config: object = configuration) {
-    const kubeconfig = (side: 'virtual' | 'host') => stage.file(ground[side].kubeconfig(), 'kubeconfig');
+    const kubeconfig = (side: 'virtual' | 'host') => stage.file(backend[side].kubeconfig(), 'kubeconfig');
     const loaded = withPatches(
       loadConfiguration({
         files: [{ name: 'test', text: JSON.stringify(config) }],
@@ -97,7 +97,7 @@ describe('references between two embedded API servers', () => {
   function assemble(config: object = configuration): Daemon {
     logged = [];
     metrics = createMetrics();
-    return rooms.assembleDaemon({
+    return daemonModule.assembleDaemon({
       ...load(config),
       isDryRun: false,
       log: createLog({ level: 'debug', destination: { write: (line) => void logged.push(line) } }),
@@ -175,7 +175,7 @@ describe('references between two embedded API servers', () => {
 
   it('a patch that is added while we run opens what it needs, once it is allowed, and nothing before', async () => {
     const { hostward } = configuration;
-    await ground.virtual.grant(virtualRights);
+    await backend.virtual.grant(virtualRights);
     await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
     await stage.pair({ name: 'web', metadata: { annotations: { k: 'db' } } });
     await begin({ hostward });
@@ -185,7 +185,7 @@ describe('references between two embedded API servers', () => {
     await shows('a copy', async () => (await stage.copy('web')) !== undefined);
     expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe('db');
     expect(await stage.forbidden()).toEqual([]);
-    await ground.virtual.grant([...virtualRights, contentRights]);
+    await backend.virtual.grant([...virtualRights, contentRights]);
     daemon?.apply(next.settings, next.patches);
     await shows('a copy of the Secret', async () => (await valueIn('host', inHost(nameOf('db')))) === 'djE=');
     expect((await stage.copy('web'))?.metadata.annotations?.['k']).toBe(nameOf('db'));
@@ -204,7 +204,7 @@ describe('references between two embedded API servers', () => {
     await daemon?.stop();
     await stage.create('host', 'secrets', secret(hostNamespace, 'own', 'b3du', { [markerLabel]: virtualCluster }));
 
-    await ground.host.grant(roleRights());
+    await backend.host.grant(roleRights());
     await begin({ hostward });
     const notes = () => (daemon?.status() as Noted | undefined)?.references;
     await shows('a note', async () => notes()?.['Secret']?.note?.includes('not allowed to list secrets') === true);
@@ -213,7 +213,7 @@ describe('references between two embedded API servers', () => {
     await daemon?.stop();
 
     const search = { ...contentRights, namespace: hostNamespace, verbs: ['list', 'delete'] };
-    await ground.host.grant([...roleRights(), search]);
+    await backend.host.grant([...roleRights(), search]);
     await begin({ hostward });
     await shows('no copy of it', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
     expect(await valueIn('host', inHost('own'))).toBe('b3du');
@@ -222,7 +222,7 @@ describe('references between two embedded API servers', () => {
   });
 
   it('a daemon whose Secrets cannot be listed writes no name, and stops when it is told to', async () => {
-    ground.virtual.fault = (target, isDaemon) =>
+    backend.virtual.fault = (target, isDaemon) =>
       isDaemon && target.resource === 'secrets'
         ? { kind: 'answer', status: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 500 } }
         : { kind: 'pass' };
@@ -236,8 +236,8 @@ describe('references between two embedded API servers', () => {
   });
 
   it('a start names missing rights before it does anything', async () => {
-    await ground.virtual.grant(virtualRights);
-    await ground.host.grant([
+    await backend.virtual.grant(virtualRights);
+    await backend.host.grant([
       ...roleRights(),
       { ...contentRights, namespace: hostNamespace, resources: ['secrets'], verbs: all.slice(0, 4) },
     ]);
@@ -254,7 +254,7 @@ describe('references between two embedded API servers', () => {
     const planted = ['cGxhbnRlZC1vbmU=', 'cGxhbnRlZC10d28=', 'planted-three'];
     const [one = '', two = '', three = ''] = planted;
     let refusals = 0;
-    ground.host.fault = (target, isDaemon) => {
+    backend.host.fault = (target, isDaemon) => {
       if (!isDaemon || target.verb !== 'create' || target.resource !== 'secrets') return { kind: 'pass' };
       if (refusals++ > 0) return { kind: 'pass' };
       const message = `Secret is invalid: data[value]: Invalid value: "${one}"`;
@@ -285,7 +285,7 @@ describe('references between two embedded API servers', () => {
     await shows('a refusal', async () => logged.some((line) => line.includes('content refused')));
     await stage.patch('virtual', 'secrets', { ...inVirtual('db'), mergePatch: { data: { value: two } } });
     await shows('a change', async () => (await valueIn('host', inHost(nameOf('db')))) === two);
-    ground.host.fault = undefined;
+    backend.host.fault = undefined;
     await shows('an event', async () => (await stage.events('taken')).some(({ reason }) => reason === 'NotOwned'));
 
     const events = await stage.list('virtual', 'events');

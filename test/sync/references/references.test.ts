@@ -4,10 +4,10 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import { settle } from '../../virtual-clock.ts';
-import { PaperWindow, recreateBeforeAnswers } from '../paper-cluster.ts';
-import { edit, endpoints, service } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
-import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './paper-references.ts';
+import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
+import { edit, endpoints, service } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
+import { hostSecret, importable, ReferenceWorld, secret, toConfigMap, toSecret } from './fake-references.ts';
 
 let world: ReferenceWorld;
 const start = async (...given: Parameters<typeof ReferenceWorld.started>): Promise<ReferenceWorld> => {
@@ -411,8 +411,8 @@ describe('content that is exported', () => {
     const { virtual } = world;
     const truth = virtual.list.bind(virtual);
     let lists = 0;
-    const relist = vi.spyOn(PaperWindow.prototype, 'relist').mockImplementation(async function (
-      this: PaperWindow<never>,
+    const relist = vi.spyOn(FakeWindow.prototype, 'relist').mockImplementation(async function (
+      this: FakeWindow<never>,
     ) {
       await settle(10);
       relist.mockRestore();
@@ -897,7 +897,7 @@ describe('what is kept in memory', () => {
       w.refer({ k: 'db' });
     });
     expect(dataOf(world.exported('db'))).toBe(planted);
-    const window = world.contentWindows.get('virtual secrets') as PaperWindow<never>;
+    const window = world.contentWindows.get('virtual secrets') as FakeWindow<never>;
     const kept = [...window.keys()].map((key) => window.get(key));
     expect(kept).toHaveLength(2);
     expect(JSON.stringify(kept)).not.toContain(planted);

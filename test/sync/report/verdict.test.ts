@@ -60,7 +60,7 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden',
   ],
   [
-    'outages of both',
+    'outages of both clusters',
     { outages: [{ ...unwritable, cluster: 'virtual' }, outage] },
     'unreachable',
     false,

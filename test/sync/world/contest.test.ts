@@ -4,7 +4,7 @@ import { VirtualClock } from '../../virtual-clock.ts';
 
 const key = 'default/web';
 
-/** Pauses in ms before each repair; the delay that the next one has to keep. */
+/** Makes repairs with the given pauses, and returns the delay for the next repair. */
 async function repaired(pausesMs: readonly number[]) {
   const clock = new VirtualClock();
   const contest = new Contest(clock);
@@ -18,19 +18,19 @@ async function repaired(pausesMs: readonly number[]) {
 
 const many = (count: number, pauseMs: number) => Array.from({ length: count }, () => pauseMs);
 
-describe('the brake for contested objects (rule 12)', () => {
+describe('the delay for contested objects (rule 12)', () => {
   it.each<[name: string, pausesMs: number[], delayMs: number]>([
-    ['an object that nobody edits', [], 0],
+    ['an object without repairs', [], 0],
     ['three quick repairs', many(3, 10), 0],
     ['four quick repairs: the fifth write waits', many(4, 10), 1000],
     ['four repairs, the first more than 10 s ago', [0, 5000, 4000, 1500], 0],
-    ['a contested object whose rival has become slow', [...many(5, 10), 20_000], 1000],
+    ['a contested object with a slower rival', [...many(5, 10), 20_000], 1000],
   ])('%s', async (_, pausesMs, delayMs) => {
     const { contest } = await repaired(pausesMs);
     expect(contest.delayBeforeRepair(key)).toBe(delayMs);
   });
 
-  it('lets one write a second through', async () => {
+  it('allows one write a second', async () => {
     const { clock, contest } = await repaired(many(5, 10));
     await clock.advance(400);
     expect(contest.delayBeforeRepair(key)).toBe(600);
@@ -38,13 +38,13 @@ describe('the brake for contested objects (rule 12)', () => {
     expect(contest.delayBeforeRepair(key)).toBe(0);
   });
 
-  it('says once that an object has become contested, at the fifth repair within 10 s, and who contests it', async () => {
+  it('reports an object as contested once, at the fifth repair within 10 s, with the other manager', async () => {
     const { contest, news } = await repaired(many(7, 10));
     expect(news).toEqual([false, false, false, false, true, false, false]);
     expect(contest.contested()).toEqual([{ key, manager: 'rival', sinceMs: expect.any(Number) }]);
   });
 
-  it('is over after 60 quiet seconds, not before', async () => {
+  it('ends after 60 quiet seconds, not before', async () => {
     const { clock, contest } = await repaired(many(5, 10));
     await clock.advance(59_000);
     expect(contest.contested()).toHaveLength(1);
@@ -54,7 +54,7 @@ describe('the brake for contested objects (rule 12)', () => {
     expect(contest.noteRepair(key, 'rival')).toBe(false);
   });
 
-  it('counts each object apart, and forgets one that is forgotten', async () => {
+  it('counts each object separately, and forgets an object on request', async () => {
     const { contest } = await repaired(many(5, 10));
     expect(contest.delayBeforeRepair('default/other')).toBe(0);
     contest.forget(key);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createLog, type LogLevel } from '../../../src/log.ts';
 import { WriteLog } from '../../../src/sync/world/write-log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { edit, PaperWorld, putPair } from '../paper-sync.ts';
+import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 
 function logAt(level: LogLevel) {
   const lines: { msg: string; level: string; requests?: object }[] = [];
@@ -15,7 +15,7 @@ function write(log: WriteLog, times: number, request = 'host create'): void {
 }
 
 describe('WriteLog', () => {
-  it('has a line for each of ten writes a second, and one for the others', async () => {
+  it('logs ten writes a second one by one, and all others in one line', async () => {
     const clock = new VirtualClock();
     const { log, lines, of } = logAt('info');
     const writes = new WriteLog({ log, clock });
@@ -38,7 +38,7 @@ describe('WriteLog', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('has all of them at level debug', async () => {
+  it('logs every write at level debug', async () => {
     const clock = new VirtualClock();
     const { log, of } = logAt('debug');
     const writes = new WriteLog({ log, clock });
@@ -49,7 +49,7 @@ describe('WriteLog', () => {
     ]);
   });
 
-  it('tells the rest when it is flushed', () => {
+  it('logs the counted writes when it is flushed', () => {
     const clock = new VirtualClock();
     const { log, of } = logAt('info');
     const writes = new WriteLog({ log, clock });
@@ -61,12 +61,12 @@ describe('WriteLog', () => {
 });
 
 describe('a sync that writes many objects', () => {
-  let world: PaperWorld | undefined;
+  let world: FakeWorld | undefined;
   afterEach(() => world?.stop());
 
   it('keeps its log short and its numbers right', async () => {
     const { log, lines, of } = logAt('info');
-    world = new PaperWorld();
+    world = new FakeWorld();
     for (let n = 0; n < 300; n++) putPair(world, `web${n}`);
     await world.run({ log });
     expect(of('object written')).toHaveLength(10);

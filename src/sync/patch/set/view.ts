@@ -2,7 +2,7 @@
 // object back into a draft. Stands apart from evaluation so that one place decides what is protected. Pure.
 import { copyJson, emptyMap, isRecord, type JsonObject, shapeOf } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { type Place, shownKey } from '../../plan/excerpt.ts';
+import { type ObjectPath, shownKey } from '../../plan/excerpt.ts';
 import type { HostItem, Payload, SyncedKind, VirtualItem } from '../../plan/kind.ts';
 import type { ChangedParts, Part } from './changed-parts.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
@@ -34,7 +34,7 @@ export type ReadBack = ({ kind: 'ok'; restored: number } & Pick<Draft, Part>) | 
 
 interface Misread {
   kind: 'wrong';
-  place: Place;
+  place: ObjectPath;
   message: string;
 }
 

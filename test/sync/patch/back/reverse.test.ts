@@ -3,8 +3,8 @@ import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts'
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/endpoints/items.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
-import { defaultSettings } from '../../paper-sync.ts';
-import { entry, openTestPatcher } from '../paper-patch.ts';
+import { defaultSettings } from '../../fake-sync.ts';
+import { entry, openTestPatcher } from '../fake-patch.ts';
 
 let opened: OpenedPatcher | undefined;
 afterEach(() => opened?.stop());

@@ -7,12 +7,12 @@ import { referencesForward } from '../../../../src/sync/patch/entry/reference-pa
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
 import { ReferenceNames } from '../../../../src/sync/references/names.ts';
-import { edit, type PaperOptions, PaperWorld, putPair } from '../../paper-sync.ts';
-import { entry } from '../paper-patch.ts';
+import { edit, type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
+import { entry } from '../fake-patch.ts';
 
-let world: PaperWorld | undefined;
-async function start(options: PaperOptions, prepare: (world: PaperWorld) => void): Promise<PaperWorld> {
-  world = new PaperWorld(options);
+let world: FakeWorld | undefined;
+async function start(options: FakeOptions, prepare: (world: FakeWorld) => void): Promise<FakeWorld> {
+  world = new FakeWorld(options);
   prepare(world);
   return world.run();
 }
@@ -29,8 +29,8 @@ const own = (object: KubeObject | undefined) =>
   Object.fromEntries(
     Object.entries(object?.metadata.annotations ?? {}).filter(([key]) => !/vcluster.loft.sh|hostward.dev/.test(key)),
   );
-const virtual = (w: PaperWorld, name = 'web') => own(w.virtual.get('endpoints', 'default', name));
-const editHost = (w: PaperWorld, values: Record<string, string>) =>
+const virtual = (w: FakeWorld, name = 'web') => own(w.virtual.get('endpoints', 'default', name));
+const editHost = (w: FakeWorld, values: Record<string, string>) =>
   w.change(() =>
     edit(w.host, w.copy('web'), (draft) => {
       draft.metadata.annotations = { ...draft.metadata.annotations, ...values };
@@ -141,8 +141,8 @@ describe('a reference to a Pod behind an address, which stands there under its h
     const [subset] = (object?.['subsets'] ?? []) as { addresses: { targetRef?: object }[] }[];
     return subset?.addresses.map(({ targetRef }) => targetRef);
   };
-  const refs = (w: PaperWorld) => refsOf(w.copy('web'));
-  const run = (patch: ReturnType<typeof refer>, options: Partial<PaperOptions> = {}) =>
+  const refs = (w: FakeWorld) => refsOf(w.copy('web'));
+  const run = (patch: ReturnType<typeof refer>, options: Partial<FakeOptions> = {}) =>
     start({ ...options, patches: [patch] }, (one) => {
       putPair(one, 'web');
       const web = one.virtual.get('endpoints', 'default', 'web') as KubeObject;

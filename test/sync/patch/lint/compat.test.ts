@@ -3,7 +3,7 @@ import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { compatNotes } from '../../../../src/sync/patch/lint/compat.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 function notesOf(...entries: (Partial<PatchEntry> & { path: string })[]) {
   const compiled = compilePatchSet(

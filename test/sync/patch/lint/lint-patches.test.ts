@@ -10,7 +10,7 @@ import { compilePatchSet, type PatchSet } from '../../../../src/sync/patch/set/p
 import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 const fixture = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../../../../fixtures/sync/${name}`, import.meta.url), 'utf8'));

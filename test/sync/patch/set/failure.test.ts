@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { failureOf, redacted } from '../../../../src/sync/patch/set/failure.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { entry } from '../paper-patch.ts';
+import { entry } from '../fake-patch.ts';
 
 it.each([
   [undefined, 'missing'],

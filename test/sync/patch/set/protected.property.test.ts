@@ -13,8 +13,8 @@ import {
   theSix,
 } from '../../../../src/sync/plan/reserved-keys.ts';
 import { rehearse } from '../../../../src/sync/report/rehearse.ts';
-import { defaultSettings } from '../../paper-sync.ts';
-import { entry, openTestPatcher } from '../paper-patch.ts';
+import { defaultSettings } from '../../fake-sync.ts';
+import { entry, openTestPatcher } from '../fake-patch.ts';
 
 const paths = [
   '',

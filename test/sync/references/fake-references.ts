@@ -14,11 +14,11 @@ import type { Naming } from '../../../src/sync/references/names.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/references/references.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { settle } from '../../virtual-clock.ts';
-import { PaperWindow } from '../paper-cluster.ts';
-import { defaultSettings, type PaperOptions, PaperWorld, putPair } from '../paper-sync.ts';
-import { entry } from '../patch/paper-patch.ts';
+import { FakeWindow } from '../fake-cluster.ts';
+import { defaultSettings, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
-export interface ReferenceOptions extends Omit<PaperOptions, 'patches'> {
+export interface ReferenceOptions extends Omit<FakeOptions, 'patches'> {
   references?: readonly PatchEntry[];
   naming?: Naming;
   exported?: readonly string[];
@@ -33,11 +33,11 @@ export const toConfigMap = entry({
   reference: { apiVersion: 'v1', kind: 'ConfigMap' },
 });
 
-/** A sync with references between two paper clusters that outlive it. */
-export class ReferenceWorld extends PaperWorld {
+/** A sync with references between two fake clusters that outlive it. */
+export class ReferenceWorld extends FakeWorld {
   given: ReferenceOptions;
   references!: References;
-  contentWindows = new Map<string, PaperWindow<never>>();
+  contentWindows = new Map<string, FakeWindow<never>>();
   metrics: Metrics = createMetrics();
 
   constructor(given: ReferenceOptions = {}) {
@@ -80,8 +80,8 @@ export class ReferenceWorld extends PaperWorld {
   }
 
   override async run(over: Partial<SyncOptions> = {}): Promise<this> {
-    const open = (name: string, server: PaperWorld['host'], project: (object: KubeObject) => unknown) => {
-      const window = new PaperWindow<never>(server, name.split(' ')[1] ?? '', project as never);
+    const open = (name: string, server: FakeWorld['host'], project: (object: KubeObject) => unknown) => {
+      const window = new FakeWindow<never>(server, name.split(' ')[1] ?? '', project as never);
       this.contentWindows.set(name, window);
       return window as never;
     };

@@ -1,14 +1,14 @@
-// A man in the middle between a daemon and an API server: it ends TLS with a certificate of its own, notes every request,
-// and on request holds, drops, loses or makes up answers. Works in front of any server.
+// A proxy between a daemon and an API server. It terminates TLS with its own certificate, records every request, and on
+// demand delays, drops or invents answers. It works in front of any server.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, type Server, request as send } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
 
-export interface Asking {
+export interface ProxiedRequest {
   method: string;
-  /** Path and query. */
+  /** Path with query. */
   url: string;
   resource: string;
   name: string;
@@ -16,30 +16,30 @@ export interface Asking {
   isWrite: boolean;
 }
 
-export type Meddling =
+export type Interference =
   | 'pass'
-  /** The connection ends before the server hears of it. */
+  /** The connection is closed before the request reaches the server. */
   | 'drop'
-  /** The server has done it, and the answer gets lost. */
+  /** The server executes the request, but its answer is lost. */
   | 'lose'
   | { status: number; body: unknown; headers?: Record<string, string> };
 
 interface Stream {
-  asking: Asking;
+  proxied: ProxiedRequest;
   answer: IncomingMessage;
   response: ServerResponse;
 }
 
-export class Meddler {
+export class Interferer {
   readonly #upstream: { url: string; caPem: string };
   readonly #agent: Agent;
   #server: Server | undefined;
   #caPem = '';
-  /** Asked before each request; a promise holds it up. */
-  rule: (asking: Asking) => Meddling | Promise<Meddling> = () => 'pass';
+  /** Called for each request; the request waits while the rule's promise is pending. */
+  rule: (proxied: ProxiedRequest) => Interference | Promise<Interference> = () => 'pass';
   readonly #streams = new Set<Stream>();
-  /** Of everything that was let through or answered. */
-  readonly seen: Asking[] = [];
+  /** The requests that were forwarded or answered, in order. */
+  readonly seen: ProxiedRequest[] = [];
 
   constructor(upstream: { url: string; caPem: string }) {
     this.#upstream = upstream;
@@ -47,7 +47,7 @@ export class Meddler {
   }
 
   async start(): Promise<this> {
-    const certificate = await makeServingCertificate('meddler', ['127.0.0.1'], new Date());
+    const certificate = await makeServingCertificate('interferer', ['127.0.0.1'], new Date());
     this.#caPem = certificate.caPem;
     this.#server = createServer({ cert: certificate.certPem, key: certificate.keyPem }, (request, response) => {
       this.#handle(request, response).catch(() => response.destroy());
@@ -61,14 +61,14 @@ export class Meddler {
     return { url: `https://127.0.0.1:${port}`, caPem: this.#caPem };
   }
 
-  /** Everything that is open ends; what comes next is judged by the rule. */
+  /** Closes all connections. The rule decides about later requests. */
   cut(): void {
     this.#server?.closeAllConnections();
   }
 
-  /** Open watches of that resource bring no more news until the result is called. */
+  /** Stops the events of open watches of that resource until the returned function is called. */
   mute(resource: string): () => void {
-    const muted = [...this.#streams].filter(({ asking }) => asking.resource === resource);
+    const muted = [...this.#streams].filter(({ proxied }) => proxied.resource === resource);
     for (const { answer, response } of muted) {
       answer.unpipe(response);
       answer.pause();
@@ -93,21 +93,21 @@ export class Meddler {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const asking = askingOf(request);
-    const meddling = await this.rule(asking);
-    if (meddling === 'drop') return void response.destroy();
-    this.seen.push(asking);
-    if (typeof meddling === 'object') {
-      response.writeHead(meddling.status, { 'content-type': 'application/json', ...meddling.headers });
-      return void response.end(JSON.stringify(meddling.body));
+    const proxied = proxiedRequestOf(request);
+    const interference = await this.rule(proxied);
+    if (interference === 'drop') return void response.destroy();
+    this.seen.push(proxied);
+    if (typeof interference === 'object') {
+      response.writeHead(interference.status, { 'content-type': 'application/json', ...interference.headers });
+      return void response.end(JSON.stringify(interference.body));
     }
-    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: meddling === 'lose', asking });
+    await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: interference === 'lose', proxied });
   }
 
   #forward(
     request: IncomingMessage,
     response: ServerResponse,
-    sent: { body: Buffer; isLost: boolean; asking: Asking },
+    sent: { body: Buffer; isLost: boolean; proxied: ProxiedRequest },
   ): Promise<void> {
     const { method = 'GET', url = '/', headers } = request;
     return new Promise((resolve, reject) => {
@@ -123,8 +123,8 @@ export class Meddler {
           response.writeHead(answer.statusCode ?? 502, answer.headers);
           response.flushHeaders();
           answer.pipe(response);
-          const stream = { asking: sent.asking, answer, response };
-          if (sent.asking.isWatch) this.#streams.add(stream);
+          const stream = { proxied: sent.proxied, answer, response };
+          if (sent.proxied.isWatch) this.#streams.add(stream);
           answer.once('error', () => response.destroy());
           answer.once('close', () => {
             this.#streams.delete(stream);
@@ -139,36 +139,36 @@ export class Meddler {
   }
 }
 
-/** A certificate takes longer to make than most tests run, so meddlers are used again. */
-export class Meddlers {
-  readonly #idle: { upstream: string; meddler: Meddler }[] = [];
-  readonly #busy: { upstream: string; meddler: Meddler }[] = [];
+/** Keeps interferers for later tests, because a certificate takes longer to make than most tests run. */
+export class Interferers {
+  readonly #idle: { upstream: string; interferer: Interferer }[] = [];
+  readonly #busy: { upstream: string; interferer: Interferer }[] = [];
 
-  async before(upstream: { url: string; caPem: string }): Promise<Meddler> {
+  async before(upstream: { url: string; caPem: string }): Promise<Interferer> {
     const at = this.#idle.findIndex((one) => one.upstream === upstream.url);
     const known = at < 0 ? undefined : this.#idle.splice(at, 1)[0];
-    const taken = known ?? { upstream: upstream.url, meddler: await new Meddler(upstream).start() };
+    const taken = known ?? { upstream: upstream.url, interferer: await new Interferer(upstream).start() };
     this.#busy.push(taken);
-    return taken.meddler;
+    return taken.interferer;
   }
 
-  /** All of them honest and silent again. */
+  /** Resets all interferers in use, so that the next test can take them. */
   release(): void {
     for (const one of this.#busy.splice(0)) {
-      one.meddler.rule = () => 'pass';
-      one.meddler.cut();
-      one.meddler.seen.length = 0;
+      one.interferer.rule = () => 'pass';
+      one.interferer.cut();
+      one.interferer.seen.length = 0;
       this.#idle.push(one);
     }
   }
 
   async stop(): Promise<void> {
     this.release();
-    for (const { meddler } of this.#idle.splice(0)) await meddler.stop();
+    for (const { interferer } of this.#idle.splice(0)) await interferer.stop();
   }
 }
 
-function askingOf(request: IncomingMessage): Asking {
+function proxiedRequestOf(request: IncomingMessage): ProxiedRequest {
   const { method = 'GET', url = '/' } = request;
   const { pathname, searchParams } = new URL(url, 'https://x');
   const parts = pathname.split('/').filter((part) => part !== '');

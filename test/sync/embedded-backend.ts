@@ -1,4 +1,4 @@
-// Two embedded API servers as ground for the live sync suites.
+// A backend of two embedded API servers for the live sync suites.
 import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
 import type { Target } from '../../src/apiserver/request/target.ts';
 import type { Interception } from '../../src/apiserver/server.ts';
@@ -6,12 +6,12 @@ import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { ApiClient } from '../contract/client.ts';
-import { type Right, type Side, type SyncGround, type SyncServer, storedForm } from '../contract/sync-ground.ts';
+import { type Right, type Side, type SyncBackend, type SyncServer, storedForm } from '../contract/sync-backend.ts';
 
 const user = 'hostward';
 const token = 'token-of-the-daemon';
 
-/** Asked before each request of anybody; the one who sets it says whom it is meant for. */
+/** Called before each request of every client; `isDaemon` tells the daemon's requests from the others. */
 export type Fault = (target: Target, isDaemon: boolean) => Interception;
 
 export interface EmbeddedServer extends SyncServer {
@@ -19,12 +19,12 @@ export interface EmbeddedServer extends SyncServer {
   fault: Fault | undefined;
 }
 
-export interface EmbeddedGround extends SyncGround {
+export interface EmbeddedBackend extends SyncBackend {
   readonly virtual: EmbeddedServer;
   readonly host: EmbeddedServer;
 }
 
-export async function startEmbeddedGround(): Promise<EmbeddedGround> {
+export async function startEmbeddedBackend(): Promise<EmbeddedBackend> {
   const [virtual, host] = await Promise.all([startServer('virtual'), startServer('host')]);
   return {
     virtual,
@@ -69,7 +69,7 @@ async function startServer(name: Side): Promise<EmbeddedServer> {
     async grant(rights) {
       cluster.access.setRules(user, rights.map(ruleOf));
     },
-    asked: async () =>
+    requests: async () =>
       records.map(({ verb, resource, namespace, name, code }) => ({ verb, resource, namespace, name, code })),
     async forget() {
       records = [];

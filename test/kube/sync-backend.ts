@@ -1,19 +1,19 @@
-// Two real API servers, with their controllers, as ground for the live sync suites. What the daemon asked is read from the
-// audit logs that kube-apiserver keeps.
+// A backend of two real API servers with controllers for the live sync suites. The daemon's requests are read from the audit
+// logs of kube-apiserver.
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { ApiClient } from '../contract/client.ts';
 import {
-  type Asked,
+  type RecordedRequest,
   type Right,
   type Side,
-  type SyncGround,
+  type SyncBackend,
   type SyncServer,
   storedForm,
   until,
-} from '../contract/sync-ground.ts';
+} from '../contract/sync-backend.ts';
 import { type KubeCluster, startKube } from './start.ts';
 
 const user = 'hostward';
@@ -23,12 +23,12 @@ export interface RealServer extends SyncServer {
   readonly cluster: KubeCluster;
 }
 
-export interface RealGround extends SyncGround {
+export interface RealBackend extends SyncBackend {
   readonly virtual: RealServer;
   readonly host: RealServer;
 }
 
-export async function startRealGround(): Promise<RealGround> {
+export async function startRealBackend(): Promise<RealBackend> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
   const [virtual, host] = await Promise.all([startServer('virtual', folder), startServer('host', folder)]);
   return {
@@ -64,8 +64,8 @@ async function startServer(name: Side, folder: string): Promise<RealServer> {
   const admin = new ApiClient({ url, caPem, token: cluster.adminToken });
   const auditor = new ApiClient({ url, caPem, token });
   let markers = 0;
-  /** What the log has once a question of ours has arrived in it; answers before it have arrived too. */
-  const asked = async (): Promise<Asked[]> => {
+  /** Reads the log after a marker request has arrived in it, because all earlier requests are then in it too. */
+  const requests = async (): Promise<RecordedRequest[]> => {
     const marker = `marker-${++markers}`;
     await auditor.request('GET', `/api/v1/namespaces/${marker}`);
     return until('the audit log', () => {
@@ -84,15 +84,15 @@ async function startServer(name: Side, folder: string): Promise<RealServer> {
     smuggle: (object) => smuggle(cluster.etcdUrl, object),
     kubeconfig: (server) => withServer(cluster.kubeconfigFor({ token }), server),
     grant: (rights) => grant(admin, rights),
-    asked,
+    requests,
     async forget() {
-      await asked();
+      await requests();
       truncateSync(log);
     },
   };
 }
 
-/** One line an answered request of the daemon's user, and nothing of anybody else. */
+/** Logs one line for each answered request of the daemon's user, and none for other users. */
 const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -106,19 +106,19 @@ interface AuditEntry {
   responseStatus?: { code?: number };
 }
 
-function entries(log: string): Asked[] {
+function entries(log: string): RecordedRequest[] {
   const lines = readFileSync(log, 'utf8').split('\n');
-  // The last one may be half written.
+  // The last line may be incomplete.
   return lines.slice(0, -1).flatMap((line) => {
     if (line === '') return [];
     const { verb, objectRef = {}, responseStatus = {} } = JSON.parse(line) as AuditEntry;
     const { resource = '', namespace = '', name = '' } = objectRef;
-    // As in a path: a create has no name there.
+    // A create has no name in its path, so it has none here either.
     return [{ verb, resource, namespace, name: verb === 'create' ? '' : name, code: responseStatus.code ?? 0 }];
   });
 }
 
-/** Roles with exactly these rights, bound to the daemon's user; older ones lose what they gave. */
+/** Binds roles with exactly these rights to the daemon's user, and empties older roles. */
 async function grant(admin: ApiClient, rights: readonly Right[]): Promise<void> {
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
@@ -151,7 +151,7 @@ async function put(
   else if (created.status >= 300) throw new Error(`grant: ${created.status} ${created.text}`);
 }
 
-/** kube-apiserver reads JSON where it finds it, and checks nothing that it reads. */
+/** Writes JSON directly to etcd: kube-apiserver also reads JSON, and does not validate stored objects. */
 async function smuggle(etcdUrl: string, object: KubeObject): Promise<void> {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const { namespace, name } = object.metadata;
@@ -163,7 +163,7 @@ async function smuggle(etcdUrl: string, object: KubeObject): Promise<void> {
   if (!answer.ok) throw new Error(`etcd refused the object: ${answer.status} ${await answer.text()}`);
 }
 
-/** The endpoints controller takes Services in the order of their events, so one that comes and goes shows the rest done. */
+/** The endpoints controller handles Services in the order of their events, so a marker Service shows that it has finished. */
 async function endpointsControllerAtRest(admin: ApiClient): Promise<void> {
   const at = (resource: string): string => `/api/v1/namespaces/kube-public/${resource}`;
   const has = async (): Promise<boolean> => (await admin.request('GET', `${at('endpoints')}/at-rest`)).status === 200;

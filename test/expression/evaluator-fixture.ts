@@ -1,3 +1,4 @@
+// Compiles expressions and runs them in an isolate of this process or in a sandbox process; stops every evaluator after its test.
 import { readFileSync } from 'node:fs';
 import { afterEach } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -19,7 +20,7 @@ export function compiled(source: string): CompiledExpression {
   return result.expression;
 }
 
-/** What a realm gets that translates service names of one virtual cluster, in the simple case. */
+/** Source of a function that translates the service names of one virtual cluster, without its special cases. */
 export const virtualToHostDNS = `(tools) => (service) => {
   const [name, namespace, svc, ...domain] = String(service).split('.');
   if (svc !== 'svc') throw new TypeError('virtualToHostDNS() needs name.namespace.svc');
@@ -45,7 +46,9 @@ export function openChild(setup: SandboxSetup, hardMs?: number): ChildSandbox {
   return child;
 }
 
-export async function evaluator(options: Partial<EvaluatorOptions> & { expressions: readonly CompiledExpression[] }) {
+export async function startEvaluator(
+  options: Partial<EvaluatorOptions> & { expressions: readonly CompiledExpression[] },
+) {
   const opened = createEvaluator({
     vcluster,
     functions: { virtualToHostDNS },
@@ -66,21 +69,30 @@ export interface Inputs {
   path?: string;
   hostObject?: unknown;
   virtualObject?: unknown;
-  /** Which object asks. */
+  /** Name of the object, for the quarantine. */
   subject?: string;
 }
 
-export async function evaluateOne(on: Evaluator, expression: CompiledExpression, inputs: Inputs): Promise<Outcome> {
+export async function evaluateOne(
+  evaluator: Evaluator,
+  expression: CompiledExpression,
+  inputs: Inputs,
+): Promise<Outcome> {
   const { value = null, valueExists = true, path = '', hostObject = null, virtualObject = null, subject } = inputs;
   const group = { expression, values: [value], paths: [path], missing: valueExists ? undefined : new Set([0]) };
-  const [result] = await on.evaluate({ hostObject, virtualObject, groups: [group], ...(subject && { subject }) });
+  const [result] = await evaluator.evaluate({
+    hostObject,
+    virtualObject,
+    groups: [group],
+    ...(subject && { subject }),
+  });
   const [failed] = result?.errors ?? [];
   return failed === undefined ? { value: result?.results[0] } : { error: failed.error };
 }
 
-/** One expression in an isolate of its own, in this process. */
+/** Runs one expression in a new isolate inside the test process. */
 export async function run(source: string, inputs: Inputs = {}): Promise<Outcome> {
   const expression = compiled(source);
-  const on = await evaluator({ expressions: [expression] });
-  return evaluateOne(on, expression, inputs);
+  const evaluator = await startEvaluator({ expressions: [expression] });
+  return evaluateOne(evaluator, expression, inputs);
 }

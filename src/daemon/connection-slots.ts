@@ -1,13 +1,13 @@
-// The places for clients of the local HTTP port. A new client always gets a place: when all are taken, the oldest client that
-// sends its request slowly, or none at all, loses its own. In: sockets. Out: destroyed sockets. A limit that turned new clients
-// away would let a few slow ones block every probe.
+// The slots for clients of the local HTTP port. In: sockets. Out: destroyed sockets. A new client always gets a slot: when all
+// slots are taken, the oldest client without a complete request loses its slot. A limit that refused new clients instead
+// would let a few slow clients block every probe.
 import type { Socket } from 'node:net';
 
-export class ConnectionPlaces {
+export class ConnectionSlots {
   readonly #limit: number;
   /** Clients without a complete request, oldest first. */
   readonly #waiting = new Set<Socket>();
-  /** Clients whose answer is under way, oldest first. */
+  /** Clients to which the server is sending an answer, oldest first. */
   readonly #answering = new Set<Socket>();
 
   constructor(limit: number) {
@@ -15,23 +15,23 @@ export class ConnectionPlaces {
   }
 
   take(socket: Socket): void {
-    while (this.#waiting.size + this.#answering.size >= this.#limit) this.#giveUpOne();
+    while (this.#waiting.size + this.#answering.size >= this.#limit) this.#freeOne();
     this.#waiting.add(socket);
     socket.once('close', () => this.#forget(socket));
   }
 
-  /** The whole request is there. */
+  /** Called when the whole request has arrived. */
   answering(socket: Socket): void {
     if (this.#waiting.delete(socket)) this.#answering.add(socket);
   }
 
-  /** The answer has been sent; the connection stays open for another request. */
+  /** Called when the answer has been sent; the connection stays open for the next request. */
   waiting(socket: Socket): void {
     if (this.#answering.delete(socket)) this.#waiting.add(socket);
   }
 
-  /** Clients that wait go first; when all are being answered, the oldest is one that does not read its answer. */
-  #giveUpOne(): void {
+  /** Clients without a complete request go first. Among answered clients the oldest goes: it does not read its answer. */
+  #freeOne(): void {
     const [oldest] = this.#waiting.size > 0 ? this.#waiting : this.#answering;
     if (oldest === undefined) return;
     this.#forget(oldest);

@@ -5,14 +5,14 @@ import type { Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 
 /**
- * An API server on paper: the write semantics that sync relies on (uid and resourceVersion checks, merge patch, no-op
- * writes), without a socket, so that thousands of schedules run in a second. The contract suite holds the real servers
- * to the same semantics.
+ * A fake API server with the write semantics that sync relies on: uid and resourceVersion checks, merge patches, no-op
+ * writes. It needs no socket, so that thousands of schedules run in a second. The contract suite checks the same semantics
+ * on real servers.
  */
-export class PaperServer {
+export class FakeServer {
   readonly objects = new Map<string, KubeObject>();
   readonly writes: string[] = [];
-  readonly windows = new Set<PaperWindow<Item>>();
+  readonly windows = new Set<FakeWindow<Item>>();
   #revision = 100;
   #uid = 0;
 
@@ -104,11 +104,11 @@ export class PaperServer {
 }
 
 /**
- * Patches find nothing where `comesBack` gives an object: what was there goes before them, and that object is back before
- * they are answered.
+ * Answers a patch with 404 when `comesBack` returns an object: the old object is deleted before the patch, and the returned
+ * object is created before the answer.
  */
 export function recreateBeforeAnswers(
-  server: PaperServer,
+  server: FakeServer,
   comesBack: (resource: string, found: KubeObject) => KubeObject | undefined,
 ): void {
   const writer = server.writer();
@@ -125,31 +125,30 @@ export function recreateBeforeAnswers(
   });
 }
 
-/** A view that is as fresh as the test lets it be: events wait until deliver(). */
-export class PaperWindow<T extends Item> implements Window<T> {
+/** A fake window. While `isHeld` is true its events wait for deliver(), so that a test controls how outdated the view is. */
+export class FakeWindow<T extends Item> implements Window<T> {
   readonly resource: string;
-  readonly #server: PaperServer;
-  /** Undefined hides the object, as a label selector does. */
+  readonly #server: FakeServer;
+  /** Returns undefined to hide an object, as a label selector does. */
   readonly #project: (object: KubeObject) => T | undefined;
   readonly #seen = new Map<Key, KubeObject>();
   readonly #listeners = new Set<WindowListener>();
   #pending: { object: KubeObject; kind: 'set' | 'removed' }[] = [];
   #passed = 0;
-  /** False: events are delivered as they happen. */
   isHeld = false;
   relists = 0;
   lastHeardMs = 0;
   state: Window<T>['state'] = 'idle';
   hasSynced = false;
   trouble = undefined;
-  /** What the next list shows instead of the truth. */
+  /** The objects of the next list, instead of the server's objects. */
   nextList: KubeObject[] | undefined;
 
-  constructor(server: PaperServer, resource: string, project: (object: KubeObject) => T | undefined) {
+  constructor(server: FakeServer, resource: string, project: (object: KubeObject) => T | undefined) {
     this.resource = resource;
     this.#server = server;
     this.#project = project;
-    server.windows.add(this as unknown as PaperWindow<Item>);
+    server.windows.add(this as unknown as FakeWindow<Item>);
   }
 
   start(): void {
@@ -160,7 +159,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
 
   async stop(): Promise<void> {
     this.state = 'stopped';
-    this.#server.windows.delete(this as unknown as PaperWindow<Item>);
+    this.#server.windows.delete(this as unknown as FakeWindow<Item>);
   }
 
   async whenSynced(): Promise<void> {}
@@ -185,7 +184,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
     const key = keyOfObject(object);
     const seen = this.#seen.get(key);
     if (origin === 'watch' && seen && kind === 'set' && versionOf(seen) >= versionOf(object)) return;
-    // Like the real cache: what was known before is no news.
+    // The real cache reports no removal of an unknown object either.
     if (kind === 'removed' && seen === undefined) return;
     if (kind === 'set') this.#seen.set(key, object);
     else this.#seen.delete(key);
@@ -230,7 +229,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
     return this.#seen.keys();
   }
 
-  /** Like the real one: an answer that is late does not bring back what has changed or gone since. */
+  /** As in the real window, a late answer does not overwrite a newer version, or restore a deleted object. */
   remember(object: KubeObject): void {
     const seen = this.#seen.get(keyOfObject(object));
     if (versionOf(object) <= (seen === undefined ? this.#passed : versionOf(seen))) return;
@@ -238,7 +237,7 @@ export class PaperWindow<T extends Item> implements Window<T> {
     else this.#seen.set(keyOfObject(object), structuredClone(object));
   }
 
-  /** Like the real one: what is newer than the version that is gone stays. */
+  /** As in the real window, an object newer than the deleted version stays. */
   forget(key: Key, resourceVersion?: string): void {
     const seen = this.#seen.get(key);
     const isNewer = seen !== undefined && resourceVersion !== undefined && versionOf(seen) > Number(resourceVersion);

@@ -10,8 +10,8 @@ import type { OpenedPatcher, OpenPatcherOptions } from '../../src/sync/patch/run
 import { projectService } from '../../src/sync/plan/kind.ts';
 import type { NamespaceMapping } from '../../src/sync/plan/placement.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
-import { PaperServer, PaperWindow } from './paper-cluster.ts';
-import { openTestPatcher } from './patch/paper-patch.ts';
+import { FakeServer, FakeWindow } from './fake-cluster.ts';
+import { openTestPatcher } from './patch/fake-patch.ts';
 
 export const defaultSettings: RuleSettings = {
   virtualClusterName: 'vc',
@@ -21,36 +21,36 @@ export const defaultSettings: RuleSettings = {
   addressPolicy: { allow: [], deny: [] },
 };
 
-export interface PaperOptions {
+export interface FakeOptions {
   settings?: Partial<RuleSettings>;
   mapping?: NamespaceMapping;
   isHostRecent?: boolean;
   hasOwner?: boolean;
   isDryRun?: boolean;
   patches?: readonly PatchEntry[];
-  /** Where their expressions run. */
+  /** Opens the sandbox for the expressions of the patches. */
   openSandbox?: OpenPatcherOptions['openSandbox'];
-  /** What they see as context.vcluster.config. */
+  /** The value of context.vcluster.config in expressions. */
   vcluster?: Record<string, unknown>;
 }
 
-/** A sync between two paper clusters that outlive it: stop() and run() again is a restart. */
-export class PaperWorld {
-  readonly virtual = new PaperServer();
-  readonly host = new PaperServer();
+/** A sync between two fake clusters. The clusters outlive the sync, so stop() and run() restart it. */
+export class FakeWorld {
+  readonly virtual = new FakeServer();
+  readonly host = new FakeServer();
   readonly clock = new VirtualClock();
-  options: PaperOptions;
+  options: FakeOptions;
   isLeader = true;
   sync!: Sync;
   patches: OpenedPatcher | undefined;
   windows!: {
-    virtual: PaperWindow<never>;
-    services: PaperWindow<never>;
-    host: PaperWindow<never>;
-    owner: PaperWindow<never> | undefined;
+    virtual: FakeWindow<never>;
+    services: FakeWindow<never>;
+    host: FakeWindow<never>;
+    owner: FakeWindow<never> | undefined;
   };
 
-  constructor(options: PaperOptions = {}) {
+  constructor(options: FakeOptions = {}) {
     this.options = options;
     if (options.hasOwner !== false && options.mapping === undefined) {
       this.host.put('services', service('vc', 'vcluster-vc', {}));
@@ -59,8 +59,8 @@ export class PaperWorld {
 
   async run(over: Partial<SyncOptions> = {}): Promise<this> {
     const { options } = this;
-    const open = <T>(server: PaperServer, resource: string, project: (object: KubeObject) => T) =>
-      new PaperWindow<never>(server, resource, project as never);
+    const open = <T>(server: FakeServer, resource: string, project: (object: KubeObject) => T) =>
+      new FakeWindow<never>(server, resource, project as never);
     this.windows = {
       virtual: open(this.virtual, 'endpoints', projectVirtualEndpoints),
       services: open(this.virtual, 'services', projectService),
@@ -113,7 +113,7 @@ export class PaperWorld {
     await this.run();
   }
 
-  /** Until nothing waits; delayed work needs clock.advance(). */
+  /** Waits until the queue is empty. Delayed work also needs clock.advance(). */
   async quiet(): Promise<void> {
     for (let turn = 0; turn < 100; turn++) {
       await settle(2);
@@ -148,9 +148,9 @@ export function endpoints(name: string, ip = '10.0.0.1', metadata: Partial<KubeO
   };
 }
 
-/** Service and Endpoints of one name on the virtual side. */
+/** Stores a Service and an Endpoints of one name on the virtual side. */
 export function putPair(
-  world: PaperWorld,
+  world: FakeWorld,
   name: string,
   ip?: string,
   metadata: Partial<KubeObject['metadata']> = {},
@@ -159,8 +159,8 @@ export function putPair(
   world.virtual.put('endpoints', endpoints(name, ip, metadata));
 }
 
-/** Changes the stored host object as somebody on the host would. */
-export function edit(server: PaperServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
+/** Changes a stored object as another client would. */
+export function edit(server: FakeServer, object: KubeObject | undefined, change: (draft: KubeObject) => void): void {
   const draft = structuredClone(object as KubeObject);
   change(draft);
   server.put('endpoints', draft);

@@ -1,11 +1,11 @@
-// What the live sync suites stand on: two API servers, a user of the daemon on each, and a record of what that user did.
-// The embedded servers and real ones both come in this form.
+// The backend of the live sync suites: two API servers, a user for the daemon on each, and a record of that user's requests.
+// Embedded and real servers both implement it.
 import { randomUUID } from 'node:crypto';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { settle } from '../virtual-clock.ts';
 import type { ApiClient } from './client.ts';
 
-/** As in RBAC; no namespace means everywhere. */
+/** A right as in RBAC; without a namespace it holds in all namespaces. */
 export interface Right {
   group: string;
   resources: readonly string[];
@@ -14,7 +14,7 @@ export interface Right {
 }
 
 /** One answered request of the daemon. */
-export interface Asked {
+export interface RecordedRequest {
   verb: string;
   resource: string;
   namespace: string;
@@ -25,27 +25,27 @@ export interface Asked {
 export interface SyncServer {
   readonly url: string;
   readonly caPem: string;
-  /** May do everything; what tests and rivals use. */
+  /** A client with all rights, for tests and rivals. */
   readonly admin: ApiClient;
-  /** With the rights of the daemon's user. */
+  /** A client with the rights of the daemon's user. */
   readonly asDaemon: ApiClient;
-  /** Kubeconfig of the daemon's user; `server` stands in for the address, for tests that put something in between. */
+  /** Kubeconfig of the daemon's user; `server` replaces the address, for example by an interferer. */
   kubeconfig(server?: { url: string; caPem: string }): string;
-  /** Exactly these rights, from now on. */
+  /** Replaces the rights of the daemon's user. */
   grant(rights: readonly Right[]): Promise<void>;
-  /** Everything the daemon's user asked since the last call of forget(), in the order of the answers. */
-  asked(): Promise<Asked[]>;
+  /** All requests of the daemon's user since the last forget(), in the order of their answers. */
+  requests(): Promise<RecordedRequest[]>;
   forget(): Promise<void>;
-  /** Stores an Endpoints as an older server might have: nothing is checked. */
+  /** Stores an Endpoints without validation, as an older server might have done. */
   smuggle(object: KubeObject): Promise<void>;
 }
 
-export interface SyncGround {
+export interface SyncBackend {
   readonly virtual: SyncServer;
   readonly host: SyncServer;
-  /** kube-controller-manager runs on both sides: Services get their Endpoints, owned objects and namespaces go. */
+  /** Whether kube-controller-manager runs on both sides: it creates Endpoints and deletes owned objects and namespaces. */
   readonly hasControllers: boolean;
-  /** Until the controllers have done what followed from everything so far; at once where there are none. */
+  /** Waits until the controllers have handled all changes so far. */
   controllersAtRest(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -53,17 +53,17 @@ export interface SyncGround {
 export type Side = 'virtual' | 'host';
 export const sides: readonly Side[] = ['virtual', 'host'];
 
-/** The names of the recording in fixtures/sync/golden.json. */
+/** The names used in the recording fixtures/sync/golden.json. */
 export const virtualCluster = 'vc';
 export const hostNamespace = 'vcluster-vc';
 
 export const writeVerbs: readonly string[] = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** Nothing that is waited for takes longer, unless something is broken. */
+/** A longer wait means that something is broken. */
 const patienceMs = 15_000;
 const betweenLooksMs = 4;
 
-/** Looks again and again until there is something to see. */
+/** Calls `look` repeatedly until it returns a value. */
 export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
   const endMs = performance.now() + patienceMs;
   let last: unknown;
@@ -80,7 +80,7 @@ export async function until<T>(what: string, look: () => T | undefined | Promise
   }
 }
 
-/** What a server would have added before it stored the object. */
+/** Adds the fields that a server adds before it stores an object. */
 export function storedForm(object: KubeObject): KubeObject {
   const metadata = {
     ...object.metadata,

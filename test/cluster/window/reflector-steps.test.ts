@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/cluster/answer.ts';
+import type { ListResult } from '../../../src/cluster/window/list-pages.ts';
+import {
+  afterList,
+  afterWatch,
+  auditIntervalMs,
+  backoffCapMs,
+  backoffMs,
+  type Failures,
+  type History,
+  type ReflectorStep,
+  type WatchEnd,
+  watchFloorMs,
+} from '../../../src/cluster/window/reflector-steps.ts';
+
+const middle = () => 0.5;
+/** The waits after one unserved and after three spoilt failures, without randomness. */
+const failures: Failures = { unserved: 1, spoilt: 3 };
+const unservedMs = 400;
+const spoiltMs = 1_600;
+const opened: History = { failures, wasOpened: true, watchedMs: 0, sinceListMs: 0 };
+const notOpened: History = { ...opened, wasOpened: false };
+
+interface WatchRow {
+  rule: string;
+  end: WatchEnd;
+  history: History;
+  step: Partial<ReflectorStep>;
+}
+
+const message = 'words';
+const watchRows: WatchRow[] = [
+  {
+    rule: 'a requested list begins at once',
+    end: { kind: 'aborted' },
+    history: opened,
+    step: { next: 'list', delayMs: 0, reason: 'requested', trouble: undefined },
+  },
+  {
+    rule: 'a watch that ended at once is opened again after a second',
+    end: { kind: 'ended' },
+    history: opened,
+    step: { next: 'watch', delayMs: watchFloorMs, reason: 'ended', trouble: undefined },
+  },
+  {
+    rule: 'a long watch is opened again at once',
+    end: { kind: 'ended' },
+    history: { ...opened, watchedMs: 5_000 },
+    step: { next: 'watch', delayMs: 0, reason: 'ended' },
+  },
+  {
+    rule: 'a list follows the end of a watch after the audit interval',
+    end: { kind: 'ended' },
+    history: { ...opened, sinceListMs: auditIntervalMs },
+    step: { next: 'list', delayMs: 0, reason: 'audit' },
+  },
+  {
+    rule: 'a cut watch counts as spoilt, and the version is checked',
+    end: { kind: 'broken', message },
+    history: opened,
+    step: {
+      next: 'watch',
+      delayMs: spoiltMs,
+      reason: 'broken',
+      failed: 'spoilt',
+      checkVersion: true,
+      trouble: message,
+    },
+  },
+  {
+    rule: 'a watch that never opened counts as unserved',
+    end: { kind: 'silent', message },
+    history: notOpened,
+    step: { next: 'watch', delayMs: unservedMs, reason: 'silent', failed: 'unserved', checkVersion: true },
+  },
+  ...(['gone', 'fault', 'rollback', 'disorder'] as const).map((kind) => ({
+    rule: `${kind} needs a list and counts as spoilt, even before the watch opened`,
+    end: { kind, message },
+    history: notOpened,
+    step: { next: 'list' as const, delayMs: spoiltMs, reason: kind, failed: 'spoilt' as const },
+  })),
+  {
+    rule: 'a refused watch is not repeated: a list follows',
+    end: { kind: 'refused', retryAfterMs: undefined, message },
+    history: notOpened,
+    step: { next: 'list', delayMs: spoiltMs, reason: 'refused', failed: 'spoilt' },
+  },
+  {
+    rule: 'a longer Retry-After wins over the backoff',
+    end: { kind: 'throttled', retryAfterMs: 9_000, message },
+    history: notOpened,
+    step: { next: 'watch', delayMs: 9_000, reason: 'throttled', failed: 'unserved', checkVersion: true },
+  },
+  {
+    rule: 'a longer backoff wins over Retry-After',
+    end: { kind: 'failed', retryAfterMs: 1, message },
+    history: notOpened,
+    step: { next: 'watch', delayMs: unservedMs, reason: 'failed', failed: 'unserved', checkVersion: true },
+  },
+];
+
+describe('afterWatch()', () => {
+  it.each(watchRows)('$rule', ({ end, history, step }) => {
+    const found = afterWatch(end, history, middle);
+    expect({ trouble: undefined, ...found }).toMatchObject(step);
+  });
+});
+
+type FailedList = Exclude<ListResult, { kind: 'listed' }>;
+const failed = (answer: Exclude<Answer, { kind: 'ok' | 'gone' }>): FailedList => ({ kind: 'failed', answer });
+
+const listRows: { rule: string; result: FailedList; step: Partial<ReflectorStep> }[] = [
+  {
+    rule: 'a requested list begins at once',
+    result: { kind: 'aborted' },
+    step: { delayMs: 0, reason: 'requested', trouble: undefined },
+  },
+  {
+    rule: 'an expired continue token counts as spoilt',
+    result: { kind: 'expired', message },
+    step: { delayMs: spoiltMs, reason: 'expired', failed: 'spoilt' },
+  },
+  {
+    rule: 'an unusable list counts as spoilt',
+    result: { kind: 'fault', message },
+    step: { delayMs: spoiltMs, reason: 'fault', failed: 'spoilt' },
+  },
+  {
+    rule: 'a failed list counts as unserved',
+    result: failed({ kind: 'failed', status: 500, retryAfterMs: undefined, message }),
+    step: { delayMs: unservedMs, reason: 'failed', failed: 'unserved', trouble: message },
+  },
+  {
+    rule: 'Retry-After delays the next list',
+    result: failed({ kind: 'throttled', retryAfterMs: 7_000, message }),
+    step: { delayMs: 7_000, reason: 'throttled', failed: 'unserved' },
+  },
+  {
+    rule: 'a missing right is a refusal',
+    result: failed({ kind: 'forbidden', namespaceTerminating: false, message }),
+    step: { delayMs: unservedMs, reason: 'refused', failed: 'unserved' },
+  },
+  {
+    rule: 'a request that was not sent is no trouble of the server',
+    result: failed({ kind: 'notSent', reason: 'stopped' }),
+    step: { delayMs: unservedMs, reason: 'failed', trouble: undefined, failed: undefined },
+  },
+];
+
+describe('afterList() always lists again', () => {
+  it.each(listRows)('$rule', ({ result, step }) => {
+    const found = afterList(result, { failures }, middle);
+    expect({ trouble: undefined, failed: undefined, ...found }).toMatchObject({ next: 'list', ...step });
+  });
+});
+
+describe('backoffMs()', () => {
+  it.each([
+    { rule: 'begins at 200 ms', failed: 0, random: 0.5, ms: 200 },
+    { rule: 'doubles with each failure', failed: 4, random: 0.5, ms: 3_200 },
+    { rule: 'spreads down to half', failed: 4, random: 0, ms: 1_600 },
+    { rule: 'never passes its maximum', failed: 1_000, random: 1, ms: backoffCapMs },
+  ])('$rule', ({ failed: count, random, ms }) => {
+    expect(backoffMs(count, () => random)).toBe(ms);
+  });
+});

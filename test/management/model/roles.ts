@@ -1,0 +1,62 @@
+// The managed roles of a scope (D 2.5, N 7). All of them concern Management alone.
+import type { MatrixConfiguration, MatrixRequest, MatrixScope } from '../matrix-case.ts';
+import { isOnInstances, readVerbs } from './request.ts';
+import { isEmpty } from './sentence.ts';
+
+type RoleEntry = NonNullable<MatrixScope['roles']>[number];
+
+export function roleAllows(entry: RoleEntry, request: MatrixRequest, configuration: MatrixConfiguration): boolean {
+  if (request.target.kind !== 'Management') return false;
+  switch (entry.role) {
+    // "platform-cli: get, list, watch of virtualclusterinstances without subresource".
+    case 'platform-cli':
+      return readsInstances(entry, request, readVerbs);
+    // "vcluster: get of the same".
+    case 'vcluster':
+      return readsInstances(entry, request, ['get']);
+    case 'agent':
+      return agentAllows(entry, request, configuration);
+    // "metrics-reader: get of /metrics; nothing when narrowed".
+    case 'metrics-reader':
+      return !request.isResource && request.verb === 'get' && request.path === '/metrics' && !isNarrowed(entry);
+    default:
+      // D 2.5: "`network-peer`, `workspace`, `metrics-writer` accepted, nothing beyond the base".
+      return false;
+  }
+}
+
+/** D 2.5: "A role's `projects` and `virtualClusters` (`project/name`) form one union that narrows the role, both empty = all." */
+function isNarrowed(entry: RoleEntry): boolean {
+  return !isEmpty(entry.projects) || !isEmpty(entry.virtualClusters);
+}
+
+function readsInstances(entry: RoleEntry, request: MatrixRequest, verbs: readonly string[]): boolean {
+  if (!isOnInstances(request) || request.subresource !== '' || !verbs.includes(request.verb)) return false;
+  // "Not narrowed: across all namespaces too."
+  if (!isNarrowed(entry)) return true;
+  // "Narrowed: by project to its namespace, by `project/name` to requests with that name."
+  const byProject = (entry.projects ?? []).some((project) => request.namespace === `p-${project}`);
+  const byName = (entry.virtualClusters ?? []).some((text) => `p-${text}` === `${request.namespace}/${request.name}`);
+  return byProject || byName;
+}
+
+/** "agent: get of /agent/<cluster>/revocations, post of /agent/<cluster>/audit and /agent/<cluster>/activity". */
+function agentAllows(entry: RoleEntry, request: MatrixRequest, configuration: MatrixConfiguration): boolean {
+  if (request.isResource) return false;
+  const [start, root, cluster, what, ...rest] = request.path.split('/');
+  if (start !== '' || root !== 'agent' || cluster === undefined || cluster === '' || rest.length > 0) return false;
+  const reads = request.verb === 'get' && what === 'revocations';
+  const writes = request.verb === 'post' && (what === 'audit' || what === 'activity');
+  if (!reads && !writes) return false;
+  return !isNarrowed(entry) || clustersOf(entry, configuration).has(cluster);
+}
+
+/** "narrowed: the clusters that the spaces of the named projects, or of the projects of the named virtual clusters, are in". */
+function clustersOf(entry: RoleEntry, configuration: MatrixConfiguration): Set<string> {
+  const named = new Set(entry.projects ?? []);
+  for (const text of entry.virtualClusters ?? []) named.add(text.split('/')[0] ?? '');
+  const clusters = new Set<string>();
+  for (const project of configuration.projects)
+    if (named.has(project.name)) for (const space of project.spaces ?? []) clusters.add(space.cluster);
+  return clusters;
+}

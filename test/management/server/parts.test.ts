@@ -1,0 +1,233 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { parseTarget } from '../../../src/apiserver/request/target.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { silentLog } from '../../../src/log.ts';
+import { keyedDigest } from '../../../src/management/audit/chain.ts';
+import { verifyChain } from '../../../src/management/audit/verify.ts';
+import { AuditLog } from '../../../src/management/server/audit-log.ts';
+import { FailedLogins } from '../../../src/management/server/failed-logins.ts';
+import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { type Bench, keysPath, movedClock, openBench, people, until } from './bench.ts';
+
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'hostward-parts-'));
+  endings.push(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+async function bench(options: Parameters<typeof openBench>[0] = {}): Promise<Bench> {
+  const opened = await openBench(options);
+  endings.push(() => opened.stop());
+  return opened;
+}
+
+const digest = keyedDigest(Buffer.alloc(32, 1));
+
+async function auditLog(path: string): Promise<AuditLog> {
+  const callers = { sessionOf: () => undefined } as unknown as ConstructorParameters<typeof AuditLog>[0]['callers'];
+  const log = new AuditLog({ path, digest, clock: systemClock, log: silentLog, callers, reads: () => false });
+  await log.start();
+  endings.push(() => log.stop());
+  return log;
+}
+
+function entry(method: string, url = '/apis/management.platform/v1/ownedaccesskeys/x') {
+  return {
+    id: 'test',
+    target: parseTarget(method, url),
+    method,
+    user: undefined,
+    source: '127.0.0.1',
+    userAgent: 'test',
+  };
+}
+
+describe('the audit log', () => {
+  it('goes on after a crash that cut its last line off, and stays one chain', async () => {
+    const path = join(folder(), 'audit.log');
+    const first = await auditLog(path);
+    await Promise.all(Array.from({ length: 20 }, () => first.begins(entry('DELETE'))));
+    await first.stop();
+    appendFileSync(path, '{"seq":21,"previous":"half a li');
+    const second = await auditLog(path);
+    await second.begins(entry('DELETE'));
+    const verified = verifyChain(readFileSync(path, 'utf8'), { digest });
+    expect(verified).toMatchObject({ kind: 'whole', lines: 21, torn: false });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('does not go on after a last line that was changed', async () => {
+    const path = join(folder(), 'audit.log');
+    const log = await auditLog(path);
+    await log.begins(entry('DELETE'));
+    await log.stop();
+    writeFileSync(path, readFileSync(path, 'utf8').replace('delete', 'delite'));
+    await expect(auditLog(path)).rejects.toThrow(/want a last line that was not changed/);
+  });
+
+  it.skipIf(process.platform !== 'linux')('stops a write that it cannot write down, and no read', async () => {
+    const log = await auditLog('/dev/full');
+    await expect(log.begins(entry('DELETE'))).rejects.toMatchObject({ status: { code: 503 } });
+    await log.begins(entry('GET'));
+  });
+
+  it('writes down refusals at the door, and neither reviews nor reads', async () => {
+    const path = join(folder(), 'audit.log');
+    const log = await auditLog(path);
+    await log.begins(entry('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'));
+    await log.ends(entry('GET'), 200);
+    expect(readFileSync(path, 'utf8')).toBe('');
+    await log.ends(entry('GET', '/apis/a/v1/b?token=secret'), 403);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain('"code":403');
+    expect(text).not.toContain('secret');
+  });
+});
+
+describe('failed logins', () => {
+  it('a source may fail twenty times at once, then once a second, and others as before', () => {
+    let nowMs = 0;
+    const logins = new FailedLogins({ ...systemClock, now: () => nowMs });
+    const waits = (source: string, count: number) =>
+      Array.from({ length: count }, () => logins.failed(source)).filter((wait) => wait !== undefined).length;
+    expect(waits('a', 20)).toBe(0);
+    expect(logins.failed('a')).toBe(1);
+    expect(waits('b', 1)).toBe(0);
+    nowMs += 3_000;
+    expect(waits('a', 3)).toBe(1);
+  });
+});
+
+describe('the folder', () => {
+  it('belongs to its owner and to one process alone', async () => {
+    const one = await bench();
+    expect(statSync(one.folder).mode & 0o777).toBe(0o700);
+    for (const file of ['keys.db', 'secrets.json', 'ca.key', 'audit.log'])
+      expect([file, statSync(join(one.folder, file)).mode & 0o077]).toEqual([file, 0]);
+    const server = {
+      listen: '127.0.0.1:0',
+      baseURL: 'https://localhost',
+      dataDir: one.folder,
+      ingressListen: undefined,
+    };
+    const second = new ManagementApi({
+      settings: people,
+      server,
+      clock: systemClock,
+      log: silentLog,
+      version: '1.0.0',
+    });
+    await expect(second.open()).rejects.toThrow(/process/);
+  }, 20_000);
+
+  it('without the secrets of its keys it is not opened: new ones would kill every key', async () => {
+    const one = await bench();
+    rmSync(join(one.folder, 'secrets.json'));
+    await expect(one.restart()).rejects.toThrow(/want the secrets of the keys in the database/);
+  });
+});
+
+describe('what time does to keys', () => {
+  it('an expired key stays readable for a week, and goes then', async () => {
+    const clock = movedClock();
+    const one = await bench({ clock });
+    await one.keyFor('old', { user: 'alice', ttl: 60 });
+    const codeAfter = async (seconds: number) => {
+      clock.moveSeconds(seconds);
+      clock.fire(60_000);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return (await one.ask('GET', `${keysPath}/old`)).code;
+    };
+    expect(await codeAfter(3_600)).toBe(200);
+    expect(await codeAfter(7 * 86_400)).toBe(404);
+  });
+
+  it('what an expiring key makes ends no later', async () => {
+    const one = await bench();
+    const key = await one.keyFor('short', { user: 'alice', ttl: 1_000 });
+    const make = (name: string, spec: object) => one.ask('POST', keysPath, { key, body: { metadata: { name }, spec } });
+    const filled = await make('child-1', {});
+    expect(Number(filled.body['spec']?.['ttl'])).toBeGreaterThan(900);
+    expect(Number(filled.body['spec']?.['ttl'])).toBeLessThanOrEqual(1_000);
+    expect([filled.headers['warning']].flat().join()).toContain('spec.ttl: set to');
+    expect(await make('child-2', { ttl: 5_000 })).toMatchObject({ code: 422 });
+  });
+
+  it('a name that comes back after a week is somebody else', async () => {
+    const clock = movedClock();
+    const one = await bench({ clock });
+    const key = await one.keyFor('bobs', { user: 'bob' });
+    const code = async () => (await one.ask('GET', keysPath, { key })).code;
+    const withoutBob = { ...people, users: people.users.filter(({ name }) => name !== 'bob') };
+    await one.api.apply(withoutBob);
+    clock.moveSeconds(6 * 86_400);
+    await one.api.apply(people);
+    expect(await code()).toBe(200);
+    await one.api.apply(withoutBob);
+    clock.moveSeconds(8 * 86_400);
+    await one.api.apply(people);
+    expect(await code()).toBe(401);
+  });
+
+  it('the limits of the configuration hold for new keys, at once', async () => {
+    const one = await bench();
+    await one.api.apply({ ...people, keys: { ...people.keys, maxTTL: 100, requireExpiry: true } });
+    const make = (name: string, spec: object) => one.ask('POST', keysPath, { body: { metadata: { name }, spec } });
+    expect(await make('filled', { user: 'alice' })).toMatchObject({ code: 201, body: { spec: { ttl: 100 } } });
+    expect(await make('long', { user: 'alice', ttl: 101 })).toMatchObject({ code: 422 });
+  });
+});
+
+describe('instances', () => {
+  it('come and go with the configuration, and watches hear of it', async () => {
+    const one = await bench();
+    const path = '/kubernetes/management/apis/management.platform/v1/virtualclusterinstances';
+    const before = await one.ask('GET', path);
+    const version = before.body['metadata']?.['resourceVersion'];
+    const watch = await one.follow(`${path}?watch=true&resourceVersion=${version}`, one.admin);
+    const [shop, ...others] = people.projects;
+    if (shop === undefined) throw new Error('want a project');
+    await one.api.apply({
+      ...people,
+      projects: [{ ...shop, virtualClusters: shop.virtualClusters.slice(0, 1) }, ...others],
+    });
+    await one.api.apply(people);
+    await until(() => watch.events.length === 2, 'two events');
+    expect(watch.events).toMatchObject([
+      { type: 'DELETED', object: { metadata: { name: 'v2' } } },
+      { type: 'ADDED', object: { metadata: { name: 'v2' } } },
+    ]);
+    // It is the same virtual cluster as before.
+    expect(watch.events[0]?.['object']?.['metadata']?.['uid']).toBe(watch.events[1]?.['object']?.['metadata']?.['uid']);
+    watch.stop();
+  });
+});
+
+describe('the metrics', () => {
+  it('count keys by state, and those that end soon', async () => {
+    const metrics = createMetrics();
+    const dataDir = folder();
+    const server = { listen: '127.0.0.1:0', baseURL: 'https://localhost', dataDir, ingressListen: undefined };
+    const log = silentLog;
+    const api = new ManagementApi({ settings: people, server, clock: systemClock, log, version: '1.0.0', metrics });
+    await api.open();
+    endings.push(() => api.close());
+    await api.createKey({ metadata: { name: 'a' }, spec: { user: 'alice', ttl: 600 } });
+    await api.createKey({ metadata: { name: 'b' }, spec: { user: 'alice', disabled: true } });
+    await api.serve();
+    const text = await metrics.metrics();
+    expect(text).toContain('hostward_access_keys{state="active"} 1');
+    expect(text).toContain('hostward_access_keys{state="disabled"} 1');
+    expect(text).toContain('hostward_access_keys_expiring 1');
+    expect(api.status()).toMatchObject({ keys: { active: 1, disabled: 1 }, expiringWithinSevenDays: 1 });
+  });
+});

@@ -1,0 +1,357 @@
+// Checks 1 to 26, 49 to 63, 101 to 140 and 189 to 209 of the specification: discovery, lists, tables, watches, deletion.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Bench, type Body, keysPath, openBench, until } from './bench.ts';
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench({
+    settings: { keys: { maxTTL: 0, requireExpiry: false, allowSupplied: true, perOwner: 500 } },
+  });
+  for (const name of ['a', 'b', 'c', 'd']) await bench.keyFor(name, { user: 'alice', displayName: `key ${name}` });
+  await bench.keyFor('of-bob', { user: 'bob' });
+});
+afterAll(() => bench.stop());
+
+const root = '/kubernetes/management';
+const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  bench.ask('GET', path, { headers });
+const namesOf = ({ body }: Answer): unknown[] =>
+  (body['items'] as unknown as Body[]).map((item) => item['metadata']?.['name']);
+const last = <T>(list: readonly T[]): T | undefined => list.at(-1);
+
+describe('discovery and OpenAPI', () => {
+  it('1, 3, 4, 5: version, groups and resources', async () => {
+    expect((await get(`${root}/version`)).body['gitVersion']).toMatch(/^v\d+\.\d+\.\d+/);
+    expect((await get(`${root}/apis`)).text).toContain('management.platform/v1');
+    for (const path of ['/apis/management.platform', '/apis/management.platform/'])
+      expect(await get(root + path)).toMatchObject({ code: 200, body: { kind: 'APIGroup' } });
+    const { body } = await get(`${root}/apis/management.platform/v1`);
+    expect(body['resources']).toMatchObject([
+      {
+        name: 'ownedaccesskeys',
+        singularName: 'ownedaccesskey',
+        namespaced: false,
+        kind: 'OwnedAccessKey',
+        shortNames: ['oak'],
+      },
+      { name: 'ownedaccesskeys/rotate', kind: 'OwnedAccessKeyRotation', verbs: ['create'] },
+      { name: 'virtualclusterinstances', namespaced: true, verbs: ['get', 'list', 'watch'] },
+    ]);
+  });
+
+  it('8, 9: aggregated discovery', async () => {
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    const answer = await get(`${root}/apis`, { accept });
+    expect(answer.headers['content-type']).toBe(accept);
+    expect(answer.text).toContain('"responseKind"');
+  });
+
+  it('13, 14, 15: what is not there is a Status of 404', async () => {
+    for (const path of [
+      '/apis/none/v1/x',
+      '/apis/management.platform/v2/x',
+      '/apis/management.platform/v1/x',
+      '/apis/management.platform/v1/namespaces/x/ownedaccesskeys',
+      '/foo',
+    ])
+      expect(await get(root + path)).toMatchObject({ code: 404, body: { kind: 'Status', code: 404 } });
+  });
+
+  it('16, 19, 20, 21: OpenAPI explains every field, and offers no strategic merge', async () => {
+    const { body } = await get(`${root}/openapi/v3`);
+    const place = body['paths']?.['apis/management.platform/v1'];
+    expect(place?.['serverRelativeURL']).toMatch(/^\/openapi\/v3\/apis\/management.platform\/v1\?hash=/);
+    const document = (await get(`${root}/openapi/v3/apis/management.platform/v1`)).body;
+    const schemas = document['components']?.['schemas'] as unknown as Record<string, object>;
+    expect(schemas['management.platform.v1.OwnedAccessKey']).toMatchObject({
+      'x-kubernetes-group-version-kind': [{ group: 'management.platform', version: 'v1', kind: 'OwnedAccessKey' }],
+      properties: { spec: { properties: { key: { writeOnly: true }, ttl: { minimum: 0, maximum: 3153600000 } } } },
+    });
+    expect(fieldsWithoutWords(schemas['management.platform.v1.OwnedAccessKey'] as object, '')).toEqual([]);
+    const patch = JSON.stringify(document['paths']?.['/apis/management.platform/v1/ownedaccesskeys/{name}']?.['patch']);
+    expect(patch).toContain('fieldValidation');
+    expect(patch).toContain('application/apply-patch+yaml');
+    expect(patch).not.toContain('strategic');
+  });
+});
+
+interface Described {
+  description?: string;
+  properties?: object;
+  items?: object;
+}
+
+/** Paths of fields that nothing describes. */
+function fieldsWithoutWords(schema: Described, path: string): string[] {
+  const items = schema.items === undefined ? [] : fieldsWithoutWords(schema.items, path);
+  const fields = Object.entries((schema.properties ?? {}) as Record<string, Described>);
+  return [
+    ...items,
+    ...fields.flatMap(([name, field]) => [
+      ...(field.description ? [] : [`${path}.${name}`]),
+      ...fieldsWithoutWords(field, `${path}.${name}`),
+    ]),
+  ];
+}
+
+describe('content', () => {
+  it.each([
+    ['50: another type of body', 'POST', { type: 'text/plain', body: 'x' }, 415],
+    [
+      '51: protobuf, which only reviews may be',
+      'POST',
+      { type: 'application/vnd.kubernetes.protobuf', body: 'x' },
+      415,
+    ],
+    ['54: an Accept that nothing fits', 'GET', { headers: { accept: 'text/html' } }, 406],
+    ['59: an unknown form', 'GET', { headers: { accept: 'application/json;as=Foo' } }, 406],
+    ['63: another method', 'OPTIONS', {}, 405],
+    ['95: a create at a name', 'POST /a', { body: {} }, 405],
+    ['91: an empty body', 'POST', { body: '' }, 400],
+    ['91: an array', 'POST', { body: [] }, 400],
+    ['210: a body beyond 3 MiB', 'POST', { body: `{"a":"${'x'.repeat(3 * 1024 * 1024)}"}` }, 413],
+  ] as const)('%s', async (_name, method, how, code) => {
+    const [verb = '', path = ''] = method.split(' ');
+    expect(await bench.ask(verb, keysPath + path, how)).toMatchObject({ code });
+  });
+
+  it('53, 56: YAML out, and weights count', async () => {
+    const { text, headers } = await get(`${keysPath}/a`, { accept: 'application/json;q=0.1, application/yaml' });
+    expect(headers['content-type']).toBe('application/yaml');
+    expect(text).toContain('displayName: key a');
+  });
+
+  it('62: HEAD has no body; 40: nothing is cached', async () => {
+    const head = await bench.ask('HEAD', `${keysPath}/a`);
+    expect([head.code, head.text, head.headers['cache-control']]).toEqual([200, '', 'no-cache, private']);
+  });
+
+  it('headers beyond 16 KiB are 431', async () => {
+    expect(await get(keysPath, { 'x-long': 'x'.repeat(17_000) })).toMatchObject({ code: 431 });
+  });
+
+  it.each([
+    '/kubernetes/management//api',
+    '/kubernetes/management/./api',
+    '/kubernetes/management/%2e%2e/api',
+    '/kubernetes/management/api;x',
+    '/kubernetes/management/api?a=1;b=2',
+  ])('the path %s is read in one way or not at all', async (path) => {
+    expect([400, 404]).toContain((await get(path)).code);
+  });
+});
+
+describe('lists', () => {
+  it('101, 102, 103: an absent object, a name with watch, a version of the future', async () => {
+    expect(await get(`${keysPath}/none`)).toMatchObject({
+      code: 404,
+      body: { message: 'ownedaccesskeys.management.platform "none" not found' },
+    });
+    expect(await get(`${keysPath}/a?watch=true`)).toMatchObject({ code: 200, body: { kind: 'OwnedAccessKey' } });
+    expect(await get(`${keysPath}/a?resourceVersion=99999999`)).toMatchObject({ code: 504 });
+  });
+
+  it('105, 106, 107, 108: pages go on at the same version', async () => {
+    const first = await get(`${keysPath}?limit=2`);
+    await bench.keyFor('bb-between', { user: 'alice' });
+    const token = encodeURIComponent(String(first.body['metadata']?.['continue']));
+    const rest = await get(`${keysPath}?continue=${token}`);
+    expect([...namesOf(first), ...namesOf(rest)]).not.toContain('bb-between');
+    expect(rest.body['metadata']?.['resourceVersion']).toBe(first.body['metadata']?.['resourceVersion']);
+    expect(await get(`${keysPath}?continue=${token}&resourceVersion=5`)).toMatchObject({ code: 400 });
+    expect(await get(`${keysPath}?continue=rubbish`)).toMatchObject({ code: 400 });
+  });
+
+  it('112, 114, 117, 118: wrong questions', async () => {
+    for (const [query, code] of [
+      ['resourceVersionMatch=Exact', 422],
+      ['resourceVersion=0&resourceVersionMatch=Exact', 422],
+      ['resourceVersion=x', 400],
+      ['labelSelector=%3D%3D', 400],
+      ['fieldSelector=spec.key%3Dx', 400],
+      ['fieldSelector=metadata.namespace%3Dx', 400],
+      ['sendInitialEvents=true', 422],
+    ] as const)
+      expect([query, (await get(`${keysPath}?${query}`)).code]).toEqual([query, code]);
+  });
+
+  it('116, 118: selectors choose', async () => {
+    expect(namesOf(await get(`${keysPath}?fieldSelector=spec.user%3Dbob`))).toEqual(['of-bob']);
+    expect(namesOf(await get(`${keysPath}?fieldSelector=metadata.name%3Da`))).toEqual(['a']);
+    expect(namesOf(await get(`${keysPath}?labelSelector=x`))).toEqual([]);
+  });
+
+  it('205 to 209: a table with the columns that were promised', async () => {
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    const { body } = await get(keysPath, { accept });
+    const columns = body['columnDefinitions'] as unknown as { name: string; priority: number }[];
+    expect(columns.map(({ name, priority }) => `${name} ${priority}`)).toEqual([
+      'Name 0',
+      'Owner 0',
+      'Status 0',
+      'Expires 0',
+      'Last used 0',
+      'Age 0',
+      'Display name 1',
+      'Type 1',
+      'Scope 1',
+    ]);
+    const rows = body['rows'] as unknown as { cells: unknown[]; object: Body }[];
+    expect(rows.find(({ cells }) => cells[0] === 'a')?.cells).toMatchObject([
+      'a',
+      'alice',
+      'Active',
+      '<never>',
+      '<never>',
+      expect.any(String),
+      'key a',
+      'User',
+      '<all>',
+    ]);
+    expect(rows[0]?.object['kind']).toBe('PartialObjectMetadata');
+  });
+});
+
+describe('watches', () => {
+  it('121, 122, 123: every change after a list once, in order, up to the deletion', async () => {
+    const listed = await get(keysPath);
+    const version = listed.body['metadata']?.['resourceVersion'];
+    const watch = await bench.follow(`${keysPath}?watch=true&resourceVersion=${version}`, bench.admin);
+    await bench.keyFor('seen', { user: 'alice' });
+    const labels = { metadata: { labels: { x: 'y' } } };
+    await bench.ask('PATCH', `${keysPath}/seen`, { type: 'application/merge-patch+json', body: labels });
+    await bench.ask('DELETE', `${keysPath}/seen`);
+    await until(() => watch.events.length === 3, 'three events');
+    expect(watch.events.map((event) => event['type'])).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
+    expect(JSON.stringify(watch.events)).not.toMatch(/mpk_|hidden|digest/);
+    watch.stop();
+  });
+
+  it('125, 136: a selector lets objects in and out', async () => {
+    const watch = await bench.follow(`${keysPath}?watch=true&labelSelector=in%3Dyes`, bench.admin);
+    const label = (value: string | null) =>
+      bench.ask('PATCH', `${keysPath}/b`, {
+        type: 'application/merge-patch+json',
+        body: { metadata: { labels: { in: value } } },
+      });
+    await label('yes');
+    await label('no');
+    await until(() => watch.events.length === 2, 'two events');
+    expect(watch.events.map((event) => event['type'])).toEqual(['ADDED', 'DELETED']);
+    watch.stop();
+  });
+
+  it('129, 130, 132, 133, 137: versions, ends, streaming lists and the old path', async () => {
+    expect(await get(`${keysPath}?watch=true&resourceVersion=x`)).toMatchObject({ code: 400 });
+    expect(await get(`${keysPath}?watch=true&sendInitialEvents=true`)).toMatchObject({ code: 422 });
+    const ended = await bench.follow(`${keysPath}?watch=true&timeoutSeconds=1&resourceVersion=1`, bench.admin);
+    await ended.ended;
+    const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+    const watch = await bench.follow(`${keysPath}?${query}`, bench.admin);
+    await until(() => last(watch.events)?.['type'] === ('BOOKMARK' as unknown), 'the bookmark');
+    expect(last(watch.events)).toMatchObject({
+      object: { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } },
+    });
+    watch.stop();
+    const old = await bench.follow(`${root}/apis/management.platform/v1/watch/ownedaccesskeys`, bench.admin);
+    await until(() => old.events.length > 0, 'an event');
+    old.stop();
+  });
+
+  it('204: the watches of a deleted key end', async () => {
+    const key = await bench.keyFor('short', { user: 'alice' });
+    const watch = await bench.follow(`${keysPath}?watch=true`, key);
+    await bench.ask('DELETE', `${keysPath}/short`);
+    await watch.ended;
+    expect(last(watch.events)).toMatchObject({ type: 'ERROR' });
+  });
+});
+
+describe('deletion', () => {
+  const remove = (name: string, body?: object, query = '') =>
+    bench.ask('DELETE', `${keysPath}/${name}${query}`, { body });
+
+  it('189, 190, 191: a Status, then 404, another uid, and preconditions', async () => {
+    await bench.keyFor('gone', { user: 'alice' });
+    const uid = (await get(`${keysPath}/gone`)).body['metadata']?.['uid'];
+    expect(await remove('gone', { preconditions: { uid: 'other' } })).toMatchObject({ code: 409 });
+    expect(await remove('gone')).toMatchObject({
+      code: 200,
+      body: { status: 'Success', details: { name: 'gone', kind: 'ownedaccesskeys', uid } },
+    });
+    expect(await remove('gone')).toMatchObject({ code: 404 });
+    await bench.keyFor('gone', { user: 'alice' });
+    expect((await get(`${keysPath}/gone`)).body['metadata']?.['uid']).not.toBe(uid);
+  });
+
+  it('192 to 195: options', async () => {
+    expect(await remove('a', { kind: 'Other' })).toMatchObject({ code: 400 });
+    expect(await remove('a', { propagationPolicy: 'Never' })).toMatchObject({ code: 422 });
+    expect(await remove('a', { orphanDependents: true, propagationPolicy: 'Orphan' })).toMatchObject({ code: 422 });
+    // Who says it in the query and not in the body is refused: the real server would delete.
+    expect(await remove('a', {}, '?dryRun=All')).toMatchObject({ code: 400 });
+    expect(await remove('a', undefined, '?dryRun=All')).toMatchObject({ code: 200 });
+    expect(await remove('a', { dryRun: ['All'] })).toMatchObject({ code: 200 });
+    expect(await get(`${keysPath}/a`)).toMatchObject({ code: 200 });
+  });
+
+  it('196 to 199: finalizers hold the object, and its key is dead at once', async () => {
+    const made = await bench.ask('POST', keysPath, {
+      body: { metadata: { name: 'held', finalizers: ['example.com/hold'] }, spec: { user: 'alice' } },
+    });
+    const key = String(made.body['spec']?.['key']);
+    expect(await remove('held')).toMatchObject({
+      code: 200,
+      body: { metadata: { deletionTimestamp: expect.any(String), generation: 2 } },
+    });
+    expect(await bench.ask('GET', keysPath, { key })).toMatchObject({ code: 401 });
+    const patch = (finalizers: string[]) =>
+      bench.ask('PATCH', `${keysPath}/held`, {
+        type: 'application/merge-patch+json',
+        body: { metadata: { finalizers } },
+      });
+    expect(await patch(['example.com/hold', 'example.com/more'])).toMatchObject({ code: 422 });
+    expect(await patch([])).toMatchObject({ code: 200 });
+    expect(await get(`${keysPath}/held`)).toMatchObject({ code: 404 });
+  });
+
+  it('201: a grace period is kept, only shortened, and ends by itself', async () => {
+    const key = await bench.keyFor('graceful', { user: 'alice' });
+    expect(await remove('graceful', { gracePeriodSeconds: 100 })).toMatchObject({
+      body: { metadata: { deletionGracePeriodSeconds: 100 } },
+    });
+    expect(await bench.ask('GET', keysPath, { key })).toMatchObject({ code: 401 });
+    expect(await remove('graceful', { gracePeriodSeconds: 200 })).toMatchObject({
+      body: { metadata: { deletionGracePeriodSeconds: 100 } },
+    });
+    expect(await remove('graceful', { gracePeriodSeconds: 1 })).toMatchObject({
+      body: { metadata: { deletionGracePeriodSeconds: 1 } },
+    });
+    const watch = await bench.follow(`${keysPath}?watch=true&fieldSelector=metadata.name%3Dgraceful`, bench.admin);
+    await until(() => last(watch.events)?.['type'] === ('DELETED' as unknown), 'the end of the key');
+    watch.stop();
+  });
+
+  it('202: a key goes with its owner', async () => {
+    await bench.keyFor('owner', { user: 'alice' });
+    const uid = (await get(`${keysPath}/owner`)).body['metadata']?.['uid'];
+    const ownerReferences = [{ apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', name: 'owner', uid }];
+    await bench.ask('POST', keysPath, {
+      body: { metadata: { name: 'owned', ownerReferences }, spec: { user: 'alice' } },
+    });
+    const watch = await bench.follow(`${keysPath}?watch=true&fieldSelector=metadata.name%3Downed`, bench.admin);
+    await remove('owner');
+    await until(() => last(watch.events)?.['type'] === ('DELETED' as unknown), 'the end of the owned key');
+    watch.stop();
+  });
+
+  it("203: a collection loses what the selector chooses, and for its caller what is the caller's", async () => {
+    const bob = await bench.keyFor('bob-2', { user: 'bob' });
+    await bench.keyFor('bob-3', { user: 'bob' });
+    const answer = await bench.ask('DELETE', `${keysPath}?fieldSelector=metadata.name!%3Dbob-2`, { key: bob });
+    expect(answer.code).toBe(200);
+    const left = namesOf(await get(keysPath));
+    expect(left).toEqual(expect.arrayContaining(['a', 'b', 'bob-2']));
+    expect(left).not.toContain('bob-3');
+  });
+});

@@ -1,0 +1,428 @@
+// Checks 65 to 100 and 141 to 188 of the specification: create, update, the three patches and server-side apply.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Ask, type Bench, keysPath, openBench } from './bench.ts';
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench({
+    settings: { keys: { maxTTL: 0, requireExpiry: false, allowSupplied: true, perOwner: 500 } },
+  });
+});
+afterAll(() => bench.stop());
+
+let count = 0;
+const fresh = () => `made-${++count}`;
+const types = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
+
+function create(body: object | string, how: Ask & { query?: string } = {}): Promise<Answer> {
+  return bench.ask('POST', `${keysPath}${how.query ?? ''}`, { body, ...how });
+}
+
+async function made(spec: object = {}, metadata: object = {}): Promise<string> {
+  const name = fresh();
+  const answer = await create({ metadata: { name, ...metadata }, spec: { user: 'alice', ...spec } });
+  if (answer.code !== 201) throw new Error(answer.text);
+  return name;
+}
+
+function patch(name: string, type: keyof typeof types, body: object | string, query = ''): Promise<Answer> {
+  return bench.ask('PATCH', `${keysPath}/${name}${query}`, { type: types[type], body });
+}
+
+const causes = ({ body }: Answer): [string, string][] =>
+  ((body['details']?.['causes'] ?? []) as unknown as { reason: string; field: string }[]).map(({ reason, field }) => [
+    reason,
+    field,
+  ]);
+
+describe('create', () => {
+  it('65, 104: the server sets uid, version, generation, time and managers', async () => {
+    const { code, body } = await create({ metadata: { name: fresh() }, spec: { user: 'alice', displayName: 'CI' } });
+    expect(code).toBe(201);
+    expect(body).toMatchObject({
+      kind: 'OwnedAccessKey',
+      apiVersion: 'management.platform/v1',
+      metadata: {
+        uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        resourceVersion: expect.stringMatching(/^\d+$/),
+        generation: 1,
+        creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+        managedFields: [{ operation: 'Update', fieldsV1: { 'f:spec': { 'f:displayName': {} } } }],
+      },
+      spec: { type: 'User', user: 'alice', key: expect.stringMatching(/^mpk_/) },
+      status: {},
+    });
+  });
+
+  it('4.3 of the requirements: YAML without Content-Type and with one, apiVersion and kind given or left out', async () => {
+    const name = fresh();
+    const yaml = `apiVersion: management.platform/v1
+kind: OwnedAccessKey
+metadata:
+  name: ${name}
+spec:
+  displayName: Pipeline
+  ttl: 1728000
+  type: User
+  user: alice
+status: {}
+`;
+    expect(await create(yaml, { type: 'application/yaml' })).toMatchObject({
+      code: 201,
+      body: { spec: { ttl: 1728000 } },
+    });
+    expect(await create(`metadata:\n  name: ${fresh()}\nspec: {user: alice}\n`, { type: '' })).toMatchObject({
+      code: 201,
+    });
+    const put = await bench.ask('PUT', `${keysPath}/${name}`, {
+      type: 'application/yaml',
+      body: yaml.replace('Pipeline', 'Release'),
+    });
+    expect(put).toMatchObject({ code: 200, body: { spec: { displayName: 'Release' } } });
+    const annotation = [{ op: 'add', path: '/metadata/annotations', value: { team: 'red' } }];
+    expect(await patch(name, 'json', annotation)).toMatchObject({
+      code: 200,
+      body: { metadata: { annotations: { team: 'red' } } },
+    });
+    expect(await bench.ask('DELETE', `${keysPath}/${name}`)).toMatchObject({ code: 200 });
+  });
+
+  const refused: [string, object, number, [string, string][]][] = [
+    ['70: no name', { spec: { user: 'alice' } }, 422, [['FieldValueRequired', 'metadata.name']]],
+    ['71: a bad name', { metadata: { name: 'Bad_Name' }, spec: {} }, 422, [['FieldValueInvalid', 'metadata.name']]],
+    [
+      '85: a wrong type',
+      { metadata: { name: 'x' }, spec: { ttl: 'long', disabled: 'y' } },
+      422,
+      [
+        ['FieldValueTypeInvalid', 'spec.disabled'],
+        ['FieldValueTypeInvalid', 'spec.ttl'],
+      ],
+    ],
+    [
+      '86: an unknown type of key',
+      { metadata: { name: 'x' }, spec: { type: 'Robot' } },
+      422,
+      [['FieldValueNotSupported', 'spec.type']],
+    ],
+    ['87: a negative ttl', { metadata: { name: 'x' }, spec: { ttl: -1 } }, 422, [['FieldValueInvalid', 'spec.ttl']]],
+    [
+      '87: a ttl that is no integer',
+      { metadata: { name: 'x' }, spec: { ttl: 1.5 } },
+      422,
+      [['FieldValueTypeInvalid', 'spec.ttl']],
+    ],
+    [
+      '87: a ttl beyond a hundred years',
+      { metadata: { name: 'x' }, spec: { ttl: 3153600001 } },
+      422,
+      [['FieldValueInvalid', 'spec.ttl']],
+    ],
+    [
+      'all causes at once',
+      { metadata: { name: 'x' }, spec: { ttl: -1, user: 'system:x', scope: { roles: [{ role: 'no' }] } } },
+      422,
+      [
+        ['FieldValueInvalid', 'spec.ttl'],
+        ['FieldValueInvalid', 'spec.user'],
+        ['FieldValueNotSupported', 'spec.scope.roles[0].role'],
+      ],
+    ],
+    [
+      'two owners',
+      { metadata: { name: 'x' }, spec: { user: 'alice', team: 'red' } },
+      422,
+      [['FieldValueInvalid', 'spec.team']],
+    ],
+    ['an unknown user', { metadata: { name: 'x' }, spec: { user: 'zoe' } }, 422, [['FieldValueInvalid', 'spec.user']]],
+    [
+      'a mark of the server',
+      { metadata: { name: 'x', labels: { 'hostward.dev/a': 'b' } }, spec: {} },
+      422,
+      [['FieldValueForbidden', 'metadata.labels[hostward.dev/a]']],
+    ],
+    [
+      'a rule with a wildcard within a step',
+      { metadata: { name: 'x' }, spec: { scope: { rules: [{ nonResourceURLs: ['/healthz*'] }] } } },
+      422,
+      [['FieldValueInvalid', 'spec.scope.rules[0].nonResourceURLs[0]']],
+    ],
+    [
+      'a weak supplied value',
+      { metadata: { name: 'x' }, spec: { key: 'short' } },
+      422,
+      [['FieldValueInvalid', 'spec.key']],
+    ],
+    ['78: a resourceVersion', { metadata: { name: 'x', resourceVersion: '5' }, spec: {} }, 400, []],
+    ['67: another apiVersion', { apiVersion: 'v2', metadata: { name: 'x' } }, 400, []],
+    ['69: another kind', { kind: 'Pod', metadata: { name: 'x' } }, 400, []],
+    ['89: a label that is a number', { metadata: { name: 'x', labels: { a: 1 } } }, 400, []],
+    [
+      '100: a blocked owner of an unknown kind',
+      {
+        metadata: {
+          name: 'x',
+          ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: 'a', uid: 'b', blockOwnerDeletion: true }],
+        },
+        spec: {},
+      },
+      422,
+      [['FieldValueForbidden', 'metadata.ownerReferences[0].blockOwnerDeletion']],
+    ],
+    [
+      '202: an owner that lies in a namespace',
+      {
+        metadata: {
+          name: 'x',
+          ownerReferences: [
+            { apiVersion: 'management.platform/v1', kind: 'VirtualClusterInstance', name: 'a', uid: 'b' },
+          ],
+        },
+        spec: {},
+      },
+      422,
+      [['FieldValueInvalid', 'metadata.ownerReferences[0]']],
+    ],
+  ];
+  it.each(refused)('%s is refused with its field', async (_name, body, code, fields) => {
+    const answer = await create(body);
+    expect({ code: answer.code, causes: causes(answer) }).toEqual({ code, causes: expect.arrayContaining(fields) });
+    expect(causes(answer)).toHaveLength(fields.length);
+    expect(answer.body).toMatchObject({ kind: 'Status', status: 'Failure', code });
+  });
+
+  it('100: blockOwnerDeletion of a key that the caller may not delete is 422', async () => {
+    const owner = await made({ user: 'bob' });
+    const { body } = await bench.ask('GET', `${keysPath}/${owner}`);
+    const uid = String(body['metadata']?.['uid']);
+    const reference = {
+      apiVersion: 'management.platform/v1',
+      kind: 'OwnedAccessKey',
+      name: owner,
+      uid,
+      blockOwnerDeletion: true,
+    };
+    const scope = {
+      rules: [{ verbs: ['create'], resources: [{ group: 'management.platform', resources: ['ownedaccesskeys'] }] }],
+    };
+    const key = await bench.keyFor(fresh(), { user: 'alice', scope });
+    const child = { metadata: { name: fresh(), ownerReferences: [reference] }, spec: { scope: {} } };
+    expect(await create(child, { key })).toMatchObject({ code: 422 });
+    expect(await create({ ...child, spec: { user: 'alice' } })).toMatchObject({ code: 201 });
+  });
+
+  it('66, 216: a taken name is 409', async () => {
+    const name = await made();
+    expect(await create({ metadata: { name }, spec: {} })).toMatchObject({
+      code: 409,
+      body: { reason: 'AlreadyExists', message: `ownedaccesskeys.management.platform "${name}" already exists` },
+    });
+  });
+
+  it('72, 74: generateName makes a name, and a name wins', async () => {
+    const generated = await create({ metadata: { generateName: 'ci-' }, spec: { user: 'alice' } });
+    expect(generated.body['metadata']?.['name']).toMatch(/^ci-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+    const name = fresh();
+    const both = await create({ metadata: { name, generateName: 'ci-' }, spec: { user: 'alice' } });
+    expect(both.body['metadata']?.['name']).toBe(name);
+  });
+
+  it('81 to 84: unknown and double fields are told of, refused or passed over', async () => {
+    const body = () => `{"metadata":{"name":"${fresh()}"},"spec":{"user":"alice","zzz":1,"user":"alice"}}`;
+    const warned = await create(body());
+    expect([warned.headers['warning']].flat().join()).toMatch(
+      /unknown field .*spec\.zzz.*duplicate field .*spec\.user/,
+    );
+    expect(await create(body(), { query: '?fieldValidation=Strict' })).toMatchObject({ code: 400 });
+    const silent = await create(body(), { query: '?fieldValidation=Ignore' });
+    expect([silent.code, String(silent.headers['warning'])]).toEqual([201, expect.not.stringMatching(/field/)]);
+    expect(await create(body(), { query: '?fieldValidation=Perhaps' })).toMatchObject({ code: 422 });
+  });
+
+  it('92, 93: a dry run checks everything, keeps nothing and shows no key', async () => {
+    const name = fresh();
+    const tried = await create({ metadata: { name }, spec: { user: 'alice' } }, { query: '?dryRun=All' });
+    expect(tried).toMatchObject({ code: 201, body: { metadata: { name } } });
+    expect(tried.text).not.toContain('mpk_');
+    expect(await bench.ask('GET', `${keysPath}/${name}`)).toMatchObject({ code: 404 });
+    expect(await create({ metadata: { name }, spec: {} }, { query: '?dryRun=Some' })).toMatchObject({ code: 422 });
+  });
+
+  it('213: deprecated fields are kept, with a warning that names what replaces them', async () => {
+    const spec = { user: 'alice', parent: 'p', scope: { allowPlatformCli: true, rules: [{ verbs: ['get'] }] } };
+    const answer = await create({ metadata: { name: fresh() }, spec });
+    const warnings = [answer.headers['warning']].flat().join();
+    for (const words of ['spec.parent: deprecated', 'allowPlatformCli: deprecated', 'rules: deprecated'])
+      expect(warnings).toContain(words);
+    expect(answer.body['spec']).toMatchObject(spec);
+  });
+
+  it('223, 228: hidden fields go in and never come out, the last-applied annotation included', async () => {
+    const secret = 'zebra-quartz-1234567890-ABCDEFGHIJ';
+    const hidden = { identity: { username: 'a', connectorData: `${secret}-a` }, oidcLogin: { idToken: `${secret}-b` } };
+    const applied = JSON.stringify({ spec: { key: secret, ...hidden } });
+    const name = fresh();
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': applied };
+    const answer = await create({ metadata: { name, annotations }, spec: { user: 'alice', key: secret, ...hidden } });
+    expect(answer).toMatchObject({ code: 201, body: { spec: { key: secret, identity: { username: 'a' } } } });
+    expect(answer.text).not.toContain(`${secret}-`);
+    const table = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+    for (const [path, headers] of [
+      [`${keysPath}/${name}`, {}],
+      [keysPath, {}],
+      [`${keysPath}?includeObject=Object`, table],
+    ] as const)
+      expect((await bench.ask('GET', path, { headers })).text).not.toContain(secret);
+    const copy = [{ op: 'copy', from: '/spec/identity/connectorData', path: '/spec/description' }];
+    // As the real server, a copy of what is not there copies nothing.
+    const copied = await patch(name, 'json', copy);
+    expect([copied.text.includes(secret), copied.body['spec']?.['description']]).toEqual([false, undefined]);
+    expect(await patch(name, 'json', [{ op: 'test', path: '/spec/key', value: secret }])).toMatchObject({ code: 422 });
+    expect(await bench.ask('GET', keysPath, { key: secret })).toMatchObject({ code: 200 });
+    const again = await create({ metadata: { name: fresh() }, spec: { user: 'alice', key: secret } });
+    expect(again).toMatchObject({ code: 422, body: { details: { causes: [{ field: 'spec.key' }] } } });
+    expect(again.text).not.toContain(secret);
+  });
+});
+
+describe('update', () => {
+  it('141, 142, 145, 146: versions and generations move as they should', async () => {
+    const name = await made();
+    const { body: before } = await bench.ask('GET', `${keysPath}/${name}`);
+    const put = (body: object) => bench.ask('PUT', `${keysPath}/${name}`, { body });
+    const same = await put(before);
+    expect(same.body['metadata']?.['resourceVersion']).toBe(before['metadata']?.['resourceVersion']);
+    const changed = await put({ ...before, spec: { ...(before['spec'] as object), description: 'd' } });
+    expect(changed).toMatchObject({ code: 200, body: { metadata: { generation: 2 } } });
+    expect(await put({ ...before, spec: { user: 'alice' } })).toMatchObject({
+      code: 409,
+      body: { reason: 'Conflict' },
+    });
+    const labelled = await patch(name, 'merge', { metadata: { labels: { a: 'b' } } });
+    expect(labelled.body['metadata']).toMatchObject({ generation: 2, labels: { a: 'b' } });
+    expect(await put({ metadata: { name }, spec: { user: 'alice' } })).toMatchObject({ code: 200 });
+  });
+
+  it('147, 148, 149, 151, 153: names, uids, absent objects and other places', async () => {
+    const name = await made();
+    const put = (path: string, body: object) => bench.ask('PUT', `${keysPath}${path}`, { body });
+    expect(await put(`/${name}`, { metadata: { name: 'other' } })).toMatchObject({ code: 400 });
+    expect(await put(`/${name}`, { metadata: { name, uid: 'other' } })).toMatchObject({ code: 409 });
+    expect(await put('/absent', { metadata: { name: 'absent' } })).toMatchObject({ code: 404 });
+    expect(await put('', { metadata: { name } })).toMatchObject({ code: 405 });
+    expect(await put(`/${name}/status`, { metadata: { name } })).toMatchObject({ code: 404 });
+  });
+
+  it('152: user, team, subject, type and value never change; an echo of the value does no harm', async () => {
+    const key = await bench.keyFor('immutable', { user: 'alice' });
+    for (const [field, value] of Object.entries({ user: 'bob', type: 'Other', key: 'something-else' })) {
+      const answer = await patch('immutable', 'merge', { spec: { [field]: value } });
+      expect([answer.code, causes(answer)]).toEqual([422, [['FieldValueInvalid', `spec.${field}`]]]);
+    }
+    expect(await patch('immutable', 'merge', { spec: { key } })).toMatchObject({ code: 200 });
+    expect(await patch('immutable', 'merge', { spec: { key: '' } })).toMatchObject({ code: 200 });
+  });
+});
+
+describe('patches', () => {
+  const jsonCases: [string, object | string, number][] = [
+    ['154: adds to a map that is not there', [{ op: 'add', path: '/metadata/annotations/a', value: 'b' }], 422],
+    ['155: a test that fails', [{ op: 'test', path: '/spec/user', value: 'bob' }], 422],
+    ['155: removes what is not there', [{ op: 'remove', path: '/spec/none' }], 422],
+    ['156: an unknown operation, which the kit answers as the real server of 1.36', [{ op: 'twist', path: '/a' }], 422],
+    ['156: not an array', { op: 'add' }, 400],
+    ['156: no JSON', '[', 400],
+    ['159: another name', [{ op: 'replace', path: '/metadata/name', value: 'x' }], 400],
+    ['159: a stale version', [{ op: 'replace', path: '/metadata/resourceVersion', value: '1' }], 409],
+    ['160: a wrong type', [{ op: 'add', path: '/spec/ttl', value: 'x' }], 422],
+    ['161: nothing', [], 200],
+    ['the hidden part of the record', [{ op: 'add', path: '/hidden', value: { record: {} } }], 200],
+  ];
+  it.each(jsonCases)('json patch, %s', async (_name, body, code) => {
+    expect(await patch(await made(), 'json', body)).toMatchObject({ code });
+  });
+
+  it('157: more than 10,000 operations are too many', async () => {
+    const body = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'OwnedAccessKey' }));
+    expect(await patch(await made(), 'json', body)).toMatchObject({ code: 413 });
+  });
+
+  it('162 to 168: merge patches, strategic ones, and those of no known type', async () => {
+    const name = await made({ description: 'd' });
+    expect((await patch(name, 'merge', { spec: { description: null } })).body['spec']).not.toHaveProperty(
+      'description',
+    );
+    expect(await patch(name, 'merge', { metadata: { resourceVersion: '1' } })).toMatchObject({ code: 409 });
+    expect(await patch(name, 'merge', [])).toMatchObject({ code: 400 });
+    expect(await patch(name, 'merge', { spec: { zzz: 1 } }, '?fieldValidation=Strict')).toMatchObject({ code: 422 });
+    expect(await patch(name, 'merge', {}, '?force=true')).toMatchObject({ code: 422 });
+    expect(await patch(name, 'strategic', { spec: { displayName: 's' } })).toMatchObject({ code: 200 });
+    const other = await bench.ask('PATCH', `${keysPath}/${name}`, { type: 'text/plain', body: '{}' });
+    expect(other).toMatchObject({ code: 415, body: { reason: 'UnsupportedMediaType' } });
+  });
+});
+
+describe('server-side apply', () => {
+  const apply = (name: string, spec: object, manager: string, more = '') => {
+    const body = { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', metadata: { name }, spec };
+    return patch(name, 'apply', body, `?fieldManager=${manager}${more}`);
+  };
+
+  it('170, 172: creates with the key in the answer, once, and changes nothing the second time', async () => {
+    const name = fresh();
+    const first = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');
+    expect(first).toMatchObject({ code: 201, body: { spec: { key: expect.stringMatching(/^mpk_/) } } });
+    expect([first.headers['warning']].flat().join()).toContain('shown in this answer alone');
+    const again = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');
+    expect(again.code).toBe(200);
+    expect(again.text).not.toContain('mpk_');
+    expect(again.body['metadata']?.['resourceVersion']).toBe(first.body['metadata']?.['resourceVersion']);
+  });
+
+  it('169, 173, 175, 177: wants a manager, refuses conflicts, takes over by force, drops what it no longer says', async () => {
+    const name = fresh();
+    const body = { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', metadata: { name }, spec: {} };
+    expect(await patch(name, 'apply', body)).toMatchObject({ code: 422 });
+    await apply(name, { user: 'alice', displayName: 'a', description: 'd' }, 'm1');
+    expect(await apply(name, { displayName: 'b' }, 'm2')).toMatchObject({
+      code: 409,
+      body: { details: { causes: [{ reason: 'FieldManagerConflict', field: '.spec.displayName' }] } },
+    });
+    expect(await apply(name, { displayName: 'b' }, 'm2', '&force=true')).toMatchObject({ code: 200 });
+    const dropped = await apply(name, { user: 'alice' }, 'm1');
+    expect(dropped.body['spec']).toEqual({ user: 'alice', displayName: 'b', type: 'User' });
+  });
+
+  it('179 to 184: bodies that are no configuration', async () => {
+    const name = await made();
+    const base = { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', metadata: { name } };
+    const cases: [object | string, number][] = [
+      [{ ...base, metadata: { name, managedFields: [{}] } }, 400],
+      [{ metadata: { name } }, 400],
+      [{ ...base, metadata: { name: 'other' } }, 400],
+      [{ ...base, metadata: { name, resourceVersion: '1' } }, 409],
+      [{ ...base, spec: { zzz: 1 } }, 400],
+      ['a: [', 400],
+    ];
+    for (const [body, code] of cases)
+      expect([body, (await patch(name, 'apply', body, '?fieldManager=m')).code]).toEqual([body, code]);
+    const absent = { ...base, metadata: { name: 'absent', resourceVersion: '1' } };
+    expect(await patch('absent', 'apply', absent, '?fieldManager=m')).toMatchObject({ code: 409 });
+    expect(await apply('dry', { user: 'alice' }, 'm', '&dryRun=All')).toMatchObject({ code: 201 });
+    expect(await bench.ask('GET', `${keysPath}/dry`)).toMatchObject({ code: 404 });
+  });
+
+  it('a value that an apply supplies is taken, and owned by nobody', async () => {
+    const name = fresh();
+    const key = 'apply-quartz-1234567890-ABCDEFGHIJ';
+    const answer = await apply(name, { user: 'alice', key }, 'm1');
+    expect(answer.code).toBe(201);
+    expect(JSON.stringify(answer.body['metadata'])).not.toContain('f:key');
+    expect(await bench.ask('GET', keysPath, { key })).toMatchObject({ code: 200 });
+  });
+});
