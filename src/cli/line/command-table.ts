@@ -71,6 +71,7 @@ export const commands: readonly CommandSpec[] = [
     details: [
       'Shows a live table on a terminal and plain lines otherwise. The demo writes kubeconfigs for both sides to .hostward/, or to .hostward/2 and so on while other demos run, and removes them at the end. It prints the kubectl commands to look at both sides. Ctrl-C ends the demo.',
       'The daemon runs with three patches: one adds a prefix to a label on the host and removes it on the way back, one moves addresses to another subnet, and one gives a Secret its name on the host. Below the table, one line for each patch says how many values it was given and how many it changed.',
+      'A management API runs beside them, with one project, the host as its cluster and the virtual side as its virtual cluster. Four printed commands make an access key, show it with kubectl and disable it.',
       'With --once the demo plays a story instead and checks every step against both sides. It ends with 0, or at the first step that fails with 1 and the differences.',
     ],
     options: [
