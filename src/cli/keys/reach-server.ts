@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Settings } from '../../config/settings/settings.ts';
 import { silentLog } from '../../log.ts';
-import { doorPath } from '../../management/commands/local-door.ts';
+import { doorPath, isTooLong, longestSocketPath } from '../../management/commands/local-door.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';
@@ -20,12 +20,17 @@ export async function withServer<T>(
   for (const name of ['certificate-authority', 'key-file'])
     if (options.text(name) !== undefined) throw new CommandFault(exitCodes.usage, `--${name} goes with --server`);
   const configured = await configuredServer(context, options);
-  const client = new ManagementClient({ kind: 'socket', path: doorPath(configured.server.dataDir) });
+  const path = doorPath(configured.server.dataDir);
+  if (isTooLong(path))
+    throw new CommandFault(exitCodes.environment, `the path "${path}" is too long for a socket`, {
+      hint: `shorten hostward.management.dataDir, so that the path has at most ${longestSocketPath} bytes, or use --server`,
+    });
+  const client = new ManagementClient({ kind: 'socket', path });
   if (await answers(client)) return run(client);
   const api = await openFolder(context, configured, client);
   if (api === undefined) return run(client);
   try {
-    return await run(client);
+    return await run(new ManagementClient({ kind: 'socket', path: doorPath(configured.server.dataDir, 'command') }));
   } finally {
     await api.close();
   }
@@ -119,7 +124,8 @@ async function openFolder(context: Context, { settings, server }: Configured, cl
   const api = new ManagementApi({ settings, server, clock, log: silentLog, version });
   try {
     await api.open();
-    await api.openDoor();
+    // A door of its own: another command that came through it would be cut off when this one is done.
+    await api.openDoor('command');
     return api;
   } catch (cause) {
     await api.close();

@@ -9,8 +9,11 @@ import { join } from 'node:path';
 /** The system keeps the path of a socket in so many bytes: 104 with the closing zero where there are fewest. */
 export const longestSocketPath = 103;
 
-export function doorPath(folder: string): string {
-  return join(folder, 'hostward.sock');
+/** `daemon`: for every command on the machine. `command`: for the one command that has opened the folder for itself. */
+export type DoorOwner = 'daemon' | 'command';
+
+export function doorPath(folder: string, owner: DoorOwner = 'daemon'): string {
+  return join(folder, owner === 'daemon' ? 'hostward.sock' : 'command.sock');
 }
 
 export function isTooLong(path: string): boolean {
@@ -19,6 +22,7 @@ export function isTooLong(path: string): boolean {
 
 export interface DoorOptions {
   folder: string;
+  owner: DoorOwner;
   handler: RequestListener;
   maxHeaderBytes: number;
 }
@@ -34,8 +38,8 @@ export class LocalDoor {
 
   /** Only for a process that has the folder for itself: a socket that lies there was left by one that is gone. */
   async open(): Promise<void> {
-    const { folder, handler, maxHeaderBytes } = this.#options;
-    const path = doorPath(folder);
+    const { folder, owner, handler, maxHeaderBytes } = this.#options;
+    const path = doorPath(folder, owner);
     if (isTooLong(path))
       throw new Error(`listen on ${path}: want at most ${longestSocketPath} bytes, the path is longer`);
     await rm(path, { force: true });

@@ -21,7 +21,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
-import { doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
@@ -154,9 +154,9 @@ export class ManagementApi {
   }
 
   /** For commands on this machine; a server that cannot have the door serves everybody else. */
-  async openDoor(): Promise<void> {
+  async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
-    const path = doorPath(server.dataDir);
+    const path = doorPath(server.dataDir, owner);
     if (isTooLong(path)) {
       log.warn(
         { component: 'management', path },
@@ -165,7 +165,7 @@ export class ManagementApi {
       return;
     }
     const { handler } = this.#need().api;
-    this.#door = new LocalDoor({ folder: server.dataDir, handler, maxHeaderBytes });
+    this.#door = new LocalDoor({ folder: server.dataDir, owner, handler, maxHeaderBytes });
     await this.#door.open();
   }
 

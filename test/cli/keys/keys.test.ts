@@ -43,6 +43,17 @@ describe('hostward keys create', () => {
     remove();
   });
 
+  it('waits for another command that has the folder', async () => {
+    const { folder, remove } = newFolder();
+    const names = ['one', 'two', 'three'];
+    const all = await Promise.all(names.map((name) => runIn(folder, ['keys', 'create', name, '--admin'])));
+    expect(all.map(({ code, err }) => [code, err.split(' of admin')[0]])).toEqual(
+      names.map((name) => [0, `the access key "${name}"`]),
+    );
+    expect((await runIn(folder, ['keys', 'list'])).out.trim().split('\n')).toHaveLength(4);
+    remove();
+  }, 20_000);
+
   it('works against a distant server with a key from the environment', async () => {
     const made = await bench.distant(
       bench.admin,
@@ -177,6 +188,12 @@ describe('reaching the server', () => {
   ])('refuses --server %s: %s', async (server) => {
     const { code, err } = await runKeys(['keys', 'list', '--server', server]);
     expect([code, err]).toEqual([2, 'hostward: --server wants an address like https://hostward.example.com:8443\n']);
+  });
+
+  it('says that the path of dataDir is too long for a socket', async () => {
+    const { code, err } = await runIn(`/tmp/${'long/'.repeat(20)}`, ['keys', 'list']);
+    expect(code).toBe(3);
+    expect(err).toContain('hostward.sock" is too long for a socket');
   });
 
   it('wants to know which server is meant', async () => {
