@@ -38,6 +38,7 @@ const files: Files = {
     return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
   },
   remove: (path) => rm(path, { force: true }),
+  removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };
 
 function sinkOf(stream: WriteStream): Sink {

@@ -28,7 +28,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: { tls: 1, request: 1, kinds: 2, wire: 3, caller: 4, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
     ground: [],
   },
-  cli: { floors: { line: 1, offline: 2, demo: 3, '.': 4 }, ground: [] },
+  cli: { floors: { line: 1, offline: 2, keys: 3, demo: 3, '.': 4 }, ground: [] },
   cluster: {
     floors: { credentials: 1, wire: 2, write: 3, window: 3, '.': 4 },
     ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
@@ -40,7 +40,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     ground: ['limits.ts'],
   },
   management: {
-    floors: { scope: 1, settings: 2, keys: 2, audit: 3, kinds: 3, server: 4, '.': 5 },
+    floors: { scope: 1, settings: 2, keys: 2, audit: 3, kinds: 3, commands: 4, server: 5, '.': 6 },
     ground: [],
   },
   object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },

@@ -103,8 +103,11 @@ export class ApiServer {
     this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission };
   }
 
+  /** For a listener of the tenant's own beside the one that `start` opens. */
+  readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
+
   async start(): Promise<void> {
-    const handler = (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response);
+    const { handler } = this;
     const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
     const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;

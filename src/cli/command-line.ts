@@ -2,9 +2,10 @@
 // Only this file turns faults into sentences. It must never know what a command does.
 
 import { safeText } from '../safe-text.ts';
-import { type CommandSpec, globalOptions } from './line/command-table.ts';
+import type { CommandSpec } from './line/command-spec.ts';
+import { globalOptions } from './line/command-table.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes, type ReportedFault, type Sink } from './line/context.ts';
-import { commandHelp, generalHelp, wrap } from './line/help.ts';
+import { commandHelp, generalHelp, groupHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
 
@@ -21,6 +22,13 @@ const loaders: Record<string, () => Promise<Command>> = {
   status: async () => (await import('./status.ts')).status,
   release: async () => (await import('./release.ts')).release,
   devcluster: async () => (await import('./devcluster.ts')).devcluster,
+  'keys create': async () => (await import('./keys/create.ts')).createKey,
+  'keys list': async () => (await import('./keys/list.ts')).listKeys,
+  'keys rotate': async () => (await import('./keys/rotate.ts')).rotateKey,
+  'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
+  'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
+  'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
+  'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   schema: async () => (await import('./schema.ts')).schema,
 };
 
@@ -32,6 +40,9 @@ export async function runCommandLine(given: Context, argv: readonly string[]): P
     switch (line.kind) {
       case 'help':
         context.stdout.write(line.command === undefined ? generalHelp() : commandHelp(line.command));
+        return exitCodes.fine;
+      case 'groupHelp':
+        context.stdout.write(groupHelp(line.group));
         return exitCodes.fine;
       case 'version':
         context.stdout.write(`hostward ${context.version}${isVerbose ? ` (Node ${context.runtime})` : ''}\n`);

@@ -1,7 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { story } from '../../src/cli/demo/demo-story.ts';
@@ -10,6 +12,7 @@ import { systemClock } from '../../src/clock.ts';
 import { daemonModule } from '../../src/daemon/daemon.ts';
 import { startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
+import { kubeAssets } from '../kube/assets.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 
@@ -27,6 +30,7 @@ function real(on: Scene): Context {
     write: (path, text, { mode = 0o644 } = {}) => writeFile(path, text, { mode }),
     makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
     remove: (path) => rm(path, { force: true }),
+    removeFolder: (path) => rm(path, { force: true, recursive: true }),
   };
   return {
     ...on.context,
@@ -36,6 +40,24 @@ function real(on: Scene): Context {
     random: Math.random,
     loadDaemon: async () => daemonModule,
   };
+}
+
+const assets = kubeAssets();
+
+/** As in the terminal of a newcomer, where `npx hostward` starts this program. */
+function inShell(script: string): Promise<{ code: number | null; out: string }> {
+  const program = join(folder, 'npx');
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  writeFileSync(program, `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 });
+  const tools = assets.found?.folder ?? folder;
+  const environment = { PATH: `${folder}:${tools}:${process.env['PATH']}`, HOME: folder };
+  const child = spawn('/bin/sh', ['-e', '-c', script], { cwd: folder, env: environment });
+  let out = '';
+  child.stdout.on('data', (part) => (out += part));
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, out }));
+  });
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -68,6 +90,29 @@ describe('hostward demo', () => {
     on.send('stop');
     expect(await end).toBe(0);
     expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
+  }, 60_000);
+
+  it('makes, shows and disables an access key with the four commands that it prints', async () => {
+    const on = scene();
+    const end = runCommandLine(real(on), ['demo']);
+    await until(() => on.out().includes('in sync after'));
+    const commands = /disable it:\n((?:.+\n){4})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
+    for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
+    const [create, , look, disable] = commands;
+    const made = await inShell(String(create));
+    const key = readFileSync(join(folder, '.hostward', 'me.key'), 'utf8');
+    expect([made.code, /^mpk_\S+\n$/.test(key)]).toEqual([0, true]);
+    if (assets.found !== undefined) {
+      expect(look).toBe('kubectl get ownedaccesskeys');
+      const looked = await inShell(commands.slice(1, 3).join('\n'));
+      expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(/^me +admin +Active +/m) });
+      expect((await inShell([commands[1], disable].join('\n'))).out).toContain('patched');
+      const refused = await inShell(`${commands.slice(1, 3).join('\n')} 2>&1`);
+      expect(refused).toEqual({ code: 1, out: expect.stringContaining('the access key is disabled') });
+    }
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
   }, 60_000);
 
   it('keeps the kubeconfigs of a running demo, and prints its own', async () => {

@@ -72,6 +72,9 @@ export function scene(options: SceneOptions = {}): Scene {
       async remove(path) {
         files.delete(path);
       },
+      async removeFolder(folder) {
+        for (const path of files.keys()) if (path.startsWith(`${folder}/`)) files.delete(path);
+      },
     },
     clock,
     turn: () => new Promise((resolve) => setImmediate(resolve)),

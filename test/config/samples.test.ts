@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { parseCommandLine } from '../../src/cli/line/parse-arguments.ts';
 import { loadConfiguration } from '../../src/config/load/load.ts';
 import { report, root } from './loading.ts';
 
@@ -15,6 +16,29 @@ interface Manifest {
   metadata: { name: string; namespace?: string };
   rules?: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
   data?: Record<string, string>;
+}
+
+interface Probe {
+  httpGet: { path: string; port: string; scheme: string };
+}
+
+interface Deployment {
+  spec: {
+    replicas: number;
+    strategy: { type: string };
+    template: {
+      spec: {
+        containers: {
+          args: string[];
+          ports: { name: string; containerPort: number }[];
+          livenessProbe: Probe;
+          readinessProbe: Probe;
+          volumeMounts: { name: string; mountPath: string }[];
+        }[];
+        volumes: { name: string }[];
+      };
+    };
+  };
 }
 
 interface Values {
@@ -102,6 +126,39 @@ describe('the samples in config/', () => {
     expect(report(loadConfiguration({ files: [{ name: 'hostward.yaml', text }] }))).toBe('ok\n');
   });
 
+  it('serve the management API from one pod, whose folder is on a volume and whose probes ask what is served', () => {
+    const all = manifests('management.yaml');
+    const one = (kind: string) => all.find((manifest) => manifest.kind === kind);
+    for (const { metadata } of all) expect(metadata).toMatchObject({ name: 'hostward', namespace: 'hostward' });
+    const text = one('ConfigMap')?.data?.['hostward.yaml'] ?? '';
+    const loaded = loadConfiguration({ files: [{ name: 'hostward.yaml', text }] });
+    expect(report(loaded)).toBe('ok\n');
+    const { managementServer, management } = loaded.kind === 'ok' ? loaded.settings : {};
+    const { spec } = one('Deployment') as unknown as Deployment;
+    expect([spec.replicas, spec.strategy.type]).toEqual([1, 'Recreate']);
+    const [container] = spec.template.spec.containers;
+    const { volumeMounts = [], ports, livenessProbe, readinessProbe } = container ?? {};
+    const mountOf = (file = '') => volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name;
+    const volumeOf = (file?: string) => spec.template.spec.volumes.find(({ name }) => name === mountOf(file));
+    expect(volumeOf(managementServer?.dataDir)).toMatchObject({ persistentVolumeClaim: { claimName: 'hostward' } });
+    for (const file of [management?.tls?.certificate, management?.tls?.key])
+      expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-tls' } });
+    expect(`0.0.0.0:${ports?.[0]?.containerPort}`).toBe(managementServer?.listen);
+    const probes = [livenessProbe?.httpGet, readinessProbe?.httpGet];
+    expect(probes.map((probe) => [probe?.scheme, probe?.port])).toEqual(Array(2).fill(['HTTPS', ports?.[0]?.name]));
+    const parsed = parseCommandLine(container?.args ?? []);
+    expect(parsed.kind === 'command' && parsed.command.name).toBe('run');
+  });
+
+  it('name a command for the first key that the program has, with the file that the pod has', () => {
+    const [, words = ''] = /hostward\.mjs (keys create .*) >/.exec(read('management.yaml').text) ?? [];
+    const parsed = parseCommandLine(words.split(' '));
+    if (parsed.kind !== 'command') throw new Error(`no command: ${words}`);
+    expect(parsed.command.name).toBe('keys create');
+    const { spec } = manifests('management.yaml').find(({ kind }) => kind === 'Deployment') as unknown as Deployment;
+    expect(spec.template.spec.containers[0]?.args).toContain(parsed.options.text('config'));
+  });
+
   it('are all tested here', () => {
     expect(readdirSync(folder).sort()).toEqual([
       'REFERENCE.md',
@@ -109,6 +166,7 @@ describe('the samples in config/', () => {
       'deny-list.yaml',
       'deployment.yaml',
       'hostward.yaml',
+      'management.yaml',
       'patches.yaml',
       'role.yaml',
       'sidecar-values.yaml',

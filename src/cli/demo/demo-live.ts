@@ -50,7 +50,8 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
   const screen = new Screen(context.stdout);
   const footer = footerOf(theatre);
   const title = `hostward ${context.version} demo: virtual cluster "${virtualClusterName}" -> host namespace "${hostNamespace}"`;
-  if (!isLive && !isJson) context.stdout.write(`${[title, ...theatre.patchLines(), ...footer].join('\n')}\n`);
+  if (!isLive && !isJson)
+    context.stdout.write(`${[title, ...theatre.patchLines(), ...keyLines(theatre), ...footer].join('\n')}\n`);
   const drawing = isLive ? new Drawing(context, screen, () => frame(theatre, board, { title, footer })) : undefined;
   try {
     for (const window of windows) window.start();
@@ -161,7 +162,8 @@ function frame(theatre: Theatre, board: DemoBoard, words: { title: string; foote
   // Some containers give a terminal that reports 0 columns and rows.
   const columns = theatre.context.stdout.columns || 80;
   const lines = theatre.context.stdout.rows || 24;
-  const footer = [...theatre.patchLines(), ...words.footer];
+  const keys = lines >= linesForKeys ? keyLines(theatre) : [];
+  const footer = [...theatre.patchLines(), ...keys, ...words.footer];
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
 
@@ -181,6 +183,13 @@ function footerOf(theatre: Theatre): string[] {
     `npx hostward status --address ${theatre.statusAddress}`,
     'Ctrl-C ends it.',
   ];
+}
+
+/** On a terminal with fewer lines the table would have no place; plain output always has these commands. */
+const linesForKeys = 34;
+
+function keyLines(theatre: Theatre): string[] {
+  return ['Make an access key, look at it, disable it:', ...theatre.keyCommands];
 }
 
 function summaryOf(lags: readonly number[]): string {

@@ -18,6 +18,7 @@ import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import type { Context } from '../line/context.ts';
 import { freeFolder, kubeconfigIn } from './demo-folder.ts';
+import { DemoManagement } from './demo-management.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
 
@@ -30,6 +31,7 @@ export class Theatre {
   readonly #connections = new Map<Side, Connection>();
   #daemon: Daemon | undefined;
   #operations: OperationsServer | undefined;
+  #management: DemoManagement | undefined;
 
   constructor(context: Context, options: { folder: string }) {
     this.context = context;
@@ -65,12 +67,19 @@ export class Theatre {
     return `${host}:${port}`;
   }
 
+  /** From a first access key to the end of it. */
+  get keyCommands(): readonly string[] {
+    return this.#management?.commands ?? [];
+  }
+
   async open(): Promise<void> {
     const { context } = this;
     // A second demo must not overwrite the kubeconfigs of a running demo.
     this.#folder = await freeFolder(context, this.#folder);
     await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
     for (const side of sides) await this.#openSide(side);
+    this.#management = new DemoManagement(context, this.#folder);
+    await this.#management.open();
     const host = this.client('host');
     expectOk(await host.create(namespacesResource, namespaceObject(hostNamespace)), 'prepare the host');
     // The daemon makes this Service the owner of all copies; on a real host it is the Service of the virtual cluster.
@@ -132,6 +141,7 @@ export class Theatre {
 
   async close(): Promise<void> {
     await this.stopDaemon();
+    await this.#management?.close();
     for (const connection of this.#connections.values()) await connection.close();
     for (const [side, cluster] of this.#clusters) {
       await cluster.stop();

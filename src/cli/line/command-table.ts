@@ -1,32 +1,8 @@
 // Every command and option as data. The parser, --help, the usage faults and the table in the README come from this table, so
 // that a command cannot exist without its help.
 
-export interface OptionSpec {
-  name: string;
-  short?: string;
-  /** Name of the value in help; an option without it is a switch. */
-  value?: string;
-  /** The user may give the option several times. */
-  repeats?: boolean;
-  choices?: readonly string[];
-  /** The empty text is a valid value. */
-  mayBeEmpty?: boolean;
-  summary: string;
-}
-
-export interface CommandSpec {
-  name: string;
-  /** The operands in the usage line. */
-  operands: string;
-  maxOperands: number;
-  /** The option that takes the operands as its values, in the order of the command line. */
-  operandsAre?: string;
-  summary: string;
-  /** Paragraphs for `--help` of the command. */
-  details: readonly string[];
-  options: readonly OptionSpec[];
-  examples: readonly { line: string; says: string }[];
-}
+import type { CommandSpec, OptionSpec } from './command-spec.ts';
+import { keysCommands } from './keys-commands.ts';
 
 /** More files than a person merges; beyond it a shell has probably expanded a wildcard in the wrong folder. */
 const mostFiles = 100;
@@ -95,6 +71,7 @@ export const commands: readonly CommandSpec[] = [
     details: [
       'Shows a live table on a terminal and plain lines otherwise. The demo writes kubeconfigs for both sides to .hostward/, or to .hostward/2 and so on while other demos run, and removes them at the end. It prints the kubectl commands to look at both sides. Ctrl-C ends the demo.',
       'The daemon runs with three patches: one adds a prefix to a label on the host and removes it on the way back, one moves addresses to another subnet, and one gives a Secret its name on the host. Below the table, one line for each patch says how many values it was given and how many it changed.',
+      'A management API runs beside them, with one project, the host as its cluster and the virtual side as its virtual cluster. Four printed commands make an access key, show it with kubectl and disable it.',
       'With --once the demo plays a story instead and checks every step against both sides. It ends with 0, or at the first step that fails with 1 and the differences.',
     ],
     options: [
@@ -284,6 +261,7 @@ export const commands: readonly CommandSpec[] = [
     ],
     examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
   },
+  ...keysCommands,
   {
     name: 'schema',
     operands: '',
@@ -297,4 +275,9 @@ export const commands: readonly CommandSpec[] = [
 
 export function commandNamed(name: string): CommandSpec | undefined {
   return commands.find((command) => command.name === name);
+}
+
+/** The commands whose names begin with this word; none when it is a command of its own. */
+export function commandsOfGroup(word: string): readonly CommandSpec[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `));
 }

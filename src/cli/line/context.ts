@@ -27,6 +27,8 @@ export interface Files {
   /** Names in a folder; the names of folders end in a slash. */
   list(path: string): Promise<string[]>;
   remove(path: string): Promise<void>;
+  /** With everything in it. */
+  removeFolder(path: string): Promise<void>;
 }
 
 /** `stop`: SIGTERM or SIGINT. `reload`: SIGHUP. `resize`: the terminal changed its size. */

@@ -1,18 +1,18 @@
 // Lays out --help from the command table.
-import { type CommandSpec, commands, globalOptions, type OptionSpec } from './command-table.ts';
+import type { CommandSpec, OptionSpec } from './command-spec.ts';
+import { commands, commandsOfGroup, globalOptions } from './command-table.ts';
 
 /** Every terminal is at least this wide. */
 const helpWidth = 80;
 
 export function generalHelp(): string {
-  const widest = Math.max(...commands.map((command) => command.name.length));
   const lines = [
     'hostward syncs Endpoints from a virtual Kubernetes cluster to its host cluster.',
     '',
     'Usage: hostward COMMAND [OPTIONS]',
     '',
     'Commands:',
-    ...commands.flatMap((command) => hanging(`  ${command.name.padEnd(widest)}  `, command.summary)),
+    ...summaryLines(commands),
     '',
     'Everywhere:',
     ...optionLines(globalOptions),
@@ -26,6 +26,23 @@ export function generalHelp(): string {
     'at fault, 70 a bug of ours.',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+export function groupHelp(group: string): string {
+  const lines = [
+    `Usage: hostward ${group} COMMAND [OPTIONS]`,
+    '',
+    'Commands:',
+    ...summaryLines(commandsOfGroup(group)),
+    '',
+    `hostward ${group} COMMAND --help tells the options and examples of a command.`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function summaryLines(of: readonly CommandSpec[]): string[] {
+  const widest = Math.max(...of.map(({ name }) => name.length));
+  return of.flatMap(({ name, summary }) => hanging(`  ${name.padEnd(widest)}  `, summary));
 }
 
 export function commandHelp(command: CommandSpec): string {

@@ -1,8 +1,9 @@
 // Loads a configuration for a command. In: the options and the environment. Out: settings with compiled patches, or faults; for
 // a command that cannot go on without a valid configuration, the faults are printed here.
 import { countOf, type Fault, formatFault } from '../../config/fault.ts';
-import { type Loaded, type LoadOptions, loadSteps } from '../../config/load/load.ts';
+import { type Loaded, type LoadOptions, loadConfiguration, loadSteps } from '../../config/load/load.ts';
 import { type ReadFile, readConfigurationFiles } from '../../config/load/read-files.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import { runAtOnce, runInTurns, type Steps } from '../../config/steps.ts';
 import type { SourceFile } from '../../config/yaml/source-text.ts';
 import { type LoadedPatches, patchSteps } from '../../daemon/load-patches.ts';
@@ -63,12 +64,23 @@ export async function prepareLoad(context: Context, options: Options, { placehol
     loadAll({ files, flags, environment: context.environment, serviceAccountNamespace });
   const { clock, turn } = context;
   const loadInTurns = (files: readonly SourceFile[]) => runInTurns(steps(files), { clock, turn });
+  const files = await readFiles(context, paths);
+  return { paths, files, loadInTurns, loaded: runAtOnce(steps(files)) };
+}
+
+function readFiles(context: Context, paths: readonly string[]): Promise<SourceFile[]> {
   const read: ReadFile = async (path) =>
     path === '-'
       ? { name: path, text: await context.readStdin(), isStream: true }
       : context.files.readConfiguration(path);
-  const files = await readConfigurationFiles(paths, read);
-  return { paths, files, loadInTurns, loaded: runAtOnce(steps(files)) };
+  return readConfigurationFiles(paths, read);
+}
+
+/** For commands about the management API: no names of a virtual cluster are wanted, and no patch is compiled. */
+export async function requireManagement(context: Context, paths: readonly string[]): Promise<Settings> {
+  const files = await readFiles(context, paths);
+  const flags = { virtualClusterName: 'any', hostNamespace: 'any' };
+  return requireGood(context, loadConfiguration({ files, flags, environment: {} })).settings;
 }
 
 function* loadAll(options: LoadOptions): Steps<LoadedAll> {
@@ -85,8 +97,8 @@ export async function requireSettings(context: Context, options: Options): Promi
   return requireGood(context, await loadSettings(context, options));
 }
 
-export function requireGood(context: Context, loaded: LoadedAll): GoodConfiguration {
-  if (loaded.kind === 'ok') return loaded;
+export function requireGood<T extends Loaded>(context: Context, loaded: T): Extract<T, { kind: 'ok' }> {
+  if (loaded.kind === 'ok') return loaded as Extract<T, { kind: 'ok' }>;
   for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
   const count = countOf(loaded.faults);
   throw new CommandFault(exitCodes.input, `the configuration has ${count === 1 ? 'a fault' : `${count} faults`}`, {

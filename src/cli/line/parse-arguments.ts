@@ -2,7 +2,8 @@
 // first mistake and the word that the user probably meant.
 import { parseArgs } from 'node:util';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
-import { type CommandSpec, commandNamed, commands, globalOptions, type OptionSpec } from './command-table.ts';
+import type { CommandSpec, OptionSpec } from './command-spec.ts';
+import { commandNamed, commands, commandsOfGroup, globalOptions } from './command-table.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
 /** The options of a command, by their names in the command table; an unknown name is a bug and throws. */
@@ -47,21 +48,25 @@ export class Options {
 
 export type CommandLine =
   | { kind: 'help'; command: CommandSpec | undefined }
+  /** Of a group of commands, by its word. */
+  | { kind: 'groupHelp'; group: string }
   | { kind: 'version' }
   | { kind: 'command'; command: CommandSpec; options: Options };
 
 /** Throws a CommandFault with the usage exit code. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const [first, ...rest] = argv;
+  const [first, ...more] = argv;
   if (first === undefined || first === '--help' || first === '-h') return { kind: 'help', command: undefined };
   if (first === '--version') return { kind: 'version' };
-  if (first === 'help') return { kind: 'help', command: rest[0] === undefined ? undefined : knownCommand(rest[0]) };
-  if (first.startsWith('-') && rest.some((word) => commandNamed(word) !== undefined)) {
+  if (first === 'help') return helpOf(more);
+  if (first.startsWith('-') && more.some((word) => commandNamed(word) !== undefined)) {
     throw usageFault(`expected a command first, found the option "${first}"`, {
       hint: 'put options after the command',
     });
   }
-  const command = knownCommand(first);
+  if (commandsOfGroup(first).length > 0 && (more[0] === undefined || asksForHelp(more[0])))
+    return { kind: 'groupHelp', group: first };
+  const { command, rest } = commandOf(first, more);
   const { given, operands } = readTokens(command, rest);
   if (given.has('help')) return { kind: 'help', command };
   if (given.has('version')) return { kind: 'version' };
@@ -98,10 +103,32 @@ export function wantsVerbose(
   return argv.includes('--verbose') || argv.includes('-v') || (switchedOn !== '' && switchedOn !== '0');
 }
 
+function helpOf([first, ...more]: readonly string[]): CommandLine {
+  if (first === undefined) return { kind: 'help', command: undefined };
+  if (commandsOfGroup(first).length > 0 && more.length === 0) return { kind: 'groupHelp', group: first };
+  return { kind: 'help', command: commandOf(first, more).command };
+}
+
+function asksForHelp(word: string): boolean {
+  return word === '--help' || word === '-h' || word === 'help';
+}
+
+/** A command of a group takes two words, every other one. */
+function commandOf(first: string, more: readonly string[]): { command: CommandSpec; rest: readonly string[] } {
+  const group = commandsOfGroup(first);
+  if (group.length === 0) return { command: knownCommand(first), rest: more };
+  const [second = '', ...rest] = more;
+  const command = commandNamed(`${first} ${second}`);
+  if (command !== undefined) return { command, rest };
+  const known = group.map(({ name }) => name.slice(first.length + 1));
+  const message = `hostward ${first} wants one of ${known.join(', ')}, found "${second}"`;
+  throw usageFault(message, { word: second, known, hint: `see hostward ${first} --help` });
+}
+
 function knownCommand(name: string): CommandSpec {
   const command = commandNamed(name);
   if (command !== undefined) return command;
-  const known = commands.map((other) => other.name);
+  const known = commands.map((other) => other.name.split(' ', 1)[0] as string);
   if (name.startsWith('-'))
     throw usageFault(`expected a command, found the option "${name}"`, { word: name, known: [] });
   throw usageFault(`expected a command, found "${name}"`, { word: name, known });

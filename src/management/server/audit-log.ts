@@ -111,7 +111,7 @@ export class AuditLog implements Audit {
 
   #isWritten({ target }: KitEntry): boolean {
     const isReview = target.group === 'authorization.k8s.io' || target.group === 'authentication.k8s.io';
-    const isWrite = target.isResource && !['get', 'list', 'watch'].includes(target.verb) && !isReview;
+    const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(target.verb) && !isReview;
     return isWrite || this.#options.reads();
   }
 

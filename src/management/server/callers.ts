@@ -137,7 +137,7 @@ function viewOf({ record }: KeyFacts, { subject, scopes }: Credential, { setting
   return JSON.stringify([tokenGeneration, isAdministrator, [...groups].sort(), [...teams].sort(), roles, scopes]);
 }
 
-const deadText: Record<DeadBecause, string> = {
+export const deadText: Record<DeadBecause, string> = {
   deleted: 'the access key is being deleted',
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',

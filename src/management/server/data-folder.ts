@@ -1,5 +1,6 @@
 // The folder of the management API: the database, the secrets that must not lie in it, and the own certificate authority. Only
 // its owner may read it. Whoever has opened the database has the folder for itself, so everything else is read after that.
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../../object/text/json.ts';
@@ -29,6 +30,13 @@ export async function makeDataFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // A folder that was there before may have been made with another mode.
   await chmod(folder, 0o700);
+}
+
+/** For who must not make any: undefined when there are none. */
+export async function readSecrets(folder: string): Promise<Secrets | undefined> {
+  const path = join(folder, secretsFile);
+  const known = await textOf(path);
+  return known === undefined ? undefined : secretsOf(known, path, randomBytes);
 }
 
 /** `hasKeys`: the database holds keys already, which lost secrets would silently kill. */

@@ -108,13 +108,15 @@ export class KeyStrategy implements Strategy {
     const isTaken = book.isTaken(digests);
     const ownerKeys = book.ownerKeys(owner);
     const { isAdministrator } = context.caller;
-    const maker = isScoped(session.credential) ? session.facts?.record : undefined;
+    const creator = session.facts?.record;
+    const maker = isScoped(session.credential) ? creator : undefined;
     const record: KeyRecord = {
       name: object.metadata.name ?? '',
       uid,
       ...made.part,
       subject: { ...pick(owner), uid: people.subjectUid(owner.kind, owner.name) ?? '' },
       grantedGroups: isAdministrator ? spec.groups : [],
+      ...(creator === undefined ? {} : { createdBy: { name: creator.name, uid: creator.uid } }),
       madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
       tokenGeneration: 1,
     };

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import { negotiate } from '../../apiserver/request/negotiate.ts';
 import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
@@ -19,9 +20,13 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
+import { keyQuestions } from '../commands/key-questions.ts';
+import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
+import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
@@ -54,6 +59,7 @@ export class ManagementApi {
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
+  #door: LocalDoor | undefined;
   #grace: GraceChore | undefined;
   #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
@@ -92,7 +98,8 @@ export class ManagementApi {
       store,
       clock,
       log,
-      authenticate: callers.authenticate,
+      authenticate: (request) =>
+        this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
       authorize: rights.authorize,
       admission: [ownerRules(() => kinds, rights)],
       audit,
@@ -107,7 +114,11 @@ export class ManagementApi {
         const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
         return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
       },
-      otherPaths: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+      otherPaths: keyQuestions({
+        ...questionParts(parts),
+        clock,
+        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+      }),
     });
   }
 
@@ -134,11 +145,28 @@ export class ManagementApi {
     await this.#caretaker.start();
     this.#expired.start();
     this.#checkStreams();
+    await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     log.info({ component: 'management', url: api.url }, 'management API started');
+  }
+
+  /** For commands on this machine; a server that cannot have the door serves everybody else. */
+  async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
+    const { server, log } = this.#options;
+    const path = doorPath(server.dataDir, owner);
+    if (isTooLong(path)) {
+      log.warn(
+        { component: 'management', path },
+        'the path of dataDir is too long for a socket: use keys with --server',
+      );
+      return;
+    }
+    const { handler } = this.#need().api;
+    this.#door = new LocalDoor({ folder: server.dataDir, owner, handler, maxHeaderBytes });
+    await this.#door.open();
   }
 
   #checkStreams(): void {
@@ -152,6 +180,7 @@ export class ManagementApi {
     if (running === undefined) return;
     this.#isServing = false;
     this.#streamCheck?.cancel();
+    await this.#door?.close();
     this.#expired?.stop();
     await running.api.stop();
     await this.#caretaker?.stop();
@@ -215,6 +244,21 @@ export class ManagementApi {
     if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
     return this.#running;
   }
+}
+
+function questionParts({ world, book, callers, people }: OpenParts) {
+  return {
+    world,
+    deadText,
+    facts: () => book.facts(),
+    isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    record: people.record.bind(people),
+    reattach: people.reattach.bind(people),
+  };
+}
+
+function isAdministrator(session: Session | undefined): boolean {
+  return session !== undefined && actsAsAdministrator(session.credential);
 }
 
 /** Callers ask about themselves alone. */

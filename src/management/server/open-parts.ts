@@ -34,6 +34,7 @@ export interface OpenParts {
   failedLogins: FailedLogins;
   key: Kind;
   lastActivityMs(facts: KeyFacts): number | undefined;
+  world: KeyWorld;
 }
 
 export interface OpenOptions {
@@ -104,7 +105,7 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
   const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });
   await audit.start();
   const failedLogins = new FailedLogins(clock);
-  return { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs };
+  return { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {

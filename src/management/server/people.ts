@@ -15,7 +15,15 @@ import type { Store } from '../../store/store.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { Directory, type SubjectKind } from '../scope/directory.ts';
 import { namespaceOfProject } from '../scope/request.ts';
-import { changedRecords, currentUid, type NamedRecord, namesOf, recordKey } from '../settings/records.ts';
+import {
+  changedRecords,
+  currentUid,
+  type NamedRecord,
+  namesOf,
+  type Reattached,
+  reattach,
+  recordKey,
+} from '../settings/records.ts';
 
 const recordsPrefix = '/management/records/';
 const viewKey = '/management/view';
@@ -75,6 +83,26 @@ export class People {
 
   #uidOf(kind: NamedRecord['kind'], name: string): string | undefined {
     return currentUid(this.#records.get(recordKey({ kind, name })));
+  }
+
+  record(kind: NamedRecord['kind'], name: string): NamedRecord | undefined {
+    return this.#records.get(recordKey({ kind, name }));
+  }
+
+  /** The name becomes again who it was; keys that were made for it since then count no longer. */
+  async reattach(kind: NamedRecord['kind'], name: string, uid: string): Promise<Reattached> {
+    const record = this.record(kind, name);
+    if (record === undefined) return { ok: false, message: `there never was a ${kind} ${name}` };
+    const result = reattach(record, uid, this.#clock.wallTime().getTime());
+    if (!result.ok) return result;
+    await this.#store.write(`${recordsPrefix}${kind}/${name}`, {
+      expect: undefined,
+      value: JSON.stringify(result.record),
+    });
+    this.#records.set(recordKey(result.record), result.record);
+    // What is published of the name carries its uid.
+    await this.take(this.#directory.settings);
+    return result;
   }
 
   async #noteView({ administrators, users, teams }: ManagementSettings): Promise<void> {

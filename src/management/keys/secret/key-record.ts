@@ -22,6 +22,8 @@ export interface KeyRecord {
   grantedGroups: readonly string[];
   /** The scoped key that made this one: it lives only while that one does. */
   madeBy: { name: string; uid: string } | undefined;
+  /** The key that made this one, with a scope or without; absent when none did, and in keys older than this field. */
+  createdBy?: { name: string; uid: string };
   /** Raised with any change of scope, groups, disabled or ttl; direct tokens carry it. */
   tokenGeneration: number;
 }

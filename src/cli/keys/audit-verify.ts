@@ -1,0 +1,52 @@
+// `hostward audit verify`: whether the audit log of the management API is as it was written. In: the files, oldest first, and the
+// secret that proves them. Out: what is whole, and the first line that is not.
+import { resolve } from 'node:path';
+import { keyedDigest } from '../../management/audit/chain.ts';
+import { type Verified, verifyFiles } from '../../management/audit/verify.ts';
+import { auditPath, readSecrets } from '../../management/server/data-folder.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { configuredServer } from './reach-server.ts';
+
+export async function auditVerify(context: Context, options: Options): Promise<ExitCode> {
+  const { server } = await configuredServer(context, options);
+  const digest = keyedDigest(await auditKeyIn(server.dataDir));
+  const names = options.operands.length === 0 ? [auditPath(server.dataDir)] : options.operands;
+  const files: { name: string; text: string }[] = [];
+  for (const name of names) files.push({ name, text: await context.files.read(resolve(context.cwd, name)) });
+  const last = options.text('last');
+  const found = verifyFiles(files, { digest, ...(last === undefined ? {} : { last }) });
+  const isWhole = found.every(({ result }) => result.kind === 'whole');
+  if (options.choice('output') === 'json') print(context, { isWhole, files: found.map(fileJson) });
+  else for (const one of found) context.stdout.write(`${fileText(one)}\n`);
+  return isWhole ? exitCodes.fine : exitCodes.input;
+}
+
+async function auditKeyIn(folder: string): Promise<Uint8Array> {
+  const secrets = await readSecrets(folder);
+  if (secrets !== undefined) return secrets.auditKey;
+  throw new CommandFault(exitCodes.environment, `there are no secrets in ${folder}, so that nothing can be proved`, {
+    hint: 'run the command where the management API keeps its dataDir',
+  });
+}
+
+interface Found {
+  name: string;
+  result: Verified;
+}
+
+function fileText({ name, result }: Found): string {
+  if (result.kind === 'broken') return `${name}:${result.line}: ${result.reason}`;
+  const torn = result.torn ? '; the end of the last line is missing, as after a crash or in the middle of a write' : '';
+  return `${name}: ${result.lines} lines, whole${torn}; last ${result.state.previous}`;
+}
+
+function fileJson({ name, result }: Found): object {
+  if (result.kind === 'broken') return { name, isWhole: false, line: result.line, reason: result.reason };
+  const { lines, torn, state } = result;
+  return { name, isWhole: true, lines, isTorn: torn, last: state.previous };
+}
+
+function print(context: Context, value: object): void {
+  context.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
+}

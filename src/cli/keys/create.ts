@@ -1,0 +1,68 @@
+// `hostward keys create`: makes an access key. Its value stands alone on standard output, so that it can go into a file.
+import { resolve } from 'node:path';
+import { isRecord } from '../../object/text/json.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import { durationMs } from '../line/duration.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { parseDocuments } from '../offline/yaml-text.ts';
+import { keysPath } from './management-client.ts';
+import { keyName, saySecret, textAt } from './print-key.ts';
+import { isDistant, withServer } from './reach-server.ts';
+
+/** The same limit as that of spec.ttl. */
+const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
+
+export async function createKey(context: Context, options: Options): Promise<ExitCode> {
+  const name = keyName(options);
+  const spec = await specOf(context, options);
+  const { body, warnings } = await withServer(context, options, (client) =>
+    client.ask({ method: 'POST', path: keysPath, body: { metadata: { name }, spec } }),
+  );
+  saySecret(context, options, {
+    name,
+    accessKey: textAt(body, 'spec', 'key'),
+    says: `the access key "${name}" of ${ownerOf(body)} is made; its value is shown this once`,
+    more: { owner: ownerOf(body) },
+    warnings,
+  });
+  return exitCodes.fine;
+}
+
+async function specOf(context: Context, options: Options): Promise<object> {
+  const ttl = options.text('ttl');
+  const scope = options.text('scope');
+  const displayName = options.text('display-name');
+  return {
+    ...ownerIn(options),
+    ...(displayName === undefined ? {} : { displayName }),
+    ...(ttl === undefined ? {} : { ttl: Math.ceil(durationMs('ttl', ttl, longestTTL) / 1000) }),
+    ...(scope === undefined ? {} : { scope: await scopeIn(context, scope) }),
+  };
+}
+
+function ownerIn(options: Options): object {
+  const user = options.has('admin') ? 'admin' : options.text('user');
+  const team = options.text('team');
+  const given = ['admin', 'user', 'team'].filter((name) => options.has(name)).map((name) => `--${name}`);
+  if (given.length > 1) throw new CommandFault(exitCodes.usage, `a key has one owner, found ${given.join(' and ')}`);
+  if (given.length === 0 && !isDistant(options))
+    throw new CommandFault(exitCodes.usage, 'say whose key it is', {
+      hint: 'give --admin, --user NAME or --team NAME',
+    });
+  return { ...(user === undefined ? {} : { user }), ...(team === undefined ? {} : { team }) };
+}
+
+async function scopeIn(context: Context, file: string): Promise<object> {
+  const text = file === '-' ? await context.readStdin() : await context.files.read(resolve(context.cwd, file));
+  const read = parseDocuments(text);
+  if (read.kind === 'fault')
+    throw new CommandFault(exitCodes.input, `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`);
+  const [scope, ...others] = read.documents;
+  if (isRecord(scope) && others.length === 0) return scope;
+  throw new CommandFault(exitCodes.input, `${file}: want one map, the spec.scope of a key`);
+}
+
+function ownerOf(body: Record<string, unknown>): string {
+  const team = textAt(body, 'spec', 'team');
+  return team === '' ? textAt(body, 'spec', 'user') : `team ${team}`;
+}

@@ -1,0 +1,25 @@
+// `hostward keys explain`: whether an access key may send a request, and what says so. The exit code says it to scripts.
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { apiPrefix } from './management-client.ts';
+import { keyName, textAt } from './print-key.ts';
+import { withServer } from './reach-server.ts';
+
+export async function explainKey(context: Context, options: Options): Promise<ExitCode> {
+  const key = keyName(options);
+  const request = options.text('as-request');
+  if (request === undefined)
+    throw new CommandFault(exitCodes.usage, 'want the request to judge', {
+      hint: "give --as-request 'GET /kubernetes/management/api', for example",
+    });
+  if (!/^[A-Z]+ \/\S*$/.test(request))
+    throw new CommandFault(exitCodes.usage, `--as-request wants a method and a path, found "${request}"`);
+  const query = new URLSearchParams({ key, request });
+  const { body } = await withServer(context, options, (client) =>
+    client.ask({ method: 'GET', path: `${apiPrefix}/hostward/explain?${query}` }),
+  );
+  const isAllowed = body['allowed'] === true;
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(body, undefined, 2)}\n`);
+  else context.stdout.write(`${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}\n`);
+  return isAllowed ? exitCodes.fine : exitCodes.input;
+}

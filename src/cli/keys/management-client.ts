@@ -1,0 +1,144 @@
+// One question after the other to a management API, over TLS or through the socket on the same machine. In: where it is and how
+// to prove who asks. Out: answers, or a fault that says why there is none. The key stands in a header and in nothing that is said.
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { CommandFault, exitCodes } from '../line/context.ts';
+
+/** Where the API begins, behind the address of the server. */
+export const apiPrefix = '/kubernetes/management';
+export const keysPath = `${apiPrefix}/apis/management.platform/v1/ownedaccesskeys`;
+
+/** A server under load answers a write within a few; a person who waits longer wants to know. */
+const answerTimeoutMs = 30_000;
+/** A page of 500 keys with everything in them; more is no answer of this API. */
+const largestAnswer = 32 * 1024 * 1024;
+
+export type Place =
+  | { kind: 'socket'; path: string }
+  | { kind: 'server'; url: URL; authority: string | undefined; accessKey: string };
+
+export interface Answer {
+  code: number;
+  body: Record<string, unknown>;
+  /** What the server wants to be read, like kubectl prints it. */
+  warnings: readonly string[];
+}
+
+export interface Question {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** With the query, from the address of the server on. */
+  path: string;
+  body?: object;
+  accept?: string;
+}
+
+export class ManagementClient {
+  readonly #place: Place;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** Every answer, refusals too. Rejects with the error of the connection. */
+  async send(question: Question): Promise<Answer> {
+    const { response, text } = await this.#exchange(question);
+    const code = response.statusCode ?? 0;
+    return { code, body: parsed(text, code), warnings: warningsOf(response) };
+  }
+
+  /** A good answer, or a fault in the words of the server. */
+  async ask(question: Question): Promise<Answer> {
+    let answer: Answer;
+    try {
+      answer = await this.send(question);
+    } catch (thrown) {
+      throw this.unreachable(thrown);
+    }
+    if (answer.code >= 200 && answer.code < 300) return answer;
+    throw refusal(answer);
+  }
+
+  unreachable(cause: unknown): CommandFault {
+    if (cause instanceof CommandFault) return cause;
+    const place = this.#place.kind === 'socket' ? this.#place.path : this.#place.url.origin;
+    const code = (cause as NodeJS.ErrnoException).code ?? '';
+    const isUntrusted = /CERT|SIGNATURE|ISSUER|ALTNAME/.test(code);
+    const hint = isUntrusted ? 'name its authority with --certificate-authority FILE' : undefined;
+    // What Node adds behind the semicolon is about its own command line.
+    const reason = (cause instanceof Error ? cause.message : String(cause)).split(';', 1)[0];
+    const message = `cannot ask the management API at ${place}: ${reason}`;
+    return new CommandFault(exitCodes.environment, message, { cause, ...(hint === undefined ? {} : { hint }) });
+  }
+
+  #exchange({ method, path, body, accept = 'application/json' }: Question) {
+    const place = this.#place;
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers: Record<string, string> = { accept, 'user-agent': 'hostward-keys' };
+    if (text !== undefined) {
+      headers['content-type'] = 'application/json';
+      // Node says no length by itself for a DELETE.
+      headers['content-length'] = String(Buffer.byteLength(text));
+    }
+    if (place.kind === 'server') headers['authorization'] = `Bearer ${place.accessKey}`;
+    const shared: RequestOptions = { method, path, headers, agent: false, timeout: answerTimeoutMs };
+    return new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
+      const begin = (to: RequestOptions) =>
+        place.kind === 'socket'
+          ? httpRequest({ ...to, socketPath: place.path })
+          : httpsRequest({ ...to, ...tlsOf(place) });
+      const request = begin(shared);
+      request.on('response', (response) => {
+        readWhole(response).then((whole) => resolve({ response, text: whole }), reject);
+      });
+      request.on('timeout', () => request.destroy(new Error(`no answer within ${answerTimeoutMs / 1000} seconds`)));
+      request.on('error', reject);
+      request.end(text);
+    });
+  }
+}
+
+function tlsOf({ url, authority }: Extract<Place, { kind: 'server' }>) {
+  const { hostname, port } = url;
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? 443 : Number(port),
+    ...(authority === undefined ? {} : { ca: authority }),
+  };
+}
+
+async function readWhole(response: IncomingMessage): Promise<string> {
+  let text = '';
+  response.setEncoding('utf8');
+  for await (const part of response) {
+    text += part;
+    if (text.length > largestAnswer) throw new Error('the answer is too long for a management API');
+  }
+  return text;
+}
+
+function parsed(text: string, code: number): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // Said below: the answer may hold anything, so it is not repeated.
+  }
+  const message = `the server is no management API of Hostward: it answered ${code} and no JSON`;
+  throw new CommandFault(exitCodes.environment, message, { hint: 'is the address in --server right?' });
+}
+
+/** `299 - "text"`, several with commas between them. */
+function warningsOf({ headers }: IncomingMessage): string[] {
+  const all = String(headers['warning'] ?? '');
+  return [...all.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replace(/\\(.)/g, '$1'));
+}
+
+/** Who asks and whether the server can answer are the environment's; the rest is what was asked for. */
+function refusal({ code, body }: Answer): CommandFault {
+  const message = typeof body['message'] === 'string' ? body['message'] : `the server answered ${code}`;
+  const isEnvironment = code === 401 || code === 403 || code === 429 || code >= 500;
+  const hint = code === 401 ? 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file' : undefined;
+  return new CommandFault(isEnvironment ? exitCodes.environment : exitCodes.input, message, {
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

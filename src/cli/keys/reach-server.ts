@@ -1,0 +1,136 @@
+// From the options of a command to a management API that answers: a distant one with a key, the daemon on this machine through
+// its socket, or the folder of a daemon that does not run, opened by this process for as long as the command takes.
+import { resolve } from 'node:path';
+import type { Settings } from '../../config/settings/settings.ts';
+import { silentLog } from '../../log.ts';
+import { doorPath, isTooLong, longestSocketPath } from '../../management/commands/local-door.ts';
+import { CommandFault, type Context, exitCodes } from '../line/context.ts';
+import { requireManagement } from '../line/load-settings.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { apiPrefix, ManagementClient } from './management-client.ts';
+
+/** Runs a command with a client, and gives the folder back afterwards. */
+export async function withServer<T>(
+  context: Context,
+  options: Options,
+  run: (client: ManagementClient) => Promise<T>,
+): Promise<T> {
+  const url = options.text('server');
+  if (url !== undefined) return run(await distantClient(context, options, url));
+  for (const name of ['certificate-authority', 'key-file'])
+    if (options.text(name) !== undefined) throw new CommandFault(exitCodes.usage, `--${name} goes with --server`);
+  const configured = await configuredServer(context, options);
+  const path = doorPath(configured.server.dataDir);
+  if (isTooLong(path))
+    throw new CommandFault(exitCodes.environment, `the path "${path}" is too long for a socket`, {
+      hint: `shorten hostward.management.dataDir, so that the path has at most ${longestSocketPath} bytes, or use --server`,
+    });
+  const client = new ManagementClient({ kind: 'socket', path });
+  if (await answers(client)) return run(client);
+  const api = await openFolder(context, configured, client);
+  if (api === undefined) return run(client);
+  try {
+    return await run(new ManagementClient({ kind: 'socket', path: doorPath(configured.server.dataDir, 'command') }));
+  } finally {
+    await api.close();
+  }
+}
+
+/** Whether the command works on this machine, where there is no caller whose key it could be. */
+export function isDistant(options: Options): boolean {
+  return options.text('server') !== undefined;
+}
+
+async function distantClient(context: Context, options: Options, text: string): Promise<ManagementClient> {
+  if (options.texts('config').length > 0)
+    throw new CommandFault(
+      exitCodes.usage,
+      '--config names the management API on this machine and --server another one',
+      {
+        hint: 'give one of the two',
+      },
+    );
+  const url = serverURL(text);
+  const authorityFile = options.text('certificate-authority');
+  const authority =
+    authorityFile === undefined ? undefined : await context.files.read(resolve(context.cwd, authorityFile));
+  if (authority !== undefined && !authority.includes('-----BEGIN CERTIFICATE-----'))
+    throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM, there is none`);
+  return new ManagementClient({ kind: 'server', url, authority, accessKey: await accessKey(context, options) });
+}
+
+/** The path is ours; what is in front of it, of a server behind a proxy, is not supported by the API itself. */
+function serverURL(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const path = url?.pathname.replace(/\/+$/, '');
+  const isPlain = url?.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (url?.protocol === 'https:' && isPlain && (path === '' || path === apiPrefix)) return url;
+  // An address may hold a password, so that it is not repeated.
+  throw new CommandFault(exitCodes.usage, '--server wants an address like https://hostward.example.com:8443');
+}
+
+/** A header cannot hold anything else, and a key never does. */
+const plainKey = /^[\x21-\x7e]{1,512}$/;
+
+async function accessKey(context: Context, options: Options): Promise<string> {
+  const file = options.text('key-file');
+  const given = file === undefined ? undefined : await context.files.read(resolve(context.cwd, file));
+  const key = (given ?? context.environment['HOSTWARD_ACCESS_KEY'] ?? '').trim();
+  const place = file === undefined ? 'HOSTWARD_ACCESS_KEY' : file;
+  if (key === '' && file === undefined)
+    throw new CommandFault(exitCodes.usage, '--server wants an access key, found none', {
+      hint: 'put it into the environment variable HOSTWARD_ACCESS_KEY, or into a file and give --key-file FILE',
+    });
+  if (!plainKey.test(key)) throw new CommandFault(exitCodes.input, `${place}: want one access key and nothing else`);
+  return key;
+}
+
+type Configured = {
+  settings: NonNullable<Settings['management']>;
+  server: NonNullable<Settings['managementServer']>;
+};
+
+/** The settings of the management API on this machine. */
+export async function configuredServer(context: Context, options: Options): Promise<Configured> {
+  if (options.texts('config').length === 0)
+    throw new CommandFault(exitCodes.usage, 'say which management API is meant', {
+      hint: 'give --config FILE for the one on this machine, or --server URL',
+    });
+  const { management, managementServer } = await requireManagement(context, options.texts('config'));
+  if (management === undefined || managementServer === undefined)
+    throw new CommandFault(exitCodes.input, 'the configuration has no hostward.management', {
+      hint: 'see config/REFERENCE.md for the block that configures the management API',
+    });
+  return { settings: management, server: managementServer };
+}
+
+/** Codes of a socket that nobody listens on. */
+const nobodyThere = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTDIR', 'ENAMETOOLONG', 'EINVAL']);
+
+async function answers(client: ManagementClient): Promise<boolean> {
+  try {
+    await client.send({ method: 'GET', path: `${apiPrefix}/version` });
+    return true;
+  } catch (thrown) {
+    if (nobodyThere.has((thrown as NodeJS.ErrnoException).code ?? '')) return false;
+    throw client.unreachable(thrown);
+  }
+}
+
+/** Undefined when a daemon answers after all: it was about to start. */
+async function openFolder(context: Context, { settings, server }: Configured, client: ManagementClient) {
+  const { ManagementApi } = await import('../../management/server/management-api.ts');
+  const { clock, version } = context;
+  const api = new ManagementApi({ settings, server, clock, log: silentLog, version });
+  try {
+    await api.open();
+    // A door of its own: another command that came through it would be cut off when this one is done.
+    await api.openDoor('command');
+    return api;
+  } catch (cause) {
+    await api.close();
+    if ((cause as { code?: string }).code === 'STORE_LOCKED' && (await answers(client))) return undefined;
+    const message = `cannot open ${server.dataDir}: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw new CommandFault(exitCodes.environment, message, { cause });
+  }
+}

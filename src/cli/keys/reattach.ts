@@ -1,0 +1,47 @@
+// `hostward keys reattach`: a name that was missing from the configuration too long becomes again who it was, with its keys.
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { apiPrefix, type ManagementClient } from './management-client.ts';
+import { withServer } from './reach-server.ts';
+
+interface Identities {
+  kind: string;
+  name: string;
+  uid: string;
+  keys: number;
+  retired: readonly { uid: string; until: string; keys: number }[];
+}
+
+const path = `${apiPrefix}/hostward/identities`;
+
+export async function reattach(context: Context, options: Options): Promise<ExitCode> {
+  const [, kind, name] = /^([A-Za-z]+)\/(.+)$/.exec(options.operands[0] ?? '') ?? [];
+  if (kind === undefined || name === undefined)
+    throw new CommandFault(exitCodes.usage, `want KIND/NAME, like user/alice, found "${options.operands[0] ?? ''}"`);
+  const now = await withServer(context, options, async (client) => {
+    const uid = options.text('uid') ?? (await onlyFormer(client, kind, name));
+    const { body } = await client.ask({ method: 'POST', path, body: { kind, name, uid } });
+    return body as unknown as Identities;
+  });
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(now, undefined, 2)}\n`);
+  else context.stdout.write(`${kind} ${name} is ${now.uid} again, with ${countOf(now.keys)}\n`);
+  return exitCodes.fine;
+}
+
+async function onlyFormer(client: ManagementClient, kind: string, name: string): Promise<string> {
+  const query = new URLSearchParams({ kind, name });
+  const { body } = await client.ask({ method: 'GET', path: `${path}?${query}` });
+  const { retired } = body as unknown as Identities;
+  const [only, ...others] = retired;
+  if (only === undefined)
+    throw new CommandFault(exitCodes.input, `${kind} ${name} never was anybody else, so there is nothing to undo`);
+  if (others.length === 0) return only.uid;
+  const lines = retired.map(({ uid, until, keys }) => `${uid} until ${until}, ${countOf(keys)}`);
+  throw new CommandFault(exitCodes.input, `${kind} ${name} has been several: ${lines.join('; ')}`, {
+    hint: 'say which one with --uid UID',
+  });
+}
+
+function countOf(keys: number): string {
+  return keys === 1 ? '1 access key' : `${keys} access keys`;
+}

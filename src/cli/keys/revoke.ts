@@ -1,0 +1,85 @@
+// `hostward keys revoke`: deletes an access key, and with --tree every key that came of it. A maker goes before what it has made,
+// so that it can make no more meanwhile.
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { apiPrefix, keysPath, type ManagementClient } from './management-client.ts';
+import { keyName, textAt } from './print-key.ts';
+import { withServer } from './reach-server.ts';
+
+interface MadeKey {
+  name: string;
+  uid: string;
+}
+
+/** As many uids as a URL holds without trouble. */
+const uidsAtOnce = 100;
+/** Keys that make keys that make keys: more generations than that is a server that does not tell the truth. */
+const mostGenerations = 1_000;
+
+export async function revokeKey(context: Context, options: Options): Promise<ExitCode> {
+  const name = keyName(options);
+  const isTree = options.has('tree');
+  const isJson = options.choice('output') === 'json';
+  const revoked = await withServer(context, options, async (client) => {
+    const { body } = await client.ask({ method: 'GET', path: `${keysPath}/${name}` });
+    const root = { name, uid: textAt(body, 'metadata', 'uid') };
+    const said = (key: MadeKey) => {
+      if (!isJson) context.stdout.write(`revoked ${key.name}\n`);
+    };
+    // Before anything is deleted: who may not ask for the tree should not be left with half of it.
+    if (isTree) await madeBy(client, [root]);
+    return isTree ? revokeTree(client, root, said) : revokeAll(client, [root], said);
+  });
+  if (isJson) context.stdout.write(`${JSON.stringify({ revoked: revoked.map((key) => key.name) }, undefined, 2)}\n`);
+  return exitCodes.fine;
+}
+
+async function revokeTree(client: ManagementClient, root: MadeKey, said: (key: MadeKey) => void): Promise<MadeKey[]> {
+  const revoked: MadeKey[] = [];
+  let generation: MadeKey[] = [root];
+  for (let depth = 0; depth < mostGenerations && generation.length > 0; depth++) {
+    revoked.push(...(await revokeAll(client, generation, said)));
+    const seen = new Set(revoked.map(({ uid }) => uid));
+    // Of all that are gone, not of the last ones alone: one may have been made just before its maker went.
+    generation = (await madeBy(client, revoked)).filter(({ uid }) => !seen.has(uid));
+  }
+  return revoked;
+}
+
+async function revokeAll(
+  client: ManagementClient,
+  keys: readonly MadeKey[],
+  said: (key: MadeKey) => void,
+): Promise<MadeKey[]> {
+  for (const key of keys) {
+    await revokeOne(client, key);
+    said(key);
+  }
+  return [...keys];
+}
+
+async function revokeOne(client: ManagementClient, { name, uid }: MadeKey): Promise<void> {
+  // Another key of the same name is not the one that was meant.
+  const body = { preconditions: { uid }, gracePeriodSeconds: 0 };
+  try {
+    await client.ask({ method: 'DELETE', path: `${keysPath}/${name}`, body });
+  } catch (fault) {
+    if (fault instanceof CommandFault && (await isGone(client, { name, uid }))) return;
+    throw fault;
+  }
+}
+
+async function isGone(client: ManagementClient, { name, uid }: MadeKey): Promise<boolean> {
+  const { code, body } = await client.send({ method: 'GET', path: `${keysPath}/${name}` });
+  return code === 404 || (code === 200 && textAt(body, 'metadata', 'uid') !== uid);
+}
+
+async function madeBy(client: ManagementClient, makers: readonly MadeKey[]): Promise<MadeKey[]> {
+  const found = new Map<string, MadeKey>();
+  for (let from = 0; from < makers.length; from += uidsAtOnce) {
+    const query = new URLSearchParams(makers.slice(from, from + uidsAtOnce).map(({ uid }) => ['uid', uid]));
+    const { body } = await client.ask({ method: 'GET', path: `${apiPrefix}/hostward/made-by?${query}` });
+    for (const key of body['keys'] as MadeKey[]) found.set(key.uid, key);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,180 @@
+// The commands about access keys as data, for the command table.
+import type { CommandSpec, OptionSpec } from './command-spec.ts';
+
+const config: OptionSpec = {
+  name: 'config',
+  short: 'c',
+  value: 'FILE',
+  repeats: true,
+  summary: 'configuration of the management API on this machine; - is standard input',
+};
+
+const server: OptionSpec = {
+  name: 'server',
+  value: 'URL',
+  summary: 'address of a distant management API; without it the one on this machine that --config names',
+};
+
+/** How a command reaches the management API. The key itself is never an argument: everybody on a machine can read those. */
+const reachOptions: readonly OptionSpec[] = [
+  config,
+  server,
+  { name: 'certificate-authority', value: 'FILE', summary: 'PEM file that --server is checked with' },
+  {
+    name: 'key-file',
+    value: 'FILE',
+    summary: 'file with the access key for --server (environment: HOSTWARD_ACCESS_KEY)',
+  },
+];
+
+const output: OptionSpec = {
+  name: 'output',
+  short: 'o',
+  value: 'text|json',
+  choices: ['text', 'json'],
+  summary: 'form of the output',
+};
+
+const reach =
+  'With --config the command talks to the daemon on this machine, through a socket in dataDir that only its owner can open. When no daemon runs, the command opens dataDir itself; when another process holds dataDir and does not answer, the exit code is 3. With --server it talks to any management API over TLS, with the access key from HOSTWARD_ACCESS_KEY or --key-file. No command asks a question.';
+
+export const keysCommands: readonly CommandSpec[] = [
+  {
+    name: 'keys create',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Make an access key and print its value, once',
+    details: [
+      'The value stands alone on standard output, everything else on standard error. It is shown this once: keep it.',
+      'On this machine say whose key it is: --admin, --user or --team. With --server and none of them it is the owner of the key that asks.',
+      reach,
+    ],
+    options: [
+      { name: 'admin', summary: 'a key of the built-in administrator' },
+      { name: 'user', value: 'NAME', summary: 'a key of this user' },
+      { name: 'team', value: 'NAME', summary: 'a key of this team' },
+      { name: 'ttl', value: 'DURATION', summary: 'how long it is valid, like 12h or 90d (default: no end)' },
+      {
+        name: 'scope',
+        value: 'FILE',
+        summary: 'what it is narrowed to: spec.scope in YAML or JSON; - is standard input',
+      },
+      { name: 'display-name', value: 'TEXT', summary: 'a name for people' },
+      ...reachOptions,
+      output,
+    ],
+    examples: [
+      { line: 'hostward keys create first --admin --config hostward.yaml > admin.key', says: 'the first key of all' },
+      {
+        line: 'hostward keys create pipeline --user alice --ttl 90d --scope scope.yaml --config hostward.yaml',
+        says: 'a narrow key for a pipeline',
+      },
+      {
+        line: 'hostward keys create build-7 --ttl 1h --server https://hostward.example.com --key-file admin.key -o json',
+        says: 'from a pipeline, on a distant server',
+      },
+    ],
+  },
+  {
+    name: 'keys list',
+    operands: '',
+    maxOperands: 0,
+    summary: 'List access keys: owner, status, when they expire, when they were last used',
+    details: ['With -o json the keys are printed as the API has them; no value of a key is among it.', reach],
+    options: [...reachOptions, output],
+    examples: [
+      { line: 'hostward keys list --config hostward.yaml', says: 'all keys' },
+      {
+        line: 'hostward keys list --server https://hostward.example.com --certificate-authority ca.crt --key-file my.key',
+        says: 'those that this key may see',
+      },
+    ],
+  },
+  {
+    name: 'keys rotate',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Give an access key a new value and print it, once',
+    details: [
+      'Name, owner, scope and end stay. The old value stops at once; with --overlap it goes on for a while, seven days at most, so that every user of the key can change over.',
+      reach,
+    ],
+    options: [
+      { name: 'overlap', value: 'DURATION', summary: 'how long the old value goes on, like 10m (default 0)' },
+      ...reachOptions,
+      output,
+    ],
+    examples: [
+      {
+        line: 'hostward keys rotate pipeline --overlap 10m --config hostward.yaml',
+        says: 'with ten minutes to change over',
+      },
+    ],
+  },
+  {
+    name: 'keys revoke',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Delete an access key: it is refused from the next request on',
+    details: [
+      'Keys that a key with a scope has made stop with it. With --tree they are deleted too, and those that they have made.',
+      'A key that may come back is better disabled: kubectl patch ownedaccesskey NAME --type merge -p \'{"spec":{"disabled":true}}\'.',
+      reach,
+    ],
+    options: [{ name: 'tree', summary: 'delete the keys too that this key has made' }, ...reachOptions, output],
+    examples: [
+      {
+        line: 'hostward keys revoke leaked --tree --config hostward.yaml',
+        says: 'a leaked key, and all that came of it',
+      },
+    ],
+  },
+  {
+    name: 'keys reattach',
+    operands: 'KIND/NAME',
+    maxOperands: 1,
+    summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
+    details: [
+      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. Later it is somebody else, in case it is; this undoes that. Keys that were made for the name since then stop.',
+      'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
+      reach,
+    ],
+    options: [{ name: 'uid', value: 'UID', summary: 'the identity to go back to' }, ...reachOptions, output],
+    examples: [{ line: 'hostward keys reattach user/alice --config hostward.yaml', says: 'Alice is the same Alice' }],
+  },
+  {
+    name: 'keys explain',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Say whether an access key may send a request, and which entry of its scope says so',
+    details: [
+      'The request is a method and a path, as the server would see them. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
+      reach,
+    ],
+    options: [{ name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' }, ...reachOptions, output],
+    examples: [
+      {
+        line: "hostward keys explain pipeline --as-request 'GET /kubernetes/management/apis/management.platform/v1/ownedaccesskeys' --config hostward.yaml",
+        says: 'may it list keys?',
+      },
+    ],
+  },
+  {
+    name: 'audit verify',
+    operands: '[FILE…]',
+    maxOperands: 1000,
+    summary: 'Check that no line of the audit log was changed, removed, added or moved',
+    details: [
+      'Every line holds the digest of the line before, made with a secret in dataDir, so that the command runs where that is. Without FILE it checks audit.log in dataDir, while the daemon writes or not; files that were moved away come first, oldest first. Exit code 1 names the first line that does not fit.',
+      'A cut-off end looks like the end. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
+    ],
+    options: [config, { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' }, output],
+    examples: [
+      { line: 'hostward audit verify --config hostward.yaml', says: 'the log as it is now' },
+      {
+        line: 'hostward audit verify 2026-10.log 2026-11.log --config hostward.yaml',
+        says: 'files that were moved away',
+      },
+    ],
+  },
+];

@@ -1,0 +1,144 @@
+// What `hostward keys` asks besides the API of keys, for administrators alone: what a key may do and why, which keys a key has
+// made, and which identities a name has had. In: a request below /hostward/. Out: its answer in JSON.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
+import { deniedBecause } from '../../apiserver/request/denial.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import { badRequest, StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import { readBody } from '../../apiserver/wire/request-body.ts';
+import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
+import type { Clock } from '../../clock.ts';
+import { notFound, pathNotFound } from '../../object/meta/status.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { credentialOf, type DeadBecause, type KeyWorld } from '../keys/life/credential.ts';
+import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { allows } from '../scope/allows.ts';
+import { classify } from '../scope/classify.ts';
+import { keyResource, managementGroup } from '../scope/request.ts';
+import type { NamedRecord, Reattached, RecordKind } from '../settings/records.ts';
+
+export interface QuestionParts {
+  world: KeyWorld;
+  facts(): Iterable<KeyFacts>;
+  /** Why a key does not count, as the API says it. */
+  deadText: Readonly<Record<DeadBecause, string>>;
+  isAdministrator(user: User): boolean;
+  record(kind: RecordKind, name: string): NamedRecord | undefined;
+  reattach(kind: RecordKind, name: string, uid: string): Promise<Reattached>;
+  clock: Clock;
+  /** What is no question. */
+  otherwise: OtherPaths;
+}
+
+/** A kind, a name and a uid fit into this many times over. */
+const longestBody = 16 * 1024;
+const recordKinds: readonly RecordKind[] = ['user', 'team', 'project', 'cluster', 'virtualCluster'];
+
+export function keyQuestions(parts: QuestionParts): OtherPaths {
+  return async (target, request, response, user) => {
+    if (!target.path.startsWith('/hostward/')) return parts.otherwise(target, request, response, user);
+    if (!parts.isAdministrator(user))
+      throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
+    const answer = await answerTo(parts, target, request);
+    if (answer === undefined) sendStatus(response, pathNotFound());
+    else sendAnswer(response, answer);
+    return true;
+  };
+}
+
+async function answerTo(parts: QuestionParts, target: Target, request: IncomingMessage): Promise<object | undefined> {
+  switch (`${request.method} ${target.path}`) {
+    case 'GET /hostward/explain':
+      return explanation(parts, target.query);
+    case 'GET /hostward/made-by':
+      return madeBy(parts, target.query);
+    case 'GET /hostward/identities':
+      return identities(parts, kindIn(target.query.get('kind')), target.query.get('name') ?? '');
+    case 'POST /hostward/identities':
+      return takeIdentity(parts, request);
+    default:
+      return undefined;
+  }
+}
+
+/** Judged as a request of this moment; from where it would come is not known, so that it is not judged. */
+function explanation({ world, deadText, clock }: QuestionParts, query: URLSearchParams): object {
+  const key = query.get('key') ?? '';
+  const facts = world.key(key);
+  if (facts === undefined) throw new StatusFault(notFound({ group: managementGroup, resource: keyResource }, key));
+  const [, method, url] = /^([A-Z]+) (\/\S*)$/.exec(query.get('request') ?? '') ?? [];
+  if (method === undefined || url === undefined)
+    throw badRequest('want a method and a path, like GET /kubernetes/management/api');
+  const asked = classify({ method, url, isUpgrade: false });
+  if (asked.kind === 'bad') throw badRequest(asked.message);
+  if (asked.kind === 'notFound')
+    throw badRequest(
+      'want a path that begins with /kubernetes/management, /kubernetes/cluster/NAME, /kubernetes/project/NAME/virtualcluster/NAME or /kubernetes/project/NAME/space/NAME',
+    );
+  const about = { key, request: `${method} ${url}` };
+  const nowMs = clock.wallTime().getTime();
+  const found = credentialOf({ ...facts, networks: undefined }, world, { nowMs, address: undefined });
+  if (found.kind === 'dead') return { ...about, allowed: false, reason: deadText[found.because] };
+  const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
+  return { ...about, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+}
+
+function madeBy({ facts }: QuestionParts, query: URLSearchParams): object {
+  const makers = new Set(query.getAll('uid'));
+  const keys: { name: string; uid: string }[] = [];
+  for (const { name, record } of facts()) {
+    const maker = record.createdBy ?? record.madeBy;
+    if (maker !== undefined && makers.has(maker.uid)) keys.push({ name, uid: record.uid });
+  }
+  return { keys };
+}
+
+function identities({ record: recordOf, facts }: QuestionParts, kind: RecordKind, name: string): object {
+  const record = recordOf(kind, name);
+  if (record === undefined) throw noSuchName(kind, name);
+  const counts = new Map<string, number>();
+  for (const { record: of } of facts()) counts.set(of.subject.uid, (counts.get(of.subject.uid) ?? 0) + 1);
+  const keysOf = (uid: string) => counts.get(uid) ?? 0;
+  const retired = record.retired.map(({ uid, atMs }) => ({
+    uid,
+    until: new Date(atMs).toISOString(),
+    keys: keysOf(uid),
+  }));
+  return { kind, name, uid: record.uid, keys: keysOf(record.uid), retired };
+}
+
+async function takeIdentity(parts: QuestionParts, request: IncomingMessage): Promise<object> {
+  const body = bodyOf((await readBody(request, longestBody)).toString('utf8'));
+  const { name, uid } = body;
+  const kind = kindIn(body['kind']);
+  if (typeof name !== 'string' || typeof uid !== 'string') throw badRequest('want kind, name and uid as texts');
+  if (parts.record(kind, name) === undefined) throw noSuchName(kind, name);
+  const result = await parts.reattach(kind, name, uid);
+  if (!result.ok) throw badRequest(result.message);
+  return identities(parts, kind, name);
+}
+
+function bodyOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isRecord(value)) return value;
+  } catch {
+    // Refused below, as any other body that is no object.
+  }
+  throw badRequest('want an object in JSON');
+}
+
+function kindIn(value: unknown): RecordKind {
+  const kind = recordKinds.find((known) => known === value);
+  if (kind === undefined) throw badRequest(`kind: want one of ${recordKinds.join(', ')}`);
+  return kind;
+}
+
+function noSuchName(kind: string, name: string): StatusFault {
+  return new StatusFault({ ...pathNotFound(), message: `the configuration never had a ${kind} "${name}"` });
+}
+
+function sendAnswer(response: ServerResponse, answer: object): void {
+  sendJson(response, 200, JSON.stringify(answer), { 'cache-control': 'no-store' });
+}

@@ -1,0 +1,70 @@
+// The door for commands on the same machine: a socket in the folder of the management API that only its owner can open, and
+// nothing else of the machine. In: the handler of the API. Out: whether a request came through this door, which is all the proof
+// that a caller on the machine has to give. Knows no key.
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+
+/** The system keeps the path of a socket in so many bytes: 104 with the closing zero where there are fewest. */
+export const longestSocketPath = 103;
+
+/** `daemon`: for every command on the machine. `command`: for the one command that has opened the folder for itself. */
+export type DoorOwner = 'daemon' | 'command';
+
+export function doorPath(folder: string, owner: DoorOwner = 'daemon'): string {
+  return join(folder, owner === 'daemon' ? 'hostward.sock' : 'command.sock');
+}
+
+export function isTooLong(path: string): boolean {
+  return Buffer.byteLength(path) > longestSocketPath;
+}
+
+export interface DoorOptions {
+  folder: string;
+  owner: DoorOwner;
+  handler: RequestListener;
+  maxHeaderBytes: number;
+}
+
+export class LocalDoor {
+  readonly #options: DoorOptions;
+  readonly #sockets = new WeakSet<Socket>();
+  #server: Server | undefined;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+  }
+
+  /** Only for a process that has the folder for itself: a socket that lies there was left by one that is gone. */
+  async open(): Promise<void> {
+    const { folder, owner, handler, maxHeaderBytes } = this.#options;
+    const path = doorPath(folder, owner);
+    if (isTooLong(path))
+      throw new Error(`listen on ${path}: want at most ${longestSocketPath} bytes, the path is longer`);
+    await rm(path, { force: true });
+    const server = createServer({ maxHeaderSize: maxHeaderBytes }, handler);
+    server.on('connection', (socket: Socket) => this.#sockets.add(socket));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    this.#server = server;
+    // The folder is its owner's alone already.
+    await chmod(path, 0o600);
+  }
+
+  cameThrough(request: IncomingMessage): boolean {
+    return this.#sockets.has(request.socket);
+  }
+
+  /** Commands ask one thing and wait for the answer, so that what is open here now is cut off. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+}

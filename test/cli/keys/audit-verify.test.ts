@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type KeysBench, newFolder, openKeysBench, runIn } from './keys-bench.ts';
+
+let bench: KeysBench;
+let text: string;
+
+beforeAll(async () => {
+  bench = await openKeysBench();
+  for (const name of ['one', 'two', 'three']) await bench.local('keys', 'create', name, '--admin');
+  await bench.local('keys', 'reattach', 'user/alice', '--uid', 'nothing');
+  text = readFileSync(join(bench.folder, 'audit.log'), 'utf8');
+});
+
+afterAll(() => bench.stop());
+
+/** The command with these files beside the configuration. */
+const verify = (files: Record<string, string>, ...argv: string[]) =>
+  runIn(bench.folder, ['audit', 'verify', ...argv], { files });
+
+describe('hostward audit verify', () => {
+  it('finds the log whole that the server has written, and prints its last digest', async () => {
+    const { code, out } = await verify({ '/home/audit.log': text }, 'audit.log');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^audit\.log: \d+ lines, whole; last [0-9a-f]{64}\n$/);
+  });
+
+  it('looks at the log in dataDir when no file is named', async () => {
+    const path = join(bench.folder, 'audit.log');
+    const { code, out } = await verify({ [path]: text }, '-o', 'json');
+    const { isWhole, files } = JSON.parse(out);
+    expect([code, isWhole, files[0].name, files[0].lines]).toEqual([0, true, path, text.split('\n').length - 1]);
+  });
+
+  it.each([
+    ['a changed line', (lines: string[]) => lines.with(0, (lines[0] as string).replace('admin', 'alice')), 1],
+    ['a missing line', (lines: string[]) => lines.toSpliced(2, 1), 3],
+    ['two lines that changed places', ([a, b, ...more]: string[]) => [b, a, ...more], 2],
+  ])('names the place of %s', async (_what, change, line) => {
+    const changed = `${change(text.trimEnd().split('\n')).join('\n')}\n`;
+    const { code, out } = await verify({ '/home/audit.log': changed }, 'audit.log');
+    expect([code, out.split(': ')[0]]).toEqual([1, `audit.log:${line}`]);
+  });
+
+  it('finds a cut-off end when the last digest is known', async () => {
+    const { out } = await verify({ '/home/a.log': text }, 'a.log', '-o', 'json');
+    const { last } = JSON.parse(out).files[0];
+    const cut = `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`;
+    expect((await verify({ '/home/a.log': cut }, 'a.log')).code).toBe(0);
+    expect((await verify({ '/home/a.log': cut }, 'a.log', '--last', last)).code).toBe(1);
+    expect((await verify({ '/home/a.log': text }, 'a.log', '--last', last)).code).toBe(0);
+  });
+
+  it('goes from a file that was moved away to the next', async () => {
+    const lines = text.trimEnd().split('\n');
+    const files = {
+      '/home/a.log': `${lines.slice(0, 3).join('\n')}\n`,
+      '/home/b.log': `${lines.slice(3).join('\n')}\n`,
+    };
+    expect((await verify(files, 'a.log', 'b.log')).code).toBe(0);
+    expect((await verify(files, 'b.log', 'a.log')).code).toBe(1);
+  });
+
+  it('makes no secrets where there are none', async () => {
+    const { folder, remove } = newFolder();
+    const { code, err } = await runIn(folder, ['audit', 'verify']);
+    expect([code, err.split('\n')[0]]).toEqual([3, expect.stringContaining('there are no secrets in ')]);
+    remove();
+  });
+
+  it('the log tells of questions that changed an identity, and holds no key', () => {
+    expect(text).toContain('/hostward/identities');
+    expect(text).not.toMatch(/mpk_/);
+  });
+});

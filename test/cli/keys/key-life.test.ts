@@ -1,0 +1,192 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keysPath } from '../../management/server/bench.ts';
+import { configuration, type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
+
+let bench: KeysBench;
+
+beforeAll(async () => {
+  bench = await openKeysBench();
+});
+
+afterAll(() => bench.stop());
+
+const statusOf = async (key: string) => (await bench.ask('GET', `${keysPath}?limit=1`, { key })).code;
+
+describe('hostward keys rotate', () => {
+  it('prints the new value alone, and the old one stops', async () => {
+    const old = await bench.keyFor('turns', { user: 'alice' });
+    const { code, out, err } = await bench.local('keys', 'rotate', 'turns');
+    expect([code, err]).toEqual([
+      0,
+      'the access key "turns" has a new value, shown this once; the old value has stopped\n',
+    ]);
+    expect([await statusOf(out.trim()), await statusOf(old)]).toEqual([200, 401]);
+  });
+
+  it('lets the old value go on for the overlap', async () => {
+    const old = await bench.keyFor('overlaps', { user: 'alice' });
+    const { code, out } = await bench.distant(
+      bench.admin,
+      'keys',
+      'rotate',
+      'overlaps',
+      '--overlap',
+      '10m',
+      '-o',
+      'json',
+    );
+    const { accessKey, oldKeyValidUntil } = JSON.parse(out);
+    expect([code, await statusOf(accessKey), await statusOf(old)]).toEqual([0, 200, 200]);
+    const leftMs = Date.parse(oldKeyValidUntil) - Date.now();
+    expect(leftMs).toBeGreaterThan(590_000);
+    expect(leftMs).toBeLessThanOrEqual(601_000);
+  });
+
+  it('says that there is no such key', async () => {
+    const { code, out, err } = await bench.local('keys', 'rotate', 'absent');
+    expect([code, out, err]).toEqual([1, '', 'hostward: ownedaccesskeys.management.platform "absent" not found\n']);
+  });
+});
+
+describe('hostward keys revoke', () => {
+  it('deletes the key, which is refused at once', async () => {
+    const key = await bench.keyFor('leaves', { user: 'alice' });
+    expect(await bench.local('keys', 'revoke', 'leaves')).toEqual({ code: 0, out: 'revoked leaves\n', err: '' });
+    expect(await statusOf(key)).toBe(401);
+    const again = await bench.local('keys', 'revoke', 'leaves');
+    expect([again.code, again.out]).toEqual([1, '']);
+  });
+
+  it('with --tree deletes what the key has made, and what that has made, with a scope or without', async () => {
+    const make = async (by: string, name: string) => {
+      const { body } = await bench.ask('POST', keysPath, { key: by, body: { metadata: { name }, spec: {} } });
+      return String(body['spec']?.['key']);
+    };
+    const root = await bench.keyFor('root', { user: 'alice' });
+    const child = await make(root, 'child');
+    const grandchild = await make(child, 'grandchild');
+    const other = await bench.keyFor('no-relative', { user: 'alice' });
+    const { code, out } = await bench.distant(bench.admin, 'keys', 'revoke', 'root', '--tree', '-o', 'json');
+    expect([code, JSON.parse(out)]).toEqual([0, { revoked: ['root', 'child', 'grandchild'] }]);
+    expect([await statusOf(child), await statusOf(grandchild), await statusOf(other)]).toEqual([401, 401, 200]);
+  });
+
+  it('with --tree and a key that may not ask for the tree deletes nothing', async () => {
+    const alice = await bench.keyFor('asks', { user: 'alice' });
+    await bench.keyFor('stays', { user: 'alice' });
+    const { code, err } = await bench.distant(alice, 'keys', 'revoke', 'stays', '--tree');
+    expect([code, err.includes('forbidden')]).toEqual([3, true]);
+    expect((await bench.ask('GET', `${keysPath}/stays`)).code).toBe(200);
+  });
+});
+
+describe('hostward keys explain', () => {
+  const keys = `GET ${keysPath}`;
+
+  it('names the right and the entry that allow a request', async () => {
+    await bench.keyFor('wide', { user: 'admin' });
+    await bench.keyFor('shop', { user: 'alice', scope: { projects: [{ project: 'shop' }] } });
+    const wide = await bench.local('keys', 'explain', 'wide', '--as-request', keys);
+    expect(wide).toEqual({ code: 0, out: 'allowed: administrator\n', err: '' });
+    const instances = '/kubernetes/management/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances';
+    const { code, out } = await bench.distant(
+      bench.admin,
+      ...['keys', 'explain', 'shop', '--as-request', `GET ${instances}`, '-o', 'json'],
+    );
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ key: 'shop', allowed: true, entry: 'spec.scope.projects[0]' });
+  });
+
+  it('says which of rights and scopes refuses, with exit code 1', async () => {
+    await bench.keyFor('shop-2', { user: 'alice', scope: { projects: [{ project: 'shop' }] } });
+    const scoped = await bench.local('keys', 'explain', 'shop-2', '--as-request', `POST ${keysPath}`);
+    expect([scoped.code, scoped.out]).toEqual([1, expect.stringMatching(/^refused: no entry of its scope allows /)]);
+    await bench.keyFor('bob', { user: 'bob' });
+    const path = '/kubernetes/cluster/c1/api';
+    const stranger = await bench.local('keys', 'explain', 'bob', '--as-request', `GET ${path}`);
+    expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/^refused: the user has no right to /)]);
+  });
+
+  it('says that the key itself does not count', async () => {
+    await bench.keyFor('idle', { user: 'alice', disabled: true });
+    const { code, out } = await bench.local('keys', 'explain', 'idle', '--as-request', keys);
+    expect([code, out]).toEqual([1, 'refused: the access key is disabled\n']);
+  });
+
+  it.each([
+    [['keys', 'explain', 'x'], 2, 'want the request to judge'],
+    [['keys', 'explain', 'x', '--as-request', 'list keys'], 2, '--as-request wants a method and a path'],
+    [['keys', 'explain', 'absent', '--as-request', 'GET /api'], 1, '"absent" not found'],
+  ])('%j ends with %i', async (argv, code, says) => {
+    const said = await bench.local(...argv);
+    expect([said.code, said.out, said.err.includes(says)]).toEqual([code, '', true]);
+  });
+
+  it('refuses a path that nothing of this program serves', async () => {
+    await bench.keyFor('plain', { user: 'alice' });
+    const { code, err } = await bench.local('keys', 'explain', 'plain', '--as-request', 'GET /api/v1/pods');
+    expect([code, err]).toEqual([1, expect.stringContaining('want a path that begins with /kubernetes/management')]);
+  });
+
+  it('is answered to administrators alone', async () => {
+    const alice = await bench.keyFor('curious', { user: 'alice' });
+    const { code, err } = await bench.distant(alice, 'keys', 'explain', 'curious', '--as-request', keys);
+    expect([code, err.includes('forbidden')]).toEqual([3, true]);
+    const narrow = await bench.keyFor('narrow-admin', {
+      user: 'admin',
+      scope: { rules: [{ nonResourceURLs: ['/*'], verbs: ['*'] }] },
+    });
+    expect((await bench.distant(narrow, 'keys', 'explain', 'wide', '--as-request', keys)).code).toBe(3);
+  });
+});
+
+describe('hostward keys reattach', () => {
+  const withoutAlice = (folder: string) => configuration(folder).replace(/alice/, 'zoe');
+
+  /** Eight days pass in the store. */
+  function ageRecords(folder: string): void {
+    const database = new DatabaseSync(join(folder, 'keys.db'));
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { name: string }[];
+    for (const { name } of tables) {
+      const columns = database.prepare(`PRAGMA table_info(${name})`).all() as { name: string }[];
+      if (!columns.some((column) => column.name === 'value')) continue;
+      database.exec(
+        `UPDATE ${name} SET value = json_set(value, '$.removedMs', json_extract(value, '$.removedMs') - 691200000) WHERE json_valid(value) AND json_extract(value, '$.removedMs') > 0`,
+      );
+    }
+    database.close();
+  }
+
+  it('brings back the keys of a name that was missing too long', async () => {
+    const { folder, remove } = newFolder();
+    const run = (...argv: string[]) => runIn(folder, argv);
+    await run('keys', 'create', 'old-one', '--user', 'alice');
+    await runKeys(['keys', 'list', '-c', 'h.yaml'], { files: { '/home/h.yaml': withoutAlice(folder) } });
+    ageRecords(folder);
+    const asRequest = ['--as-request', `GET ${keysPath}`];
+    const lost = await run('keys', 'explain', 'old-one', ...asRequest);
+    expect([lost.code, lost.out]).toEqual([1, 'refused: the owner of the access key is not in the configuration\n']);
+    const back = await run('keys', 'reattach', 'user/alice');
+    expect([back.code, back.err]).toEqual([0, '']);
+    expect(back.out).toMatch(/^user alice is [-0-9a-f]{36} again, with 1 access key\n$/);
+    expect((await run('keys', 'explain', 'old-one', ...asRequest)).code).toBe(0);
+    remove();
+  });
+
+  it.each([
+    ['alice', 2, 'want KIND/NAME, like user/alice'],
+    ['person/alice', 1, 'kind: want one of user, team'],
+    ['user/nobody', 1, 'the configuration never had a user "nobody"'],
+    ['user/alice', 1, 'user alice never was anybody else'],
+  ])('%s ends with %i', async (operand, code, says) => {
+    const said = await bench.local('keys', 'reattach', operand);
+    expect([said.code, said.out, said.err.includes(says)]).toEqual([code, '', true]);
+  });
+
+  it('says that a name never had a uid', async () => {
+    const { code, err } = await bench.local('keys', 'reattach', 'user/alice', '--uid', 'abc');
+    expect([code, err]).toEqual([1, 'hostward: user alice never had the uid abc\n']);
+  });
+});
