@@ -151,7 +151,7 @@ describe('reaching the server', () => {
     const { code, out, err } = await runIn(folder, ['keys', 'list']);
     holder.close();
     expect([code, out]).toEqual([3, '']);
-    expect(err).toContain('another process holds it');
+    expect(err).toContain('another process has locked it');
     remove();
   }, 20_000);
 
