@@ -25,7 +25,7 @@ export function wholeText(status: Facts, columns?: number): string {
 }
 
 /** States that need attention come first; objects of one state are sorted by name. */
-const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
+export const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
 
 /** Prints the verdict in one line, then a table with a row for each object. */
 export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {

@@ -143,6 +143,10 @@ describe('hostward status', () => {
     [['just-a-name'], 'wanted NAMESPACE/NAME, found "just-a-name"'],
     [['a/b', '--all'], '--all and --state list objects'],
     [['-n', 'c', 'a/b'], 'wanted NAMESPACE/NAME, found "a/b"'],
+    [
+      ['--state', 'refusde'],
+      '--state wants one of refused, retry, waiting, pending, left, inSync, ineligible, found "refusde"',
+    ],
     [['--address', 'nowhere'], '--address wants HOST:PORT, found "nowhere"'],
   ])('refuses %j', async (argv, message) => {
     expect(await status(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
