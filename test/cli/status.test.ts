@@ -154,6 +154,11 @@ describe('hostward status', () => {
 });
 
 describe('statusText()', () => {
+  it('puts the message last in a table, because a long message would push the other cells out of sight', () => {
+    const [, title] = statusText({ trouble: [{ object: 'a/b', message: 'taken', sinceSeconds: 3 }] }).split('\n');
+    expect(title).toBe('  OBJECT  SINCE SECONDS  MESSAGE');
+  });
+
   it('stays within the width it is given', () => {
     const long = 'word '.repeat(40).trim();
     const value = {
