@@ -49,7 +49,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: 
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
-    if (isOne) throw new CommandFault(exitCodes.input, message);
+    if (isOne) throw new CommandFault(exitCodes.input, message, { hint: '`hostward status --all` lists every object' });
   }
   const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
   if (options.choice('output') === 'json') {

@@ -126,7 +126,7 @@ describe('hostward status', () => {
   it('says that an object is not known', async () => {
     expect(await status('c/d', '--address', await serve())).toMatchObject({
       code: 1,
-      err: 'hostward: "c/d" is not known\n',
+      err: 'hostward: "c/d" is not known\n`hostward status --all` lists every object\n',
     });
   });
 
