@@ -2,12 +2,12 @@
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { WriteStream } from 'node:tty';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
 import { wantsVerbose } from './cli/line/parse-arguments.ts';
+import { readText, textOf } from './cli/line/read-text.ts';
 import { systemClock } from './clock.ts';
 import { readConfigurationFile } from './config/load/read-files.ts';
 
@@ -18,7 +18,7 @@ const signalsOf: Record<SignalKind, readonly NodeJS.Signals[]> = {
 };
 
 const files: Files = {
-  read: (path) => readFile(path, 'utf8'),
+  read: (path) => readText(path),
   readConfiguration: readConfigurationFile,
   async write(path, content, { mode } = {}) {
     // Writes a draft beside the file and renames it, so that a reader sees either the old file or the new one.
@@ -100,7 +100,7 @@ const context: Context = {
   stdout: sinkOf(process.stdout),
   stderr: sinkOf(process.stderr),
   readStdin: () => {
-    stdin ??= text(process.stdin);
+    stdin ??= textOf(process.stdin, 'standard input');
     return stdin;
   },
   stdinChunks: () => process.stdin.setEncoding('utf8'),

@@ -1,5 +1,5 @@
-// Prints the daemon's status for people: facts become lines, lists become tables. The text knows no field but the verdict by
-// name, so that an older command line shows every field of a newer daemon.
+// Prints the daemon's status for people: facts become lines, lists become tables. The text knows only the verdict and
+// the messages by name, so that an older command line shows every field of a newer daemon.
 
 import { safeValue } from '../safe-text.ts';
 import { wrap } from './line/help.ts';
@@ -25,7 +25,7 @@ export function wholeText(status: Facts, columns?: number): string {
 }
 
 /** States that need attention come first; objects of one state are sorted by name. */
-const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
+export const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
 
 /** Prints the verdict in one line, then a table with a row for each object. */
 export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
@@ -48,7 +48,7 @@ function compare(a: Facts, b: Facts): number {
 
 /** Fixes the order of the columns, because the first rows may lack some members. */
 function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Facts {
-  return { object, state, sinceSeconds, message, ...more };
+  return { object, state, sinceSeconds, ...more, message };
 }
 
 function section(facts: Facts, width: number): string[] {
@@ -79,7 +79,9 @@ function block(value: unknown, width: number): string[] {
 }
 
 function table(rows: readonly Facts[], width: number): string[] {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const found = new Set(rows.flatMap((row) => Object.keys(row)));
+  // A long message would push the cells behind it out of sight.
+  const names = found.delete('message') ? [...found, 'message'] : [...found];
   const columns = names.map((name) => {
     const isNumber = rows.every((row) => row[name] === undefined || typeof row[name] === 'number');
     return {

@@ -5,7 +5,7 @@ import { pause } from '../clock.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './line/ask-daemon.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { objectsText, statusText, wholeText } from './status-text.ts';
+import { objectsText, stateOrder, statusText, wholeText } from './status-text.ts';
 
 /** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
 const watchEveryMs = 2_000;
@@ -29,6 +29,8 @@ function pathOf(options: Options): string {
   const key = options.operands[0];
   const namespace = options.text('namespace');
   const state = options.text('state');
+  if (state !== undefined && !stateOrder.includes(state.split('/')[0] as string))
+    throw new CommandFault(exitCodes.usage, `--state wants one of ${stateOrder.join(', ')}, found "${state}"`);
   const isList = options.has('all') || namespace !== undefined || state !== undefined;
   if (key === undefined) {
     const query = new URLSearchParams({ ...(namespace && { namespace }), ...(state && { state }) });
@@ -47,7 +49,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: 
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
-    if (isOne) throw new CommandFault(exitCodes.input, message);
+    if (isOne) throw new CommandFault(exitCodes.input, message, { hint: '`hostward status --all` lists every object' });
   }
   const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
   if (options.choice('output') === 'json') {

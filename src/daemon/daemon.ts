@@ -172,12 +172,12 @@ class AssembledDaemon implements Daemon {
       virtualWriter: openWriter({
         ...shared,
         connection: virtual,
-        onAnswer: (answer) => this.#outages.writes.virtual.note(answer),
+        onAnswer: (answer, tookMs) => this.#outages.writes.virtual.note(answer, tookMs),
       }),
       hostWriter: openWriter({
         ...shared,
         connection: host,
-        onAnswer: (answer) => this.#outages.writes.host.note(answer),
+        onAnswer: (answer, tookMs) => this.#outages.writes.host.note(answer, tookMs),
         ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
       }),
       clock,

@@ -126,7 +126,7 @@ describe('hostward status', () => {
   it('says that an object is not known', async () => {
     expect(await status('c/d', '--address', await serve())).toMatchObject({
       code: 1,
-      err: 'hostward: "c/d" is not known\n',
+      err: 'hostward: "c/d" is not known\n`hostward status --all` lists every object\n',
     });
   });
 
@@ -143,6 +143,10 @@ describe('hostward status', () => {
     [['just-a-name'], 'wanted NAMESPACE/NAME, found "just-a-name"'],
     [['a/b', '--all'], '--all and --state list objects'],
     [['-n', 'c', 'a/b'], 'wanted NAMESPACE/NAME, found "a/b"'],
+    [
+      ['--state', 'refusde'],
+      '--state wants one of refused, retry, waiting, pending, left, inSync, ineligible, found "refusde"',
+    ],
     [['--address', 'nowhere'], '--address wants HOST:PORT, found "nowhere"'],
   ])('refuses %j', async (argv, message) => {
     expect(await status(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
@@ -150,6 +154,11 @@ describe('hostward status', () => {
 });
 
 describe('statusText()', () => {
+  it('puts the message last in a table, because a long message would push the other cells out of sight', () => {
+    const [, title] = statusText({ trouble: [{ object: 'a/b', message: 'taken', sinceSeconds: 3 }] }).split('\n');
+    expect(title).toBe('  OBJECT  SINCE SECONDS  MESSAGE');
+  });
+
   it('stays within the width it is given', () => {
     const long = 'word '.repeat(40).trim();
     const value = {

@@ -25,7 +25,7 @@ async function stage(options: FakeOptions = {}) {
   const real = world.host.writer();
   const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
     const answer = host.answer ?? (await ask());
-    outages.writes.host.note(answer);
+    outages.writes.host.note(answer, 0);
     return answer;
   };
   const hostWriter = {

@@ -25,8 +25,8 @@ export interface WriterOptions {
   maxWritesPerSecond?: number;
   fieldManager: string;
   maxInFlight?: number;
-  /** Called with every answer to a write of an object, except for events. */
-  onAnswer?: (answer: Answer) => void;
+  /** Called with every answer to a write of an object and the time it took, except for events. */
+  onAnswer?: (answer: Answer, tookMs: number) => void;
 }
 
 export function openWriter(options: WriterOptions): Writer {
@@ -57,7 +57,7 @@ class PacedWriter implements Writer {
   #metrics: WriterMetrics;
   #permit: () => boolean;
   #fieldManager: string;
-  #onAnswer: ((answer: Answer) => void) | undefined;
+  #onAnswer: ((answer: Answer, tookMs: number) => void) | undefined;
   #limit: InFlightLimit;
   #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
   #queue: (QueuedRequest | undefined)[] = [];
@@ -234,7 +234,7 @@ class PacedWriter implements Writer {
 
   #settle(waiting: QueuedRequest, answer: Answer, tookMs: number): void {
     this.#metrics.wrote(waiting.verb, answer.kind, tookMs / 1000);
-    if (waiting.verb !== 'get' && !eventsPath.test(waiting.request.path)) this.#onAnswer?.(answer);
+    if (waiting.verb !== 'get' && !eventsPath.test(waiting.request.path)) this.#onAnswer?.(answer, tookMs);
     waiting.resolve(answer);
   }
 }

@@ -7,22 +7,28 @@ export class WriteOutage {
   readonly #clock: Clock;
   readonly #fails: (answer: Answer) => boolean;
   #current: { sinceMs: number; message: string } | undefined;
+  /** The last time at which the server was known to accept writes, or at which no write was pending. */
+  #fineMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, fails: (answer: Answer) => boolean = isFailure) {
     this.#clock = clock;
     this.#fails = fails;
   }
 
-  note(answer: Answer): void {
+  /** An outage begins when its first write was sent: a server that does not answer holds a write until its time is over. */
+  note(answer: Answer, tookMs: number): void {
     if (answer.kind === 'notSent') return;
     if (!this.#fails(answer)) this.clear();
-    else if ('message' in answer)
-      this.#current = { sinceMs: this.#current?.sinceMs ?? this.#clock.now(), message: answer.message };
+    else if ('message' in answer) {
+      const sinceMs = this.#current?.sinceMs ?? Math.max(this.#fineMs, this.#clock.now() - tookMs);
+      this.#current = { sinceMs, message: answer.message };
+    }
   }
 
   /** Call when no write is pending: old failures then say nothing about the next write. */
   clear(): void {
     this.#current = undefined;
+    this.#fineMs = this.#clock.now();
   }
 
   /** Undefined before the first answer and after a good answer. */

@@ -60,19 +60,25 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
   if (facts.isDryRun) {
     const { differences } = facts;
-    return well('dryRun', `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`);
+    const writes = `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
+    const obstacles = obstaclesOf(facts);
+    return obstacles.length === 0 ? well('dryRun', writes) : unwell('dryRun', [writes, ...obstacles].join('; '));
   }
   return stateOfObjects(facts);
 }
 
-function stateOfObjects({ objects, ownerMissing, blocked, waiting, oldestSeconds }: VerdictFacts): Verdict {
+/** What keeps objects off the host until an operator acts. */
+function obstaclesOf({ objects, ownerMissing, blocked }: VerdictFacts): string[] {
   const sum = [...blocked.values()].reduce((total, count) => total + count, 0);
-  if (sum > 0 || ownerMissing !== undefined) {
-    const reasons = [...blocked].map(([reason, count]) => `${count} ${reason}`);
-    const held = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
-    const owner = ownerMissing === undefined ? [] : [`OwnerMissing: ${ownerMissing}`];
-    return unwell('blocked', `blocked: ${[...owner, ...held].join('; ')}`);
-  }
+  const reasons = [...blocked].map(([reason, count]) => `${count} ${reason}`);
+  const held = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
+  return ownerMissing === undefined ? held : [`OwnerMissing: ${ownerMissing}`, ...held];
+}
+
+function stateOfObjects(facts: VerdictFacts): Verdict {
+  const { objects, waiting, oldestSeconds } = facts;
+  const obstacles = obstaclesOf(facts);
+  if (obstacles.length > 0) return unwell('blocked', `blocked: ${obstacles.join('; ')}`);
   const age = `the oldest change is ${Math.round(oldestSeconds)} s old`;
   if (waiting > 0 && oldestSeconds >= patienceSeconds) {
     return unwell('behind', `behind: ${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, ${age}`);

@@ -77,6 +77,20 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
   ],
   ['a dry run', { isDryRun: true, differences: 2 }, 'dryRun', true, 'dry run: 2 objects would be written'],
   ['a dry run of nothing', { isDryRun: true }, 'dryRun', true, 'dry run: nothing would be written'],
+  [
+    'a dry run with refused objects',
+    { isDryRun: true, differences: 1, blocked },
+    'dryRun',
+    false,
+    'dry run: 1 object would be written; 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
+  ],
+  [
+    'a dry run without the owner',
+    { isDryRun: true, ownerMissing: 'it is gone' },
+    'dryRun',
+    false,
+    'dry run: nothing would be written; OwnerMissing: it is gone',
+  ],
   ['the switch', { isSwitchedOff: true, outages: [outage] }, 'switchedOff', true, 'switched off: nothing is touched'],
 ];
 
