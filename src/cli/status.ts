@@ -2,7 +2,7 @@
 // daemon's answer with its verdict first, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../clock.ts';
-import { addressOf, askDaemon, type DaemonAnswer } from './line/ask-daemon.ts';
+import { addressOf, askDaemon, type DaemonAnswer } from './ask-daemon.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { objectsText, stateOrder, statusText, wholeText } from './status-text.ts';
