@@ -28,13 +28,9 @@ export interface DaemonOptions {
   createManagement?: CreateManagement;
 }
 
-export interface ManagementOptions {
+export interface ManagementOptions extends Pick<DaemonOptions, 'clock' | 'log' | 'version' | 'metrics'> {
   settings: ManagementSettings;
   server: ManagementServerSettings;
-  clock: Clock;
-  log: Log;
-  version: string;
-  metrics?: Metrics;
 }
 
 /** The management API as the daemon sees it. */

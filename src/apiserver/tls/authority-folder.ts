@@ -1,8 +1,9 @@
 // Keeps a certificate authority in a folder, as `ca.crt` and `ca.key`, so that clients still trust the server after a restart.
 // Creates the authority when both files are missing.
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Authority, makeAuthority } from './certificates.ts';
+import { textOf, writeWhole } from './secret-files.ts';
 
 export async function authorityIn(folder: string, clusterName: string, now: Date): Promise<Authority> {
   const certPem = await textOf(join(folder, 'ca.crt'));
@@ -17,19 +18,4 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   await writeWhole(join(folder, 'ca.key'), created.keyPem);
   await writeWhole(join(folder, 'ca.crt'), created.certPem);
   return created;
-}
-
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** Renaming prevents half a file after a crash; mode 600 keeps the key from other users. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 });
-  await rename(`${path}.new`, path);
 }

@@ -55,7 +55,7 @@ async function distantClient(context: Context, options: Options, text: string): 
   const authority =
     authorityFile === undefined ? undefined : await context.files.read(resolve(context.cwd, authorityFile));
   if (authority !== undefined && !authority.includes('-----BEGIN CERTIFICATE-----'))
-    throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM, there is none`);
+    throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM`);
   return new ManagementClient({ kind: 'server', url, authority, accessKey: await accessKey(context, options) });
 }
 

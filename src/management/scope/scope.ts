@@ -18,9 +18,6 @@ export type RoleName = (typeof roleNames)[number];
 /** Roles that only an administrator gives to a key. */
 export const administratorRoles: ReadonlySet<RoleName> = new Set(['agent', 'vcluster', 'network-peer', 'workspace']);
 
-/** Roles that are accepted and allow nothing beyond the base grant. */
-export const emptyRoles: ReadonlySet<RoleName> = new Set(['network-peer', 'workspace', 'metrics-writer']);
-
 /** Stands for all projects, spaces, virtual clusters or clusters where the requirements allow it. */
 export const all = '*';
 

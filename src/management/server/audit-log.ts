@@ -143,7 +143,7 @@ export class AuditLog implements Audit {
   }
 
   async #writeAll(): Promise<void> {
-    // A turn later: whoever comes in the same turn shares the first write.
+    // A turn later, so that all lines of one turn share the first write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch: Waiting[] = [];

@@ -1,8 +1,9 @@
 // The folder of the management API: the database, the secrets that must not lie in it, and the own certificate authority. Only
 // its owner may read it. Whoever has opened the database has the folder for itself, so everything else is read after that.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { FieldCipher } from '../keys/secret/field-cipher.ts';
 import { Peppers } from '../keys/secret/pepper.ts';
@@ -71,25 +72,4 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
     cipher: new FieldCipher(Buffer.from(fieldKey, 'base64'), random),
     auditKey: Buffer.from(auditKey, 'base64'),
   };
-}
-
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** On the disk before the first key that rests on it. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
 }

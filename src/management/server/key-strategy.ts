@@ -200,7 +200,7 @@ export class KeyStrategy implements Strategy {
 
   #sessionOf(ctx: WriteContext): Session {
     const session = this.#parts.callers.sessionOf(ctx.user);
-    if (session === undefined) throw new Error('make a key: want a caller that was authenticated, there is none');
+    if (session === undefined) throw new Error('make a key: want an authenticated caller');
     return session;
   }
 }

@@ -211,7 +211,7 @@ export class ManagementApi {
     const outcome = await createObject(call, object, { dryRun: false });
     await audit.ends(entry, outcome.code);
     if (outcome.kind !== 'stored' || outcome.once === undefined)
-      throw new Error('make a key: want the object with its value, there is none');
+      throw new Error('make a key: want the object with its value');
     return outcome.once;
   }
 

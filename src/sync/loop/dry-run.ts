@@ -44,7 +44,7 @@ async function writesFrom(
 
 /** The facts after a successful write; undefined when no other write can follow. */
 function afterWrite(facts: Facts, request: PlannedRequest, translation: Translation): Facts | undefined {
-  const fresh = { ...facts, metadata: undefined, isMetadataSettled: false, reversed: undefined };
+  const fresh = { ...facts, reversed: undefined };
   if (request.verb === 'get') return undefined;
   if (request.verb === 'remove') {
     const strays = facts.strays.filter((stray) => !isSamePlace(stray, request.place));

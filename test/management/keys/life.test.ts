@@ -47,7 +47,7 @@ describe('Activity', () => {
       {
         async write(uses) {
           await store.pending;
-          if (store.isBroken) throw new Error('write the uses: want a disk, there is none');
+          if (store.isBroken) throw new Error('write the uses: want a disk');
           writes.push([...uses].map(([uid, ms]) => [uid, ms - startMs]));
         },
       },
@@ -249,7 +249,7 @@ describe('networks of a key', () => {
     expect(isNarrower(now, before)).toBe(isIt);
   });
 
-  it('hold no address that is none', () => {
+  it('hold no invalid address', () => {
     expect(sourceNetworks('0.0.0.0/0').includes('host')).toBe(false);
   });
 });

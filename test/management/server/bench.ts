@@ -83,6 +83,8 @@ export interface MovedClock extends Clock {
   moveSeconds(seconds: number): void;
   /** Runs the timers that wait for this long, now. */
   fire(delayMs: number): void;
+  /** Timers of this delay that wait. A chore that repeats itself waits again when it is done. */
+  waitingFor(delayMs: number): number;
 }
 
 /** A clock whose wall time a test moves on; timers run by the real time, unless the test fires them. */
@@ -111,6 +113,7 @@ export function movedClock(): MovedClock {
         run();
       }
     },
+    waitingFor: (wanted) => [...waiting.values()].filter((delayMs) => delayMs === wanted).length,
     wallTime: () => new Date(systemClock.wallTime().getTime() + movedMs),
     moveSeconds(seconds) {
       movedMs += seconds * 1000;

@@ -388,7 +388,7 @@ describe('failure policy', () => {
   });
 
   it.each([
-    ['an IP that is none', 'subsets[*].addresses[*].ip', '"not-an-ip"'],
+    ['an invalid IP', 'subsets[*].addresses[*].ip', '"not-an-ip"'],
     ['a port out of range', 'subsets[*].ports[*].port', '70000'],
     ['a number as label', 'metadata.labels.app', '5'],
     ['a label value with blanks', 'metadata.labels.app', '"a b"'],

@@ -49,7 +49,7 @@ describe('a labels patch', () => {
     });
   });
 
-  it.each([null, undefined])('makes no selector where there is none: %s', (value) => {
+  it.each([null, undefined])('makes no selector from %s', (value) => {
     expect(translated(value)).toEqual({ kind: 'ok', value: null });
   });
 
