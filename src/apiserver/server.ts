@@ -20,6 +20,8 @@ import { answerClientErrors } from './request/client-error.ts';
 import { deniedBecause, refuseImpersonation } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
+import { wantedUser } from './request/impersonation.ts';
+import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { parseTarget, type Target } from './request/target.ts';
@@ -49,6 +51,8 @@ export interface ApiServerOptions {
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
+  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
+  allowsImpersonation?: boolean;
   host: string;
   /** 0 = any free port. */
   port: number;
@@ -89,6 +93,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
+  #impersonation = new Impersonation();
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -192,8 +197,10 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      const user = trail.entry.user?.name ?? '';
-      const record = recordOf(target, { user, userAgent, code: response.statusCode, durationMs });
+      const { user, impersonatedUser } = trail.entry;
+      const actor = impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name };
+      const answered = { user: user?.name ?? '', ...actor, userAgent, code: response.statusCode, durationMs };
+      const record = recordOf(target, answered);
       const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
       this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
@@ -234,10 +241,11 @@ export class ApiServer {
   /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
-    const user = await this.#options.authenticate(request);
-    if (user === undefined) throw this.#authenticationFault(trail.entry.source);
-    trail.entry.user = user;
-    refuseImpersonation(request);
+    const sender = await this.#options.authenticate(request);
+    if (sender === undefined) throw this.#authenticationFault(trail.entry.source);
+    trail.entry.user = sender;
+    const user = await this.#actor(sender, target, request);
+    if (user !== sender) trail.entry.impersonatedUser = user;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     trail.isAllowed = true;
@@ -268,6 +276,17 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
+  }
+
+  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
+  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
+    const { allowsImpersonation = false, authorize } = this.#options;
+    if (!allowsImpersonation) {
+      refuseImpersonation(request);
+      return sender;
+    }
+    const wanted = wantedUser(request);
+    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
   }
 
   #authenticationFault(source: string): StatusFault {

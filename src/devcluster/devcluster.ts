@@ -86,6 +86,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     log,
     authenticate: access.authenticate,
     authorize: access.authorize,
+    allowsImpersonation: true,
     admission: [namespaceLifecycle(store)],
     randomness: options.randomness ?? systemRandomness,
     tls: certificate,

@@ -12,7 +12,8 @@ export interface Answer {
 export interface RequestOptions {
   /** A string or bytes are sent unchanged, any other value as JSON. */
   body?: unknown;
-  headers?: Record<string, string>;
+  /** A list is sent as one header line for each value. */
+  headers?: Record<string, string | string[]>;
   /** null sends no Authorization header. */
   token?: string | null;
 }
@@ -63,7 +64,7 @@ export class ApiClient {
   }
 
   #send(method: string, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
+    const headers: Record<string, string | string[]> = { accept: 'application/json', ...options.headers };
     if (options.token !== null) headers['authorization'] = `Bearer ${options.token ?? this.#token}`;
     let body: string | Buffer | undefined;
     if (Buffer.isBuffer(options.body)) body = options.body;
