@@ -10,7 +10,9 @@ import { type Key, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
+import type { Difference } from '../world/ledger.ts';
 import { WriteLog } from '../world/write-log.ts';
+import { type ContentWrite, contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { planContent } from './content-plan.ts';
 import { ContentRequests } from './content-requests.ts';
@@ -31,6 +33,8 @@ export interface ContentSyncOptions
   series: ReferenceMetrics;
   /** Whether this process may write now. */
   mayWrite: () => boolean;
+  /** Plans every write, and lists it instead of sending it. */
+  isDryRun: boolean;
   /** The owner may be gone, although the window shows it. */
   doubtOwner: () => void;
   /** Another object stands behind the name now, or no object: every referrer must look again. */
@@ -48,6 +52,8 @@ export class ContentSync {
   readonly world: ContentWorld;
   readonly queue: WorkQueue;
   readonly outcomes = new Map<Key, ContentOutcome>();
+  /** The writes that a dry run would have made, in order. */
+  readonly differences = new Map<Key, readonly Difference[]>();
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
   readonly #writes: WriteLog;
@@ -173,7 +179,8 @@ export class ContentSync {
   }
 
   async #handle(key: Key): Promise<void> {
-    if (!this.#options.mayWrite()) return;
+    if (!this.#options.mayWrite() && !this.#options.isDryRun) return;
+    this.differences.delete(key);
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
     if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
@@ -201,6 +208,7 @@ export class ContentSync {
         return step.outcome;
       }
       const { request } = step;
+      if (this.#options.isDryRun && request.verb !== 'get') return this.#withhold(key, request, facts);
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#requests.ask(request);
@@ -214,6 +222,13 @@ export class ContentSync {
       this.#options.standingChanged(key);
     }
     return { kind: 'retry' };
+  }
+
+  #withhold(key: Key, request: ContentWrite, facts: ContentFacts): ContentOutcome {
+    const { kind } = this.world.kind;
+    const differences = contentWritesFrom(request, facts).map((write) => contentDifference(write, kind));
+    this.differences.set(key, differences);
+    return dryRunOutcome(differences);
   }
 
   /** Slows down writes that keep undoing another writer's changes of a copy. */
