@@ -231,6 +231,7 @@ export class Sync {
       virtualWriter,
       hostWriter,
       mayWrite: () => isLeader() && !isDryRun,
+      isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
       doubtOwner: () => this.#ownerDoubt.raise(),
