@@ -42,11 +42,17 @@ export class ChainFile {
   #isTorn = false;
   /** After the last line that is in the file. */
   #state: ChainState = beginning;
+  #last: Record<string, unknown> | undefined;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
   constructor(options: ChainFileOptions) {
     this.#options = options;
+  }
+
+  /** The entry of the last line, as the files had it at the start. */
+  get last(): Readonly<Record<string, unknown>> | undefined {
+    return this.#last;
   }
 
   /** Goes on where the files end; a last line that a crash cut off was never acknowledged, and is taken away. */
@@ -104,6 +110,7 @@ export class ChainFile {
     if (read === undefined)
       throw new Error(`go on with ${path}: want a last line that was not changed, it was; move the file away`);
     this.#state = { next: read.seq + 1, previous: read.digest };
+    this.#last = read.entry;
   }
 
   async #writeAll(): Promise<void> {
