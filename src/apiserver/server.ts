@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
+import { StoreFault } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
@@ -24,6 +25,7 @@ import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
+import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
@@ -317,6 +319,7 @@ export class ApiServer {
       },
       'request failed',
     );
+    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }
 }
