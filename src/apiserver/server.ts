@@ -29,6 +29,7 @@ import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
+import { checkAuthorities } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -49,6 +50,11 @@ export interface ApiServerOptions {
   randomness?: Randomness;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
+  /**
+   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
+   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
+   */
+  clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
@@ -117,11 +123,12 @@ export class ApiServer {
     const { handler } = this;
     const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
     const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const clients = this.#clientSettings();
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
@@ -133,10 +140,18 @@ export class ApiServer {
     this.#state = 'ready';
   }
 
+  #clientSettings(): { ca?: string; requestCert?: boolean; rejectUnauthorized?: boolean } {
+    const { clientCa } = this.#options;
+    if (clientCa !== undefined) checkAuthorities(clientCa);
+    return clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
+  }
+
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
+    const clients = this.#clientSettings();
     // Only new connections use the new certificate; open connections continue.
-    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    const changed = ({ certPem, keyPem }: ServingPair) =>
+      server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 

@@ -38,6 +38,8 @@ export interface DevclusterOptions {
   log?: Log;
   randomness?: Randomness;
   adminToken?: string;
+  /** PEM text of the authorities of client certificates: common name = user, organisations = groups. */
+  clientCa?: string;
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
@@ -90,6 +92,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     admission: [namespaceLifecycle(store)],
     randomness: options.randomness ?? systemRandomness,
     tls: certificate,
+    ...(options.clientCa === undefined ? {} : { clientCa: options.clientCa }),
     host,
     port,
     version,
