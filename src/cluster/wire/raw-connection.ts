@@ -120,7 +120,7 @@ export class RawConnection {
         return { kind: 'failed', because: 'silent', message, fix: 'look at the API server and at the network between' };
       }
       case 'error': {
-        const { message, fix } = explain(tried.error, this.server, this.#options.credentials.source);
+        const { message, fix } = explain(tried.error, this.server, 'its kubeconfig');
         return { kind: 'failed', because: 'unreachable', message, fix };
       }
       default:

@@ -75,11 +75,6 @@ export function countOf(lines: readonly string[], header: string): number {
   return namesOf(lines).filter((name) => plainName(name) === header).length;
 }
 
-export function valueOf(lines: readonly string[], header: string): string | undefined {
-  const at = lines.findIndex((name, index) => index % 2 === 0 && plainName(name) === header);
-  return at < 0 ? undefined : lines[at + 1];
-}
-
 /** Browsers cannot send Authorization with a WebSocket: Kubernetes takes the token from the list of protocols instead. */
 export function bearersInProtocols(protocols: string | undefined): { tokens: string[]; others: string[] } {
   const all = (protocols ?? '').split(',').map((protocol) => protocol.trim());

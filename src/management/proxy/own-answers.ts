@@ -43,7 +43,8 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
     case 'silent':
       return gatewayTimeout(`${name} does not answer: ${message}${todo}`);
     case 'credentials':
-      return badGateway(`Hostward cannot log in to ${name}: ${message}${todo}`);
+      // The words of a plugin or a file stay in the log.
+      return badGateway(`Hostward cannot log in to ${name}; whoever runs it renews the kubeconfig of ${name}`);
     case 'renewed':
       return unavailable(`Hostward logs in to ${name} with new credentials now; send the request again`);
     case 'aborted':
@@ -89,17 +90,36 @@ function belowPrefix(location: string, server: string, prefix: string): string |
 
 /** Clients cannot ask to act for others, so a refusal to impersonate is about a right that Hostward lacks. */
 async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
-  const length = Number(response.headers['content-length']);
-  if (!(length <= maxRefusalBytes)) return passes;
-  const parts: Buffer[] = [];
-  try {
-    for await (const part of response) parts.push(part as Buffer);
-  } catch {
+  const start = await startOf(response);
+  if (start === 'broken')
     return { kind: 'refused', status: badGateway(`${name} broke its answer off; send the request again`) };
-  }
-  const start = Buffer.concat(parts);
-  if (!start.includes('cannot impersonate') && !/cannot [\w-]*impersonate/.test(start.toString('latin1')))
+  if (start === 'long') return passes;
+  if (!/cannot [\w:-]*impersonate/.test(start.toString('latin1')))
     return { kind: 'passes', location: undefined, start };
   const message = `Hostward has no right to act for you in ${name}; whoever runs it gives the right with: ${mendRights}`;
   return { kind: 'refused', status: badGateway(message) };
+}
+
+/** A short body as a whole; a longer one stays in the response. */
+function startOf(response: IncomingMessage): Promise<Buffer | 'long' | 'broken'> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  return new Promise((resolve) => {
+    const done = (found: Buffer | 'long' | 'broken') => {
+      response.off('data', take);
+      resolve(found);
+    };
+    const take = (part: Buffer) => {
+      parts.push(part);
+      length += part.length;
+      if (length <= maxRefusalBytes) return;
+      response.pause();
+      done('long');
+      response.unshift(Buffer.concat(parts));
+    };
+    response.on('data', take);
+    response.once('end', () => done(Buffer.concat(parts)));
+    response.once('close', () => done('broken'));
+    response.once('error', () => done('broken'));
+  });
 }
