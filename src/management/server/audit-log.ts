@@ -102,7 +102,7 @@ export class AuditLog implements Audit {
       if (!hasBegun) await this.#write(this.#intent(entry));
       if (stream !== undefined)
         await this.#write({ ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' });
-      else await this.#write(outcomeEntry(this.#common(id), code));
+      else await this.#write(outcomeEntry(this.#common(id), code, entry.note));
     } catch (error) {
       // It is done already; the next request finds out that nothing can be written.
       this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');

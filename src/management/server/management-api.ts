@@ -22,6 +22,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
@@ -76,7 +77,7 @@ export class ManagementApi {
     const { server, clock, log } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
       this.#running = { ...parts, api: await this.#apiOf(parts) };
     } catch (error) {
@@ -88,8 +89,8 @@ export class ManagementApi {
   async #apiOf(parts: OpenParts): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -117,7 +118,7 @@ export class ManagementApi {
       otherPaths: keyQuestions({
         ...questionParts(parts),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
   }
@@ -170,8 +171,9 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers } = this.#need();
+    const { api, callers, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
+    issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
@@ -192,8 +194,9 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers } = this.#need();
+    const { people, api, callers, issuing } = this.#need();
     await people.take(settings);
+    issuing.ledger.reviewAll();
     api.expireWatches((user) => !callers.isStill(user));
   }
 
@@ -234,6 +237,11 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Direct tokens: who checks them on this server asks here. */
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {

@@ -2,12 +2,14 @@
 // who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
+import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -18,7 +20,7 @@ import { auditPath, databasePath, makeDataFolder, openSecrets } from './data-fol
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
-import { type KeyParts, KeyStrategy } from './key-strategy.ts';
+import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
 import { People } from './people.ts';
 import { Rights } from './rights.ts';
 import { rotateKey } from './rotate-key.ts';
@@ -35,10 +37,13 @@ export interface OpenParts {
   key: Kind;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
+  issuing: Issuing;
 }
 
 export interface OpenOptions {
   folder: string;
+  /** Stands in tokens. */
+  baseURL: string;
   /** As they are at the moment. */
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
@@ -105,10 +110,19 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
   const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });
   await audit.start();
   const failedLogins = new FailedLogins(clock);
-  return { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
+  const callerOf = (user: User) => {
+    const session = callers.sessionOf(user);
+    if (session === undefined) return undefined;
+    return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
+  };
+  const issuing = await openIssuing({ folder, store, world, clock, log, issuer: options.baseURL, callerOf });
+  book.onChange((uid) => issuing.ledger.changed(uid));
+  const parts = { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
+  return { ...parts, issuing };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
+  parts.issuing.stop();
   await parts.book.stop();
   await parts.audit.stop();
   try {
