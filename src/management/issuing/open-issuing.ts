@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
+import { type FeedParts, RevocationFeed } from './revocation-feed.ts';
 import { TokenKeys } from './token-keys.ts';
 import { tokenKind } from './token-kind.ts';
 import { TokenLedger } from './token-ledger.ts';
@@ -15,6 +16,7 @@ import { TokenLedger } from './token-ledger.ts';
 export interface Issuing {
   keys: TokenKeys;
   ledger: TokenLedger;
+  feed: RevocationFeed;
   kind: Kind;
   /** What verifiers read, in front of the other paths. */
   paths(otherwise: OtherPaths): OtherPaths;
@@ -29,13 +31,14 @@ export interface OpenIssuingOptions {
   log: Log;
   issuer: string;
   callerOf: IssueParts['callerOf'];
+  mayRead: FeedParts['mayRead'];
 }
 
 /** Keys change every month, and are published minutes ahead: every minute is early enough. */
 const keyChoreMs = 60_000;
 
 export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
-  const { folder, store, world, clock, log, issuer, callerOf } = options;
+  const { folder, store, world, clock, log, issuer, callerOf, mayRead } = options;
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
@@ -43,6 +46,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   await keys.keepUp(nowMs());
   const ledger = new TokenLedger({ store, world, nowMs, failed });
   await ledger.start();
+  const feed = new RevocationFeed({ ledger, issuer, clock, mayRead });
   let chore: Timer | undefined;
   let isStopped = false;
   const keepUp = () => {
@@ -53,8 +57,9 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   return {
     keys,
     ledger,
+    feed,
     kind: tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
-    paths: (otherwise) => keySetPath(keys, otherwise),
+    paths: (otherwise) => keySetPath(keys, feed.paths(otherwise)),
     stop() {
       isStopped = true;
       chore?.cancel();

@@ -173,6 +173,7 @@ export class ManagementApi {
   #checkStreams(): void {
     const { api, callers, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
     issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
@@ -184,6 +185,7 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     await this.#caretaker?.stop();
     this.#grace?.stop();

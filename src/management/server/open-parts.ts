@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
@@ -115,7 +116,9 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     if (session === undefined) return undefined;
     return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
   };
-  const issuing = await openIssuing({ folder, store, world, clock, log, issuer: options.baseURL, callerOf });
+  const mayRead = (user: User, target: Target) => rights.decide(user, target);
+  const issuer = options.baseURL;
+  const issuing = await openIssuing({ folder, store, world, clock, log, issuer, callerOf, mayRead });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const parts = { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
   return { ...parts, issuing };
