@@ -36,8 +36,9 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** What needs no key, so that probes and load balancers can ask. */
-const openPath = /^(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?(?:\?|$)/;
+/** What needs no key, so that probes, load balancers and verifiers of tokens can ask. */
+const openPath =
+  /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
 
 export class Callers {
   readonly #parts: CallerParts;

@@ -22,6 +22,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
@@ -82,7 +83,7 @@ export class ManagementApi {
     const { server, clock, log } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
       const { clock, log, environment = {} } = this.#options;
       const proxy = openProxy(parts, { clock, log, environment });
@@ -96,8 +97,8 @@ export class ManagementApi {
   async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -126,7 +127,7 @@ export class ManagementApi {
       otherPaths: keyQuestions({
         ...questionParts(parts),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
   }
@@ -180,13 +181,15 @@ export class ManagementApi {
 
   #checkStreams(): void {
     this.#endStreams();
+    this.#need().issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
   /** Those of callers who are gone, or who may do something else now. */
   #endStreams(): void {
-    const { api, callers, proxy } = this.#need();
+    const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
     proxy.live.closeUnless((user) => callers.isStill(user), endedText);
   }
 
@@ -198,6 +201,7 @@ export class ManagementApi {
     await this.#door?.close();
     this.#expired?.stop();
     running.proxy.live.closeAll('the server is stopping');
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     running.proxy.upstreams.close();
     await this.#caretaker?.stop();
@@ -209,7 +213,9 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    await this.#need().people.take(settings);
+    const { people, issuing } = this.#need();
+    await people.take(settings);
+    issuing.ledger.reviewAll();
     this.#endStreams();
   }
 
@@ -250,6 +256,11 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Direct tokens: who checks them on this server asks here. */
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {

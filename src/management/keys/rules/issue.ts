@@ -108,7 +108,7 @@ function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, 
 }
 
 /** The scope against those of the caller. */
-export function widthRefusals({ scope }: KeySpec, { caller }: JudgeContext): Refusal[] {
+export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: JudgeContext): Refusal[] {
   const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
   const coverage = covers(caller.credential.scopes, child);
   if (coverage.covered) return [];
