@@ -97,12 +97,12 @@ export class AuditLog implements Audit {
     // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
     const isRefusal = code === 401 || code === 403;
     if (!hasBegun && !isRefusal) return;
-    const { id } = entry;
+    const { id, note } = entry;
     try {
       if (!hasBegun) await this.#write(this.#intent(entry));
       if (stream !== undefined)
         await this.#write({ ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' });
-      else await this.#write(outcomeEntry(this.#common(id), code));
+      else await this.#write(outcomeEntry(this.#common(id), code, note));
     } catch (error) {
       // It is done already; the next request finds out that nothing can be written.
       this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');

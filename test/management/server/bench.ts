@@ -38,6 +38,7 @@ export const people: ManagementSettings = {
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
   audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
 };
 
 export interface Answer {
