@@ -115,6 +115,7 @@ async function partsOf(
     key: (name) => book.key(name),
     lastActivityMs,
     subjectUid: (kind, name) => people.subjectUid(kind, name),
+    instanceUid: (project, name) => people.instanceUid(project, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
