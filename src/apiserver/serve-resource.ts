@@ -49,7 +49,10 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const visibility = kind.visibleTo?.(user);
-  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
+  const note = (text: string) => {
+    trail.entry.note = text;
+  };
+  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [], note };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await trail.begins();
@@ -212,6 +215,7 @@ function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string }
     namespace: call.target.namespace,
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),
+    ...(call.note === undefined ? {} : { note: call.note }),
   };
 }
 

@@ -6,12 +6,14 @@ import { keySchemas } from './key-schema.ts';
 import { metaSchemas } from './meta-schemas.ts';
 import reviewProtobuf from './review-protobuf.json' with { type: 'json' };
 import reviewSchemas from './review-schemas.json' with { type: 'json' };
+import { tokenSchemas } from './token-schema.ts';
 
 export const managementSchemas: Schemas = {
   ...(reviewSchemas as unknown as Schemas),
   ...metaSchemas,
   ...keySchemas,
   ...instanceSchemas,
+  ...tokenSchemas,
 };
 
 export const managementProtobuf = reviewProtobuf as unknown as ProtobufTypes;

@@ -22,8 +22,10 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
@@ -40,6 +42,8 @@ export interface ManagementOptions {
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
   metrics?: Metrics;
 }
@@ -52,7 +56,10 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  proxy: ManagementProxy;
 }
+
+const endedText = 'the access key ended or may do something else now';
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
@@ -76,20 +83,22 @@ export class ManagementApi {
     const { server, clock, log } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
-      this.#running = { ...parts, api: await this.#apiOf(parts) };
+      const { clock, log, environment = {} } = this.#options;
+      const proxy = openProxy(parts, { clock, log, environment });
+      this.#running = { ...parts, proxy, api: await this.#apiOf(parts, proxy) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -104,6 +113,7 @@ export class ManagementApi {
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      beside: proxy.paths,
       tls: await this.#certificate(host),
       maxHeaderBytes,
       host,
@@ -117,7 +127,7 @@ export class ManagementApi {
       otherPaths: keyQuestions({
         ...questionParts(parts),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
   }
@@ -170,9 +180,17 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
+    this.#endStreams();
+    this.#need().issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Those of callers who are gone, or who may do something else now. */
+  #endStreams(): void {
+    const { api, callers, proxy, issuing } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
   }
 
   async close(): Promise<void> {
@@ -182,7 +200,10 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
+    running.proxy.live.closeAll('the server is stopping');
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
+    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -192,9 +213,10 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers } = this.#need();
+    const { people, issuing } = this.#need();
     await people.take(settings);
-    api.expireWatches((user) => !callers.isStill(user));
+    issuing.ledger.reviewAll();
+    this.#endStreams();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -234,6 +256,11 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Direct tokens: who checks them on this server asks here. */
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {

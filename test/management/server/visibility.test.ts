@@ -198,7 +198,6 @@ describe('instances and reviews', () => {
 
   it('later parts answer 404', async () => {
     for (const path of [
-      '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens',
       `${instances('shop')}/v1/kubeconfig`,
       '/kubernetes/cluster/c1/api',
       '/kubernetes/project/shop/virtualcluster/v1/api',

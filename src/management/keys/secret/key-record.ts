@@ -24,7 +24,7 @@ export interface KeyRecord {
   madeBy: { name: string; uid: string } | undefined;
   /** The key that made this one, with a scope or without; absent when none did, and in keys older than this field. */
   createdBy?: { name: string; uid: string };
-  /** Raised with any change of scope, groups, disabled or ttl; direct tokens carry it. */
+  /** Raised with any change of scope, groups, disabled or ttl, and with every rotation: direct tokens made before are dead. */
   tokenGeneration: number;
 }
 
