@@ -40,7 +40,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     ground: ['limits.ts'],
   },
   management: {
-    floors: { scope: 1, settings: 2, keys: 2, audit: 3, kinds: 3, commands: 4, server: 5, '.': 6 },
+    floors: { scope: 1, settings: 2, keys: 2, audit: 3, kinds: 3, commands: 4, server: 5, recovery: 6, '.': 7 },
     ground: [],
   },
   object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },

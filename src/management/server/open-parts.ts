@@ -14,6 +14,7 @@ import { revokedBy } from '../audit/revoked-by.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { Peppers } from '../keys/secret/pepper.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
 import { Callers } from './callers.ts';
@@ -31,6 +32,7 @@ export interface OpenParts {
   /** What lies under the store, for a copy of it. */
   database: SqliteStore;
   revocations: ChainFile;
+  peppers: Peppers;
   store: Store;
   activity: Activity;
   people: People;
@@ -131,6 +133,7 @@ async function partsOf(
   const failedLogins = new FailedLogins(clock);
   opened.length = 0;
   return {
+    peppers,
     database,
     revocations,
     store,
