@@ -148,10 +148,16 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Say whether an access key may send a request, and which entry of its scope says so',
     details: [
-      'The request is a method and a path, as the server would see them. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
+      'The request is a method and a path, as the server would see them; --upgrade says that it changes the protocol, as exec and port-forward do, and then it counts as a create. A key may be valid only from some networks: --from judges a request from this address, and without it the networks are named. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
       reach,
     ],
-    options: [{ name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' }, ...reachOptions, output],
+    options: [
+      { name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' },
+      { name: 'from', value: 'ADDRESS', summary: 'the address that the request comes from' },
+      { name: 'upgrade', summary: 'the request changes the protocol, like exec' },
+      ...reachOptions,
+      output,
+    ],
     examples: [
       {
         line: "hostward keys explain pipeline --as-request 'GET /kubernetes/management/apis/management.platform/v1/ownedaccesskeys' --config hostward.yaml",

@@ -1,6 +1,7 @@
 // What `hostward keys` asks besides the API of keys, for administrators alone: what a key may do and why, which keys a key has
 // made, and which identities a name has had. In: a request below /hostward/. Out: its answer in JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
 import { deniedBecause } from '../../apiserver/request/denial.ts';
@@ -89,7 +90,7 @@ async function backedUp(parts: QuestionParts, request: IncomingMessage): Promise
   throw badRequest(`there is something in ${folder} already; name a new folder`);
 }
 
-/** Judged as a request of this moment; from where it would come is not known, so that it is not judged. */
+/** Judged as a request of this moment. Without an address it is told, and not judged, from where it may come. */
 function explanation({ world, deadText, clock }: QuestionParts, query: URLSearchParams): object {
   const key = query.get('key') ?? '';
   const facts = world.key(key);
@@ -97,7 +98,7 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
   const [, method, url] = /^([A-Z]+) (\/\S*)$/.exec(query.get('request') ?? '') ?? [];
   if (method === undefined || url === undefined)
     throw badRequest('want a method and a path, like GET /kubernetes/management/api');
-  const asked = classify({ method, url, isUpgrade: false });
+  const asked = classify({ method, url, isUpgrade: query.get('upgrade') === 'true' });
   if (asked.kind === 'bad') throw badRequest(asked.message);
   if (asked.kind === 'notFound')
     throw badRequest(
@@ -105,10 +106,19 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
     );
   const about = { key, request: `${method} ${url}` };
   const nowMs = clock.wallTime().getTime();
-  const found = credentialOf({ ...facts, networks: undefined }, world, { nowMs, address: undefined });
-  if (found.kind === 'dead') return { ...about, allowed: false, reason: deadText[found.because] };
+  const address = addressIn(query.get('from'));
+  const judged = address === undefined ? { ...facts, networks: undefined } : facts;
+  const networks = facts.networks === undefined ? {} : { networks: facts.networks.list };
+  const found = credentialOf(judged, world, { nowMs, address });
+  if (found.kind === 'dead') return { ...about, ...networks, allowed: false, reason: deadText[found.because] };
   const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
-  return { ...about, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+  return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+}
+
+function addressIn(text: string | null): string | undefined {
+  if (text === null) return undefined;
+  if (isIP(text) !== 0) return text;
+  throw badRequest('from: want an address, like 10.0.0.7');
 }
 
 function madeBy({ facts }: QuestionParts, query: URLSearchParams): object {

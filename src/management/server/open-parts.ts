@@ -12,12 +12,12 @@ import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { Activity } from '../keys/life/activity.ts';
-import type { KeyWorld } from '../keys/life/credential.ts';
+import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
-import { Callers } from './callers.ts';
+import { Callers, type Session } from './callers.ts';
 import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
@@ -123,7 +123,7 @@ async function partsOf(
     strategy,
     callers,
     directory: () => people.directory,
-    viewSince: () => people.viewSince,
+    viewSince: (session) => viewSince(session, people, book),
     rotation,
   });
   const reads = () => settings().audit.reads;
@@ -148,6 +148,13 @@ async function partsOf(
     lastActivityMs,
     world,
   };
+}
+
+/** The scopes of the keys that made a key narrow it as well. */
+function viewSince({ facts }: Session, people: People, book: KeyBook): number {
+  if (facts === undefined) return people.viewSince;
+  const makers = makersOf(facts, book) ?? [];
+  return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
