@@ -18,6 +18,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
 import { issueParts } from '../issue/issue-parts.ts';
 import { kubeconfigAction } from '../issue/kubeconfig-action.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
@@ -128,6 +129,7 @@ export class ManagementApi {
       },
       otherPaths: keyQuestions({
         ...questionParts(parts),
+        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
         otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
@@ -239,6 +241,20 @@ export class ManagementApi {
     return made as KubeObject;
   }
 
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
+  }
+
   /** For `hostward status`. */
   status(): object {
     const { api, book, lastActivityMs } = this.#need();
@@ -281,6 +297,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
