@@ -50,6 +50,8 @@ export class Callers {
   authenticate: Authenticate = async (request: IncomingMessage) => {
     const header = request.headers.authorization;
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
+    // Node takes the first of several headers, and a proxy before us may have judged by another.
+    if ((request.headersDistinct['authorization'] ?? []).length > 1) return undefined;
     const text = /^Bearer +(\S+) *$/i.exec(header)?.[1];
     if (text === undefined) return undefined;
     const { book, peppers, clock, activity } = this.#parts;
