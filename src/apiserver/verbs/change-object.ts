@@ -95,6 +95,7 @@ async function nextObject(
       kind,
       namespace,
       name,
+      requestName: name,
       subresource: subresourceName,
       object,
       old: stored,
