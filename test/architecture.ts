@@ -34,7 +34,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
   },
   config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts', 'steps.ts'] },
-  devcluster: { floors: { kinds: 1, '.': 2 }, ground: [] },
+  devcluster: { floors: { rbac: 1, kinds: 2, '.': 3 }, ground: [] },
   expression: {
     floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },
     ground: ['limits.ts'],

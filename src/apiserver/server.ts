@@ -24,6 +24,7 @@ import type { Authenticate, Authorize, User } from './request/identity.ts';
 import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
+import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
@@ -286,10 +287,11 @@ export class ApiServer {
     const sender = await this.#options.authenticate(request);
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
-    const user = await this.#actor(sender, target, request);
+    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
+    const user = await this.#actor(sender, asked, request);
     if (user !== sender) trail.entry.impersonatedUser = user;
-    const decision = await this.#options.authorize({ user, target });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    const decision = await this.#options.authorize({ user, target: asked });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();

@@ -19,6 +19,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     clock: context.clock,
     log: silentLog,
     port: portOf(options.text('port')),
+    authorization: options.choice('authorization') === 'rbac' ? 'rbac' : 'open',
     ...(clientCa === undefined ? {} : { clientCa }),
     ...kept(data === undefined ? undefined : resolve(context.cwd, data)),
   });

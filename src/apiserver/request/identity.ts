@@ -18,7 +18,8 @@ export interface Attributes {
   target: Target;
 }
 
-export type Decision = { allowed: true } | { allowed: false; reason?: string };
+/** The reason of a refusal stands in the 403; a review shows both reasons. */
+export type Decision = { allowed: boolean; reason?: string };
 
 export type Authorize = (attributes: Attributes) => Decision | Promise<Decision>;
 

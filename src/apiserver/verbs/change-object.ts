@@ -98,6 +98,7 @@ async function nextObject(
       kind,
       namespace,
       name,
+      requestName: name,
       subresource: subresourceName,
       object,
       old: stored,
