@@ -57,6 +57,8 @@ export interface AuditEntry {
   method: string;
   /** Undefined = authentication failed. */
   user: User | undefined;
+  /** The user that the request runs as, when `user` impersonates another one. */
+  impersonatedUser?: User;
   /** Remote address of the connection. */
   source: string;
   userAgent: string;

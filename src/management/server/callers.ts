@@ -97,7 +97,8 @@ export class Callers {
     const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
     const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);
-    return { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
+    const isAdministrator = actsAsAdministrator(credential);
+    return { credential, isAdministrator, expiryMs, networks: facts?.networksText, makers };
   }
 
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */

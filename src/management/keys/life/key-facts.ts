@@ -18,6 +18,8 @@ export interface KeyFacts {
   scope: MaybeScope;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
+  /** The text that the networks were read from. */
+  networksText: string | undefined;
 }
 
 /** The object has been validated; what does not fit all the same allows less, never more. */
@@ -41,5 +43,6 @@ export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
     groups,
     scope: scope === undefined || scope === null ? undefined : parseScope(scope).scope,
     networks: cidrs === undefined ? undefined : sourceNetworks(cidrs),
+    networksText: cidrs,
   };
 }
