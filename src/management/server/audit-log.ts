@@ -75,7 +75,7 @@ export class AuditLog implements Audit {
     try {
       const end: AuditEntry =
         stream === undefined
-          ? outcomeEntry(this.#common(id), code)
+          ? outcomeEntry(this.#common(id), code, 'note' in entry ? entry.note : undefined)
           : { ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' };
       // Both at once, so that they share one write to the disk.
       const lines = hasBegun ? [end] : [this.#intent(entry), end];

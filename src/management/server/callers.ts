@@ -11,6 +11,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
@@ -24,6 +25,8 @@ export interface Session {
   /** As it was then, for a later look at whether it still holds. */
   directory: Directory;
   address: string | undefined;
+  /** The session makes the key of a kubeconfig. */
+  kubeconfig?: KubeconfigMark;
 }
 
 export interface CallerParts {
@@ -36,8 +39,9 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** What needs no key, so that probes and load balancers can ask. */
-const openPath = /^(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?(?:\?|$)/;
+/** What needs no key, so that probes, load balancers and verifiers of tokens can ask. */
+const openPath =
+  /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
 
 export class Callers {
   readonly #parts: CallerParts;
@@ -91,6 +95,13 @@ export class Callers {
       directory: this.#parts.world.directory,
       address: undefined,
     });
+  }
+
+  /** The same user, for making the key of a kubeconfig. */
+  forKubeconfig(user: User, mark: KubeconfigMark): User {
+    const session = this.#sessions.get(user);
+    if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
+    return this.#userOf({ ...session, kubeconfig: mark });
   }
 
   callerOf({ credential, facts }: Session): Caller {
@@ -150,6 +161,7 @@ export const deadText: Record<DeadBecause, string> = {
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',
   'subject gone': 'the owner of the access key is not in the configuration',
+  'instance gone': 'the virtual cluster of the kubeconfig is not in the configuration',
   'subject disabled': 'the owner of the access key is disabled',
   network: 'the access key is not valid from your address',
   maker: 'the access key that made this one is no longer valid',
