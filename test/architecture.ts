@@ -44,7 +44,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
       scope: 1,
       settings: 2,
       keys: 2,
-      kubeconfig: 2,
+      kubeconfig: 3,
       audit: 3,
       kinds: 3,
       commands: 4,

@@ -2,7 +2,7 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
-import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
@@ -18,10 +18,8 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
-import { issueParts } from '../issue/issue-parts.ts';
-import { kubeconfigAction } from '../issue/kubeconfig-action.ts';
+import { Issuing } from '../issue/issuing.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
-import { noCertificate } from '../issue/no-certificate.ts';
 import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
@@ -40,6 +38,8 @@ export interface ManagementOptions {
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
   metrics?: Metrics;
 }
@@ -52,6 +52,7 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  issuing: Issuing;
 }
 
 export class ManagementApi {
@@ -78,19 +79,21 @@ export class ManagementApi {
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
     const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
     try {
-      this.#running = { ...parts, api: await this.#apiOf(parts) };
+      const issuing = this.#issuingOf(parts);
+      await issuing.open();
+      this.#running = { ...parts, issuing, api: await this.#apiOf(parts, issuing) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, issuing: Issuing): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { callers, rights, store, key, audit, failedLogins } = parts;
     const tls = await this.#certificate(host);
-    const instanceKind = instanceKindWith(this.#kubeconfigs(parts));
+    const instanceKind = instanceKindWith(issuing.act);
     const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
@@ -124,10 +127,10 @@ export class ManagementApi {
     });
   }
 
-  #kubeconfigs(parts: OpenParts): SubresourceAction {
-    const { server, clock } = this.#options;
+  #issuingOf(parts: OpenParts): Issuing {
+    const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return kubeconfigAction(issueParts({ ...parts, ...access, clock, baseURL: server.baseURL }), noCertificate);
+    return new Issuing({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
   }
 
   async #certificate(host: string) {
@@ -144,7 +147,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, issuing } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -152,12 +155,14 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
+    issuing.start();
     this.#checkStreams();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    if (metrics !== undefined) issuing.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -191,6 +196,7 @@ export class ManagementApi {
     await this.#door?.close();
     this.#expired?.stop();
     await running.api.stop();
+    await running.issuing.stop();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -218,11 +224,17 @@ export class ManagementApi {
   }
 
   /** For `hostward status`. */
-  status(): object {
-    const { api, book, lastActivityMs } = this.#need();
+  status() {
+    const { api, book, lastActivityMs, issuing } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
-    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
+    return {
+      url: api.url,
+      keys,
+      expiringWithinSevenDays: expiringSoon,
+      watches: api.watchCount,
+      certificates: issuing.status(),
+    };
   }
 
   get url(): string {
