@@ -27,6 +27,8 @@ export interface WriteContext {
   namespace: string;
   /** Adds a `Warning: 299` header to the answer. */
   warn(line: string): void;
+  /** Goes into the audit record of the request, e.g. the id of what was made. Absent where nothing is audited. */
+  note?(text: string): void;
 }
 
 /** The write rules that differ between kinds; the kit implements all common rules once. */

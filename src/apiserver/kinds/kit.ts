@@ -57,10 +57,12 @@ export interface AuditEntry {
   method: string;
   /** Undefined = authentication failed. */
   user: User | undefined;
+  /** The user that the request runs as, when `user` impersonates another one. */
+  impersonatedUser?: User;
   /** Remote address of the connection. */
   source: string;
   userAgent: string;
-  /** What the tenant adds to the outcome; never a secret. */
+  /** What the tenant adds to the outcome, e.g. the id of what was made; never a secret. */
   note?: string;
 }
 

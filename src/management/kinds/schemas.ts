@@ -7,12 +7,14 @@ import { kubeconfigSchemas } from './kubeconfig-schema.ts';
 import { metaSchemas } from './meta-schemas.ts';
 import reviewProtobuf from './review-protobuf.json' with { type: 'json' };
 import reviewSchemas from './review-schemas.json' with { type: 'json' };
+import { tokenSchemas } from './token-schema.ts';
 
 export const managementSchemas: Schemas = {
   ...(reviewSchemas as unknown as Schemas),
   ...metaSchemas,
   ...keySchemas,
   ...instanceSchemas,
+  ...tokenSchemas,
   ...kubeconfigSchemas,
 };
 

@@ -3,7 +3,6 @@
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
-import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { ApiServer } from '../../apiserver/server.ts';
@@ -18,17 +17,19 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
-import { Issuing } from '../issue/issuing.ts';
+import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts } from './open-parts.ts';
-import { otherPaths } from './other-paths.ts';
+import { closeParts, type OpenParts, openParts, selfReviews } from './open-parts.ts';
+import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
@@ -52,8 +53,11 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
-  issuing: Issuing;
+  kubeconfigs: Kubeconfigs;
+  proxy: ManagementProxy;
 }
+
+const endedText = 'the access key ended or may do something else now';
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
@@ -77,24 +81,26 @@ export class ManagementApi {
     const { server, clock, log } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
-      const issuing = this.#issuingOf(parts);
-      await issuing.open();
-      this.#running = { ...parts, issuing, api: await this.#apiOf(parts, issuing) };
+      const { clock, log, environment = {} } = this.#options;
+      const kubeconfigs = this.#kubeconfigsOf(parts);
+      await kubeconfigs.open();
+      const proxy = openProxy(parts, { clock, log, environment });
+      this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts, issuing: Issuing): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
     const tls = await this.#certificate(host);
-    const instanceKind = instanceKindWith(issuing.act);
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const instanceKind = instanceKindWith(kubeconfigs.act);
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -109,6 +115,7 @@ export class ManagementApi {
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      beside: proxy.paths,
       tls,
       maxHeaderBytes,
       host,
@@ -122,15 +129,15 @@ export class ManagementApi {
       otherPaths: keyQuestions({
         ...questionParts(parts),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
   }
 
-  #issuingOf(parts: OpenParts): Issuing {
+  #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return new Issuing({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
   }
 
   async #certificate(host: string) {
@@ -147,7 +154,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins, issuing } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -155,14 +162,14 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    issuing.start();
+    kubeconfigs.start();
     this.#checkStreams();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
-    if (metrics !== undefined) issuing.declareMetrics(metrics);
+    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -183,9 +190,17 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
+    this.#endStreams();
+    this.#need().issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Those of callers who are gone, or who may do something else now. */
+  #endStreams(): void {
+    const { api, callers, proxy, issuing } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
   }
 
   async close(): Promise<void> {
@@ -195,8 +210,11 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
+    running.proxy.live.closeAll('the server is stopping');
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
-    await running.issuing.stop();
+    await running.kubeconfigs.stop();
+    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -206,10 +224,11 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers } = this.#need();
+    const { people, issuing } = this.#need();
     await people.take(settings);
     await this.#expired?.remove();
-    api.expireWatches((user) => !callers.isStill(user));
+    issuing.ledger.reviewAll();
+    this.#endStreams();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -225,7 +244,7 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, lastActivityMs, issuing } = this.#need();
+    const { api, book, lastActivityMs, kubeconfigs } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
     return {
@@ -233,7 +252,7 @@ export class ManagementApi {
       keys,
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
-      certificates: issuing.status(),
+      certificates: kubeconfigs.status(),
     };
   }
 
@@ -248,6 +267,11 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Direct tokens: who checks them on this server asks here. */
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {
@@ -273,15 +297,4 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 function isAdministrator(session: Session | undefined): boolean {
   return session !== undefined && actsAsAdministrator(session.credential);
-}
-
-/** Callers ask about themselves alone. */
-function selfReviews({ rights }: OpenParts): Kind[] {
-  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
-}
-
-/** kubectl wants a semantic version. */
-function versionOf(version: string) {
-  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}` };
 }

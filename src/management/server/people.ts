@@ -25,7 +25,7 @@ import {
   recordKey,
 } from '../settings/records.ts';
 
-const recordsPrefix = '/management/records/';
+export const recordsPrefix = '/management/records/';
 const viewKey = '/management/view';
 
 export class People {

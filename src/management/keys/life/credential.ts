@@ -41,11 +41,11 @@ export function credentialOf(
 ): Authenticated {
   const because = deadBecause(facts, world, request.nowMs);
   if (because !== undefined) return { kind: 'dead', because };
-  if (facts.networks !== undefined && !facts.networks.includes(request.address))
-    return { kind: 'dead', because: 'network' };
   const makers = makersOf(facts, world);
   if (makers === undefined || makers.some((maker) => deadBecause(maker, world, request.nowMs) !== undefined))
     return { kind: 'dead', because: 'maker' };
+  if ([facts, ...makers].some(({ networks }) => networks !== undefined && !networks.includes(request.address)))
+    return { kind: 'dead', because: 'network' };
   const { subject } = facts.record;
   const resolved = world.directory.resolve(subject, { listed: facts.groups, granted: facts.record.grantedGroups });
   if (resolved.kind !== 'here') return { kind: 'dead', because: 'subject gone' };

@@ -10,12 +10,24 @@ import { parseScope } from '../../scope/parse-scope.ts';
 import { administratorRoles, type MaybeScope } from '../../scope/scope.ts';
 import { maxMakers } from '../life/credential.ts';
 import { suppliedFaults } from '../secret/supplied.ts';
+import { networkRefusals } from './hand-over.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { administratorTypes, type KeySpec, keySpec, loginFields, subjectOf } from './key-spec.ts';
 import { serverMarkFaults } from './server-marks.ts';
+import { cidrsAnnotation } from './source-networks.ts';
 
 /** Fills in what the writer left out. Gives back the warnings. */
-export function fillNewKey(object: KubeObject, { caller, limits, nowMs }: JudgeContext): string[] {
+export function fillNewKey(object: KubeObject, context: JudgeContext): string[] {
+  return [...fillSpec(object, context), ...fillNetworks(object, context)];
+}
+
+function fillNetworks({ metadata }: KubeObject, { caller: { networks } }: JudgeContext): string[] {
+  if (networks === undefined || metadata.annotations?.[cidrsAnnotation] !== undefined) return [];
+  metadata.annotations = { ...metadata.annotations, [cidrsAnnotation]: networks };
+  return [`metadata.annotations[${cidrsAnnotation}]: set to ${networks}, as in the key that makes this one`];
+}
+
+function fillSpec(object: KubeObject, { caller, limits, nowMs }: JudgeContext): string[] {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   object['spec'] = spec;
   const { user, team, subject, type, ttl } = keySpec(object);
@@ -44,6 +56,7 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
   }
   judgeSupplied(spec.key, context, judgement);
   judgement.refusals.push(...widthRefusals(spec, context), ...privilegeRefusals(object, spec, caller.isAdministrator));
+  judgement.refusals.push(...networkRefusals(object, caller));
   judgement.errors.push(...timeFaults(spec, context), ...serverMarkFaults(object, undefined));
   if (ownerKeys >= limits.perOwner)
     judgement.refusals.push({
@@ -97,7 +110,7 @@ function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, 
 }
 
 /** The scope against those of the caller. */
-export function widthRefusals({ scope }: KeySpec, { caller }: JudgeContext): Refusal[] {
+export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: JudgeContext): Refusal[] {
   const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
   const coverage = covers(caller.credential.scopes, child);
   if (coverage.covered) return [];

@@ -22,6 +22,8 @@ export interface Caller {
   isAdministrator: boolean;
   /** When the calling key ends; undefined = it does not. */
   expiryMs: number | undefined;
+  /** The annotation hostward.dev/allowed-cidrs of the calling key; undefined = it is used from everywhere. */
+  networks: string | undefined;
   /** How many keys stand between the calling key and one that no scoped key made. */
   makers: number;
 }

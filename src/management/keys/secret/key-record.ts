@@ -33,7 +33,7 @@ export interface KeyRecord {
   createdBy?: { name: string; uid: string };
   /** The key stands in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;
-  /** Raised with any change of scope, groups, disabled or ttl; direct tokens carry it. */
+  /** Raised with any change of scope, groups, disabled or ttl, and with every rotation: direct tokens made before are dead. */
   tokenGeneration: number;
 }
 

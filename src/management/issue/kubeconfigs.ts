@@ -10,14 +10,14 @@ import { kubeconfigAction } from './kubeconfig-action.ts';
 import { Revoker, type WaitingRemoval } from './revoker.ts';
 import type { ReachOptions } from './virtual-cluster.ts';
 
-export type IssuingOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
+export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
 
-export class Issuing {
+export class Kubeconfigs {
   readonly act: SubresourceAction;
   readonly #book: IssueBook;
   readonly #revoker: Revoker;
 
-  constructor(options: IssuingOptions) {
+  constructor(options: KubeconfigsOptions) {
     const { store, world, settings, environment, clock, log } = options;
     const reach = { environment, clock, log };
     this.#book = new IssueBook(store);
