@@ -45,7 +45,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
       settings: 2,
       keys: 2,
       tokens: 2,
-      kubeconfig: 2,
+      kubeconfig: 3,
       audit: 3,
       kinds: 3,
       proxy: 4,

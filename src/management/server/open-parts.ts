@@ -2,6 +2,7 @@
 // who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
@@ -177,3 +178,8 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
 
 const takenAway = (event: StoreEvent) =>
   revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
+
+/** Callers ask about themselves alone. */
+export function selfReviews({ rights }: OpenParts): Kind[] {
+  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
+}
