@@ -3,7 +3,7 @@
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -58,8 +58,18 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
+  /** Requests that leave the kit before it reads anything but their URL. */
+  beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
+}
+
+/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
+export interface Beside {
+  isServed(url: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse): void;
+  /** `head` came behind the header lines already. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
 /** A fault that a test injects, to check that clients survive it. */
@@ -107,15 +117,25 @@ export class ApiServer {
   readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
 
   async start(): Promise<void> {
-    const { handler } = this;
-    const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
+    const settings = {
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: keepAliveMs,
+      // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
+      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
+    };
+    const handler = (request: IncomingMessage, response: ServerResponse) => {
+      if (beside?.isServed(request.url ?? '/') === true) beside.serve(request, response);
+      else this.handler(request, response);
+    };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
         ? createServer(settings, handler)
         : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    if (beside !== undefined)
+      server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

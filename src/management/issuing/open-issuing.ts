@@ -9,8 +9,8 @@ import type { KeyWorld } from '../keys/life/credential.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
 import { type FeedParts, RevocationFeed } from './revocation-feed.ts';
-import { TokenKeys } from './token-keys.ts';
 import { TokenCallers, type TokenCallersParts } from './token-callers.ts';
+import { TokenKeys } from './token-keys.ts';
 import { tokenKind } from './token-kind.ts';
 import { TokenLedger } from './token-ledger.ts';
 

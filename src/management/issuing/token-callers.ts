@@ -65,8 +65,7 @@ export class TokenCallers {
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
     const { credential, facts } = found;
     const scopes = [...this.#scopesOf(claims), ...credential.scopes];
-    const stillHolds = () =>
-      this.#deadNow(claims) === undefined && this.#keyOf(claims, address).kind === 'credential';
+    const stillHolds = () => this.#deadNow(claims) === undefined && this.#keyOf(claims, address).kind === 'credential';
     const { directory } = world;
     return userOf({ credential: { ...credential, scopes }, facts, directory, address, stillHolds });
   }

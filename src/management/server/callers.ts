@@ -53,14 +53,17 @@ export class Callers {
   authenticate: Authenticate = async (request: IncomingMessage) => {
     const header = request.headers.authorization;
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
-    const text = /^Bearer +(\S+) *$/i.exec(header)?.[1];
-    if (text === undefined) return undefined;
+    const text = bearerIn(header);
+    return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
+  };
+
+  /** For a key that came in another way than in the header Authorization. */
+  async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {
     const { book, peppers, clock, activity } = this.#parts;
     const nowMs = clock.wallTime().getTime();
     const checked = checkSecret(text, book, peppers, nowMs);
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
-    const address = request.socket.remoteAddress;
     const found = credentialOf(facts, this.#parts.world, { nowMs, address });
     // Whoever has the value may know what is wrong with it.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
@@ -70,7 +73,7 @@ export class Callers {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
     return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
-  };
+  }
 
   sessionOf(user: User): Session | undefined {
     return this.#sessions.get(user);
@@ -130,6 +133,10 @@ export class Callers {
     this.#sessions.set(user, session);
     return user;
   }
+}
+
+export function bearerIn(authorization: string): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
 }
 
 /** Everything that decides what the credential may see and do. */

@@ -25,12 +25,13 @@ import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/loca
 import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts } from './open-parts.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
 import { otherPaths } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
@@ -41,6 +42,8 @@ export interface ManagementOptions {
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
   metrics?: Metrics;
 }
@@ -53,7 +56,10 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  proxy: ManagementProxy;
 }
+
+const endedText = 'the access key ended or may do something else now';
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
@@ -79,14 +85,16 @@ export class ManagementApi {
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
     const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
-      this.#running = { ...parts, api: await this.#apiOf(parts) };
+      const { clock, log, environment = {} } = this.#options;
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      this.#running = { ...parts, proxy, api: await this.#apiOf(parts, proxy) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
@@ -105,6 +113,7 @@ export class ManagementApi {
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      beside: proxy.paths,
       tls: await this.#certificate(host),
       maxHeaderBytes,
       host,
@@ -171,11 +180,17 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers, issuing } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
-    issuing.feed.closeUnless((user) => callers.isStill(user));
-    issuing.ledger.passTime();
+    this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Those of callers who are gone, or who may do something else now. */
+  #endStreams(): void {
+    const { api, callers, proxy, issuing } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
+    issuing.feed.closeUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -186,7 +201,9 @@ export class ManagementApi {
     await this.#door?.close();
     this.#expired?.stop();
     running.issuing.feed.closeUnless(() => false);
+    running.proxy.live.closeAll('the server is stopping');
     await running.api.stop();
+    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -196,10 +213,10 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers, issuing } = this.#need();
+    const { people, issuing } = this.#need();
     await people.take(settings);
     issuing.ledger.reviewAll();
-    api.expireWatches((user) => !callers.isStill(user));
+    this.#endStreams();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -241,7 +258,7 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Direct tokens: who checks them on this server asks here. */
+  /** Of direct tokens. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }

@@ -11,6 +11,7 @@ import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
 import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
+import { looksLikeToken } from '../issuing/token-callers.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -124,6 +125,15 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
   book.onChange((uid) => issuing.ledger.changed(uid));
   const parts = { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
   return { ...parts, issuing };
+}
+
+/** On the proxied paths, where direct tokens count beside keys. */
+export function proxiedCallers({ callers, issuing }: OpenParts) {
+  return {
+    authenticateKey: async (text: string, address: string | undefined) =>
+      looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address),
+    sessionOf: (user: User) => callers.sessionOf(user),
+  };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {

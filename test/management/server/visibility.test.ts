@@ -199,8 +199,6 @@ describe('instances and reviews', () => {
   it('later parts answer 404', async () => {
     for (const path of [
       `${instances('shop')}/v1/kubeconfig`,
-      '/kubernetes/cluster/c1/api',
-      '/kubernetes/project/shop/virtualcluster/v1/api',
       '/kubernetes/managementfoo/api',
     ])
       expect(await bench.ask('POST', path, { body: {} })).toMatchObject({ code: 404, body: { kind: 'Status' } });
