@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
+import { StoreFault } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
@@ -20,11 +21,15 @@ import { answerClientErrors } from './request/client-error.ts';
 import { deniedBecause, refuseImpersonation } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
+import { wantedUser } from './request/impersonation.ts';
+import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
+import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
+import { checkAuthorities } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -45,10 +50,17 @@ export interface ApiServerOptions {
   randomness?: Randomness;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
+  /**
+   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
+   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
+   */
+  clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
+  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
+  allowsImpersonation?: boolean;
   host: string;
   /** 0 = any free port. */
   port: number;
@@ -99,6 +111,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
+  #impersonation = new Impersonation();
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -118,6 +131,7 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
+    const clients = this.#clientSettings();
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
@@ -132,7 +146,7 @@ export class ApiServer {
     const server =
       pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
     if (beside !== undefined)
       server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
@@ -146,10 +160,18 @@ export class ApiServer {
     this.#state = 'ready';
   }
 
+  #clientSettings(): { ca?: string; requestCert?: boolean; rejectUnauthorized?: boolean } {
+    const { clientCa } = this.#options;
+    if (clientCa !== undefined) checkAuthorities(clientCa);
+    return clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
+  }
+
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
+    const clients = this.#clientSettings();
     // Only new connections use the new certificate; open connections continue.
-    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    const changed = ({ certPem, keyPem }: ServingPair) =>
+      server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
@@ -212,8 +234,10 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      const user = trail.entry.user?.name ?? '';
-      const record = recordOf(target, { user, userAgent, code: response.statusCode, durationMs });
+      const { user, impersonatedUser } = trail.entry;
+      const actor = impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name };
+      const answered = { user: user?.name ?? '', ...actor, userAgent, code: response.statusCode, durationMs };
+      const record = recordOf(target, answered);
       const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
       this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
@@ -254,10 +278,11 @@ export class ApiServer {
   /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
-    const user = await this.#options.authenticate(request);
-    if (user === undefined) throw this.#authenticationFault(trail.entry.source);
-    trail.entry.user = user;
-    refuseImpersonation(request);
+    const sender = await this.#options.authenticate(request);
+    if (sender === undefined) throw this.#authenticationFault(trail.entry.source);
+    trail.entry.user = sender;
+    const user = await this.#actor(sender, target, request);
+    if (user !== sender) trail.entry.impersonatedUser = user;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     trail.isAllowed = true;
@@ -290,6 +315,17 @@ export class ApiServer {
     }
   }
 
+  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
+  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
+    const { allowsImpersonation = false, authorize } = this.#options;
+    if (!allowsImpersonation) {
+      refuseImpersonation(request);
+      return sender;
+    }
+    const wanted = wantedUser(request);
+    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
+  }
+
   #authenticationFault(source: string): StatusFault {
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();
@@ -318,6 +354,7 @@ export class ApiServer {
       },
       'request failed',
     );
+    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }
 }

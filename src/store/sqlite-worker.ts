@@ -65,7 +65,8 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
       return;
     }
     try {
-      inTransaction(database, () => carryOut(statements, message));
+      if (message.kind === 'copy') copyTo(database, message.path);
+      else inTransaction(database, () => carryOut(statements, message));
       answer({ kind: 'done', id: message.id });
     } catch (error) {
       answer({ kind: 'failed', id: message.id, message: error instanceof Error ? error.message : String(error) });
@@ -73,7 +74,7 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
   });
 }
 
-function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' }>): void {
+function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' | 'copy' }>): void {
   switch (message.kind) {
     case 'commit':
       for (const row of message.rows) statements.append.run(...row);
@@ -101,6 +102,19 @@ function inTransaction(database: DatabaseSync, run: () => void): void {
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
+  }
+}
+
+/** All commits before it are in the copy, and none after it. */
+function copyTo(database: DatabaseSync, path: string): void {
+  // SQLite would give the file a mode that others may read.
+  closeSync(openSync(path, 'wx', 0o600));
+  database.prepare('VACUUM INTO ?').run(path);
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -103,7 +103,12 @@ export type Subresource =
 
 export type SubresourceAction = (
   body: KubeObject,
-  ctx: WriteContext & { name: string; object: KubeObject | undefined },
+  ctx: WriteContext & {
+    name: string;
+    object: KubeObject | undefined;
+    /** Adds a sentence to the record of the request in the audit log. */
+    note(text: string): void;
+  },
 ) => KubeObject | Promise<KubeObject>;
 
 export interface Kind {

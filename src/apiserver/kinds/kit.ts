@@ -57,10 +57,12 @@ export interface AuditEntry {
   method: string;
   /** Undefined = authentication failed. */
   user: User | undefined;
+  /** The user that the request runs as, when `user` impersonates another one. */
+  impersonatedUser?: User;
   /** Remote address of the connection. */
   source: string;
   userAgent: string;
-  /** What a kind says about the outcome, e.g. the id of what was made. */
+  /** What the tenant adds to the outcome, e.g. the id of what was made; never a secret. */
   note?: string;
 }
 
@@ -99,8 +101,8 @@ export interface Call {
   /** Manager name for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;
   warnings: string[];
-  /** Puts a text into the audit record of the request. */
-  note?(text: string): void;
+  /** Adds a sentence to the audit record of the request; absent where no request is recorded. */
+  note?: (text: string) => void;
 }
 
 /** The result of a verb; sendOutcome() turns it into the negotiated representation. */

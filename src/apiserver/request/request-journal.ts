@@ -10,7 +10,9 @@ export interface RequestRecord {
   namespace: string;
   name: string;
   path: string;
+  /** The sender; a request that ran as another user also has `impersonatedUser`. */
   user: string;
+  impersonatedUser?: string;
   userAgent: string;
   code: number;
   durationMs: number;
@@ -105,7 +107,7 @@ function fits(record: Counted, filter: RequestFilter): boolean {
 
 export function recordOf(
   target: Target,
-  answered: { user: string; userAgent: string; code: number; durationMs: number },
+  answered: Pick<RequestRecord, 'user' | 'impersonatedUser' | 'userAgent' | 'code' | 'durationMs'>,
 ): RequestRecord {
   const { verb, group, resource, subresource, namespace, name, path } = target;
   return { verb, group, resource, subresource, namespace, name, path, ...answered };

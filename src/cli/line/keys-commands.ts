@@ -165,14 +165,14 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1000,
     summary: 'Check that no line of the audit log was changed, removed, added or moved',
     details: [
-      'Every line holds the digest of the line before, made with a secret in dataDir, so that the command runs where that is. Without FILE it checks audit.log in dataDir, while the daemon writes or not; files that were moved away come first, oldest first. Exit code 1 names the first line that does not fit.',
+      'Every line holds the digest of the line before, made with a secret in dataDir, so that the command runs where that is. Without FILE it checks the whole log in dataDir, while the daemon writes or not: audit.log, and before it the full files that the daemon moved aside, audit-NUMBER.log, each named by its last line. Files from elsewhere are given oldest first. Exit code 1 names the first line that does not fit.',
       'A cut-off end looks like the end. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
     ],
     options: [config, { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' }, output],
     examples: [
       { line: 'hostward audit verify --config hostward.yaml', says: 'the log as it is now' },
       {
-        line: 'hostward audit verify 2026-10.log 2026-11.log --config hostward.yaml',
+        line: 'hostward audit verify audit-000000204800.log audit.log --config hostward.yaml',
         says: 'files that were moved away',
       },
     ],

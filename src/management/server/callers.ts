@@ -11,6 +11,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
@@ -26,6 +27,8 @@ export interface Session {
   address: string | undefined;
   /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
   stillHolds?(): boolean;
+  /** The session makes the key of a kubeconfig. */
+  kubeconfig?: KubeconfigMark;
 }
 
 export interface CallerParts {
@@ -96,11 +99,19 @@ export class Callers {
     });
   }
 
+  /** The same user, for making the key of a kubeconfig. */
+  forKubeconfig(user: User, mark: KubeconfigMark): User {
+    const session = this.#sessions.get(user);
+    if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
+    return this.userOf({ ...session, kubeconfig: mark });
+  }
+
   callerOf({ credential, facts }: Session): Caller {
     const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
     const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);
-    return { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
+    const isAdministrator = actsAsAdministrator(credential);
+    return { credential, isAdministrator, expiryMs, networks: facts?.networksText, makers };
   }
 
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
@@ -154,6 +165,7 @@ export const deadText: Record<DeadBecause, string> = {
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',
   'subject gone': 'the owner of the access key is not in the configuration',
+  'instance gone': 'the virtual cluster of the kubeconfig is not in the configuration',
   'subject disabled': 'the owner of the access key is disabled',
   network: 'the access key is not valid from your address',
   maker: 'the access key that made this one is no longer valid',

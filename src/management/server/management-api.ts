@@ -2,17 +2,13 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
-import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
-import { negotiate } from '../../apiserver/request/negotiate.ts';
-import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { createObject } from '../../apiserver/verbs/create-object.ts';
-import { incomingObject } from '../../apiserver/verbs/incoming-object.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -22,8 +18,12 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { issueParts } from '../issue/issue-parts.ts';
+import { kubeconfigAction } from '../issue/kubeconfig-action.ts';
+import { keyTarget, makeKey } from '../issue/make-key.ts';
+import { noCertificate } from '../issue/no-certificate.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
-import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
+import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
@@ -98,6 +98,8 @@ export class ManagementApi {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const tls = await this.#certificate(host);
+    const instanceKind = instanceKindWith(this.#kubeconfigs(parts));
     const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
@@ -114,7 +116,7 @@ export class ManagementApi {
       audit,
       failedLogin: failedLogins.failed,
       beside: proxy.paths,
-      tls: await this.#certificate(host),
+      tls,
       maxHeaderBytes,
       host,
       port,
@@ -132,6 +134,12 @@ export class ManagementApi {
     });
   }
 
+  #kubeconfigs(parts: OpenParts): SubresourceAction {
+    const { server, clock } = this.#options;
+    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    return kubeconfigAction(issueParts({ ...parts, ...access, clock, baseURL: server.baseURL }), noCertificate);
+  }
+
   async #certificate(host: string) {
     const { server, clock } = this.#options;
     const { tls } = this.#settings;
@@ -146,11 +154,11 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, lastActivityMs);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world);
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
@@ -200,8 +208,8 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
-    running.issuing.feed.closeUnless(() => false);
     running.proxy.live.closeAll('the server is stopping');
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     running.proxy.upstreams.close();
     await this.#caretaker?.stop();
@@ -215,6 +223,7 @@ export class ManagementApi {
     this.#settings = settings;
     const { people, issuing } = this.#need();
     await people.take(settings);
+    await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
   }
@@ -222,19 +231,12 @@ export class ManagementApi {
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
     const { api, callers, key, audit } = this.#need();
-    const { kit } = api;
-    const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
-    const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
-    const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
-    const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
-    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
-    const entry = { id: randomUUID(), target, method: 'POST', ...by };
+    const by = { user: callers.program, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target: keyTarget(key), method: 'POST', ...by };
     await audit.begins(entry);
-    const outcome = await createObject(call, object, { dryRun: false });
-    await audit.ends(entry, outcome.code);
-    if (outcome.kind !== 'stored' || outcome.once === undefined)
-      throw new Error('make a key: want the object with its value');
-    return outcome.once;
+    const made = await makeKey({ kit: api.kit, kind: key, user: by.user }, submitted, false);
+    await audit.ends(entry, 201);
+    return made as KubeObject;
   }
 
   /** For `hostward status`. */
@@ -258,7 +260,6 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Of direct tokens. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }

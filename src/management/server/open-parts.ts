@@ -8,8 +8,11 @@ import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
+import { ChainFile } from '../audit/chain-file.ts';
+import { JournaledStore } from '../audit/journaled-store.ts';
+import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
 import { looksLikeToken } from '../issuing/token-callers.ts';
 import { Activity } from '../keys/life/activity.ts';
@@ -18,16 +21,20 @@ import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
-import { auditPath, databasePath, makeDataFolder, openSecrets } from './data-folder.ts';
+import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
-import { People } from './people.ts';
+import { People, recordsPrefix } from './people.ts';
 import { Rights } from './rights.ts';
 import { rotateKey } from './rotate-key.ts';
+import { hiddenPart } from './stored-key.ts';
 
 export interface OpenParts {
+  /** What lies under the store, for a copy of it. */
+  database: SqliteStore;
+  revocations: ChainFile;
   store: Store;
   activity: Activity;
   people: People;
@@ -56,23 +63,40 @@ export interface OpenOptions {
 
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
   await makeDataFolder(options.folder);
-  const store = new SqliteStore({ clock: options.clock, path: databasePath(options.folder) });
+  const database = new SqliteStore({
+    clock: options.clock,
+    path: databasePath(options.folder),
+    keepsHistoryAtStart: true,
+  });
   // From here on the folder is ours alone.
-  await store.start();
+  await database.start();
+  const opened: { stop(): Promise<void> }[] = [database];
   try {
-    return await partsOf(store, options);
+    return await partsOf(database, options, opened);
   } catch (error) {
-    await store.stop();
+    for (const part of opened.reverse()) await part.stop();
     throw error;
   }
 }
 
-async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
+/** `opened`: what has to be stopped when a later part cannot be opened. */
+async function partsOf(
+  database: SqliteStore,
+  options: OpenOptions,
+  opened: { stop(): Promise<void> }[],
+): Promise<OpenParts> {
   const { folder, settings, clock, log } = options;
   const random = (count: number) => randomBytes(count);
-  const keys = await store.list(keyPrefix, { limit: 1 });
+  const keys = await database.list(keyPrefix, { limit: 1 });
   const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
   const { peppers, cipher, auditKey } = await openSecrets(folder, random, hasKeys);
+  const digest = keyedDigest(auditKey);
+  const revocations = new ChainFile({ folder, name: revocationsName, digest });
+  await revocations.start();
+  opened.push(revocations);
+  const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
+  await store.start();
+  opened.push(store);
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );
@@ -92,6 +116,7 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     key: (name) => book.key(name),
     lastActivityMs,
     subjectUid: (kind, name) => people.subjectUid(kind, name),
+    instanceUid: (project, name) => people.instanceUid(project, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
@@ -107,9 +132,9 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     viewSince: () => people.viewSince,
     rotation,
   });
-  const digest = keyedDigest(auditKey);
   const reads = () => settings().audit.reads;
-  const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });
+  const file = new ChainFile({ folder, name: auditName, digest });
+  const audit = new AuditLog({ file, clock, log, callers, reads });
   await audit.start();
   const failedLogins = new FailedLogins(clock);
   const callerOf = (user: User) => {
@@ -123,8 +148,10 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
   const about = { folder, store, world, clock, log, issuer };
   const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
-  const parts = { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
-  return { ...parts, issuing };
+  const given = { database, revocations, store, activity, people, book };
+  const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
+  opened.length = 0;
+  return { ...given, ...made };
 }
 
 /** On the proxied paths, where direct tokens count beside keys. */
@@ -147,4 +174,9 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down');
   }
   await parts.store.stop();
+  await parts.revocations.stop();
+  await parts.database.stop();
 }
+
+const takenAway = (event: StoreEvent) =>
+  revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });

@@ -115,7 +115,7 @@ describe('a direct token on the proxied paths of the management server', () => {
     for (let round = 1; round <= 3; round++) {
       // As if it had been published in time: it signs from now on.
       await keys.rotate(startMs - publishedAheadMs - 1_000);
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await until(() => kids.size === round + 1, 'a token of the new key');
     }
     isOver = true;
     await Promise.all(loads);

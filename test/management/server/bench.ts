@@ -38,6 +38,7 @@ export const people: ManagementSettings = {
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
   audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
 };
 
 export interface Answer {
@@ -122,9 +123,9 @@ export function movedClock(): MovedClock {
 }
 
 /** Until the condition holds; a watch or a timer of the server may take a moment. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + 5_000;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -20,7 +20,7 @@ export interface KeyFacts {
   scopeValue: Record<string, unknown> | undefined;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
-  /** As they stand in the object. */
+  /** The text that the networks were read from. */
   networksText: string | undefined;
 }
 

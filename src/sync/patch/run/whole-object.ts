@@ -1,7 +1,7 @@
 // Patches with the empty path: the expression gets the whole host object, and its result replaces the object top-level key by
 // top-level key. The expression sees protected parts and cannot change them. Pure.
 import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
-import { fixedAnnotations, fixedLabels } from '../../plan/draft.ts';
+import { fixedAnnotations, fixedLabels, present } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
@@ -19,10 +19,10 @@ export function wholeOf(
     metadata: {
       name: draft.place.name,
       namespace: draft.place.namespace,
-      labels: { ...metadata.labels, ...Object.fromEntries(fixedLabels(virtual, translation.placement)) },
+      labels: { ...metadata.labels, ...Object.fromEntries(present(fixedLabels(virtual, translation))) },
       annotations: {
         ...metadata.annotations,
-        ...Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
+        ...Object.fromEntries(present(fixedAnnotations(virtual, draft.place, translation))),
       },
     },
     ...payload,
