@@ -29,7 +29,7 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, selfReviews } from './open-parts.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
@@ -87,7 +87,7 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy(parts, { clock, log, environment });
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -192,8 +192,8 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    this.#endStreams();
     this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
@@ -201,8 +201,8 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    issuing.feed.closeUnless((user) => callers.isStill(user));
     proxy.live.closeUnless((user) => callers.isStill(user), endedText);
+    issuing.feed.closeUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -285,7 +285,6 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Direct tokens: who checks them on this server asks here. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }
