@@ -109,6 +109,7 @@ describe('the samples in config/', () => {
         .map((rule) => `${rule.resources.join()}: ${rule.verbs.join()}`);
     const wanted = [
       'endpoints: get,list,watch,create,patch,delete',
+      'endpointslices: get,list,watch,create,patch,delete',
       'services: get,list,watch',
       'leases: get,create,update,patch',
     ];
