@@ -254,7 +254,11 @@ export const commands: readonly CommandSpec[] = [
     ],
     options: [
       { name: 'port', value: 'PORT', summary: 'port on 127.0.0.1 (default: a free one)' },
-      { name: 'data', value: 'FILE', summary: 'SQLite file to keep the objects in (default: memory)' },
+      {
+        name: 'data',
+        value: 'FILE',
+        summary: 'SQLite file to keep the objects in, and beside it FILE-authority with its CA (default: memory)',
+      },
       {
         name: 'kubeconfig',
         value: 'FILE',

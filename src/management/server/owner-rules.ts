@@ -11,7 +11,7 @@ import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 
 interface Deciding {
-  decide(user: User, target: Target): Decision;
+  decideVisible(user: User, target: Target): Decision;
 }
 
 export function ownerRules(kinds: () => readonly Kind[], rights: Deciding): Admission {
@@ -30,7 +30,7 @@ export function ownerRules(kinds: () => readonly Kind[], rights: Deciding): Admi
         return known === undefined ? [invalidValue(path, reference.kind, why)] : [];
       }
       if (!isNewBlock) return [];
-      if (owner !== undefined && rights.decide(user, deletionOf(owner, reference)).allowed) return [];
+      if (owner !== undefined && rights.decideVisible(user, deletionOf(owner, reference)).allowed) return [];
       const why =
         owner === undefined
           ? 'an owner of a kind that is not served here cannot be blocked'
