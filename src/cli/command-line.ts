@@ -29,6 +29,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
   'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
+  'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

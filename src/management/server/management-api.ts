@@ -59,8 +59,6 @@ interface Running extends OpenParts {
   proxy: ManagementProxy;
 }
 
-const endedText = 'the access key ended or may do something else now';
-
 export class ManagementApi {
   readonly #options: ManagementOptions;
   #settings: ManagementSettings;
@@ -154,7 +152,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -163,6 +161,7 @@ export class ManagementApi {
     await this.#caretaker.start();
     this.#expired.start();
     this.#checkStreams();
+    proxy.look();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
@@ -198,7 +197,7 @@ export class ManagementApi {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
     issuing.feed.closeUnless((user) => callers.isStill(user));
-    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
+    proxy.endUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -208,10 +207,9 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
-    running.proxy.live.closeAll('the server is stopping');
+    running.proxy.stop();
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
-    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -221,11 +219,12 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, issuing } = this.#need();
+    const { people, issuing, proxy } = this.#need();
     await people.take(settings);
     await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
+    proxy.look();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -241,10 +240,10 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status(): object {
-    const { api, book, lastActivityMs } = this.#need();
+    const { api, book, lastActivityMs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
-    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
+    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount, ...proxy.status() };
   }
 
   get url(): string {
