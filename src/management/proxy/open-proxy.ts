@@ -16,7 +16,7 @@ export interface ManagementProxy {
   look(): void;
   /** Closes what passes for callers that must not go on. */
   endUnless(mayGoOn: (user: User) => boolean): void;
-  stop(): void;
+  stop(): Promise<void>;
   /** For `hostward status`. */
   status(): { proxied: number; upstreams?: readonly UpstreamHealth[] };
 }
@@ -53,9 +53,9 @@ export function openProxy(
     paths,
     look: () => void rights.look(),
     endUnless: (mayGoOn) => live.closeUnless(mayGoOn, endedText),
-    stop() {
+    async stop() {
       rights.stop();
-      live.closeAll('the server is stopping');
+      await live.closeAll('the server is stopping');
       upstreams.close();
     },
     status() {

@@ -24,6 +24,7 @@ async function cluster(allows: (attributes: { resource: string; name: string }) 
       text += part;
     });
     request.on('end', () => {
+      if (request.method === 'GET') return void response.end('{}');
       const { spec } = JSON.parse(text) as { spec: { resourceAttributes: { resource: string; name: string } } };
       response.writeHead(201, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ status: { allowed: allows(spec.resourceAttributes) } }));
