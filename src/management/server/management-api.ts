@@ -58,8 +58,6 @@ interface Running extends OpenParts {
   proxy: ManagementProxy;
 }
 
-const endedText = 'the access key ended or may do something else now';
-
 export class ManagementApi {
   readonly #options: ManagementOptions;
   #settings: ManagementSettings;
@@ -156,7 +154,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -166,6 +164,7 @@ export class ManagementApi {
     this.#expired.start();
     kubeconfigs.start();
     this.#checkStreams();
+    proxy.look();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
@@ -201,8 +200,8 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
     issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.endUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -212,11 +211,10 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
-    running.proxy.live.closeAll('the server is stopping');
+    await running.proxy.stop();
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     await running.kubeconfigs.stop();
-    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -226,11 +224,12 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, issuing } = this.#need();
+    const { people, issuing, proxy } = this.#need();
     await people.take(settings);
     await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
+    proxy.look();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -260,7 +259,7 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, lastActivityMs, kubeconfigs } = this.#need();
+    const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
     return {
@@ -269,6 +268,7 @@ export class ManagementApi {
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
       certificates: kubeconfigs.status(),
+      ...proxy.status(),
     };
   }
 
