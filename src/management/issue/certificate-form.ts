@@ -41,15 +41,15 @@ export function certificateForm(own: CertificateParts): MakeForm {
         asked,
         `no kubeconfig is configured for the virtual cluster ${instanceText(asked.instance)}, which the rights of a certificate need`,
       );
-    if (asked.ctx.dryRun) return { ...place, user: undefined, made: '' };
+    if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };
     const record = newRecord(parts, asked, facts, kubeconfig);
     await own.book.put(record);
     try {
       const signed = await issue(own, asked, record, seconds);
       for (const warning of warningsOf(parts, asked, signed)) asked.ctx.warn(warning);
-      const { certificatePem, keyPem, serial } = signed;
+      const { certificatePem, keyPem, serial, notAfterMs } = signed;
       const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
-      return { ...place, user: { certificatePem, keyPem }, made };
+      return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
     } catch (error) {
       own.revoker.end(record);
       throw error;

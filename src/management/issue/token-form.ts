@@ -25,7 +25,8 @@ export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> 
     },
   });
   const user = key === undefined ? undefined : { token: key.value };
-  return { ...place, user, made: `made the access key ${key?.name ?? ''}` };
+  const expiresMs = key === undefined ? undefined : parts.clock.wallTime().getTime() + (life.seconds ?? 0) * 1000;
+  return { ...place, user, expiresMs, made: `made the access key ${key?.name ?? ''}` };
 }
 
 /** Where a key or token is taken: at the ingress that we serve, or at our proxy. */
