@@ -17,6 +17,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
@@ -28,7 +29,7 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, selfReviews } from './open-parts.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
@@ -86,7 +87,7 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy(parts, { clock, log, environment });
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -128,6 +129,7 @@ export class ManagementApi {
       },
       otherPaths: keyQuestions({
         ...questionParts(parts),
+        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
         otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
@@ -190,8 +192,8 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    this.#endStreams();
     this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
@@ -199,8 +201,8 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    issuing.feed.closeUnless((user) => callers.isStill(user));
     proxy.live.closeUnless((user) => callers.isStill(user), endedText);
+    issuing.feed.closeUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -242,6 +244,20 @@ export class ManagementApi {
     return made as KubeObject;
   }
 
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
+  }
+
   /** For `hostward status`. */
   status() {
     const { api, book, lastActivityMs, kubeconfigs } = this.#need();
@@ -269,7 +285,6 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Direct tokens: who checks them on this server asks here. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }
@@ -290,6 +305,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
