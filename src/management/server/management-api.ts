@@ -137,7 +137,7 @@ export class ManagementApi {
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
   async #certificate(host: string) {
@@ -162,7 +162,7 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    kubeconfigs.start();
+    await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
     proxy.look();
     await this.openDoor();
