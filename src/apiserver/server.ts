@@ -3,7 +3,7 @@
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -21,12 +21,15 @@ import { answerClientErrors } from './request/client-error.ts';
 import { deniedBecause, refuseImpersonation } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
+import { wantedUser } from './request/impersonation.ts';
+import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
+import { checkAuthorities } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -47,10 +50,17 @@ export interface ApiServerOptions {
   randomness?: Randomness;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
+  /**
+   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
+   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
+   */
+  clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
+  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
+  allowsImpersonation?: boolean;
   host: string;
   /** 0 = any free port. */
   port: number;
@@ -60,8 +70,18 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
+  /** Requests that leave the kit before it reads anything but their URL. */
+  beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
+}
+
+/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
+export interface Beside {
+  isServed(url: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse): void;
+  /** `head` came behind the header lines already. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
 /** A fault that a test injects, to check that clients survive it. */
@@ -91,6 +111,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
+  #impersonation = new Impersonation();
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -109,15 +130,26 @@ export class ApiServer {
   readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
 
   async start(): Promise<void> {
-    const { handler } = this;
-    const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
+    const clients = this.#clientSettings();
+    const settings = {
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: keepAliveMs,
+      // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
+      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
+    };
+    const handler = (request: IncomingMessage, response: ServerResponse) => {
+      if (beside?.isServed(request.url ?? '/') === true) beside.serve(request, response);
+      else this.handler(request, response);
+    };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    if (beside !== undefined)
+      server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -128,10 +160,18 @@ export class ApiServer {
     this.#state = 'ready';
   }
 
+  #clientSettings(): { ca?: string; requestCert?: boolean; rejectUnauthorized?: boolean } {
+    const { clientCa } = this.#options;
+    if (clientCa !== undefined) checkAuthorities(clientCa);
+    return clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
+  }
+
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
+    const clients = this.#clientSettings();
     // Only new connections use the new certificate; open connections continue.
-    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    const changed = ({ certPem, keyPem }: ServingPair) =>
+      server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
@@ -194,8 +234,10 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      const user = trail.entry.user?.name ?? '';
-      const record = recordOf(target, { user, userAgent, code: response.statusCode, durationMs });
+      const { user, impersonatedUser } = trail.entry;
+      const actor = impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name };
+      const answered = { user: user?.name ?? '', ...actor, userAgent, code: response.statusCode, durationMs };
+      const record = recordOf(target, answered);
       const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
       this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
@@ -236,10 +278,11 @@ export class ApiServer {
   /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
-    const user = await this.#options.authenticate(request);
-    if (user === undefined) throw this.#authenticationFault(trail.entry.source);
-    trail.entry.user = user;
-    refuseImpersonation(request);
+    const sender = await this.#options.authenticate(request);
+    if (sender === undefined) throw this.#authenticationFault(trail.entry.source);
+    trail.entry.user = sender;
+    const user = await this.#actor(sender, target, request);
+    if (user !== sender) trail.entry.impersonatedUser = user;
     const decision = await this.#options.authorize({ user, target });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
     trail.isAllowed = true;
@@ -270,6 +313,17 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
+  }
+
+  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
+  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
+    const { allowsImpersonation = false, authorize } = this.#options;
+    if (!allowsImpersonation) {
+      refuseImpersonation(request);
+      return sender;
+    }
+    const wanted = wantedUser(request);
+    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
   }
 
   #authenticationFault(source: string): StatusFault {

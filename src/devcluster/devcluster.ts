@@ -38,6 +38,8 @@ export interface DevclusterOptions {
   log?: Log;
   randomness?: Randomness;
   adminToken?: string;
+  /** PEM text of the authorities of client certificates: common name = user, organisations = groups. */
+  clientCa?: string;
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
@@ -86,9 +88,11 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     log,
     authenticate: access.authenticate,
     authorize: access.authorize,
+    allowsImpersonation: true,
     admission: [namespaceLifecycle(store)],
     randomness: options.randomness ?? systemRandomness,
     tls: certificate,
+    ...(options.clientCa === undefined ? {} : { clientCa: options.clientCa }),
     host,
     port,
     version,

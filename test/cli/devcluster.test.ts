@@ -1,29 +1,84 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { systemClock } from '../../src/clock.ts';
-import { scene } from './scene.ts';
+import { ApiClient } from '../contract/client.ts';
+import { createCa } from '../kube/certificates.ts';
+import { type Scene, type SceneOptions, scene } from './scene.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
 
-/** The authority in the kubeconfig that the command writes. */
-async function authorityOf(...argv: string[]): Promise<string> {
-  const { context, files, send, out } = scene();
-  const ended = runCommandLine({ ...context, clock: systemClock }, ['devcluster', '--kubeconfig', 'k.yaml', ...argv]);
-  await expect.poll(out, { timeout: 20_000 }).toContain('serving on');
-  send('stop');
+/** Runs the command until `use` is done. */
+async function serving(options: SceneOptions, argv: string[], use: (at: Server) => Promise<void>): Promise<Scene> {
+  const stage = scene(options);
+  const context = { ...stage.context, clock: systemClock };
+  const ended = runCommandLine(context, ['devcluster', '--output', 'json', ...argv]);
+  const isServing = async () => {
+    while (stage.out() === '') await new Promise((resolve) => setImmediate(resolve));
+  };
+  await Promise.race([ended, isServing()]);
+  try {
+    await use(serverOf(stage));
+  } finally {
+    stage.send('stop');
+  }
   expect(await ended).toBe(0);
-  const { clusters } = parse(files.get('/home/k.yaml')?.text ?? '');
-  return clusters[0].cluster['certificate-authority-data'];
+  return stage;
 }
 
-it('devcluster --data keeps its authority over a restart, and without --data there is a new one each time', async () => {
-  const data = join(folder, 'objects.db');
-  const first = await authorityOf('--data', data);
-  expect(await authorityOf('--data', data)).toBe(first);
-  expect(await authorityOf()).not.toBe(await authorityOf());
+interface Server {
+  url: string;
+  caPem: string;
+  token: string;
+}
+
+function serverOf(stage: Scene): Server {
+  const { text, mode } = stage.files.get('/home/.hostward/devcluster.kubeconfig')!;
+  expect(mode).toBe(0o600);
+  const config = JSON.parse(text) as {
+    clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
+    users: { user: { token: string } }[];
+  };
+  const { server, 'certificate-authority-data': authority } = config.clusters[0]!.cluster;
+  return { url: server, caPem: Buffer.from(authority, 'base64').toString(), token: config.users[0]!.user.token };
+}
+
+describe('hostward devcluster', () => {
+  it('lets people in by certificate with --client-ca-file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-clients-'));
+    folders.push(folder);
+    const ca = await createCa(folder);
+    const files = { '/home/ca.crt': readFileSync(ca.certificatePath, 'utf8') };
+    await serving({ files }, ['--client-ca-file', 'ca.crt'], async ({ url, caPem }) => {
+      const certificate = await ca.issue('root', ['system:masters']);
+      const client = new ApiClient({ url, caPem, token: null, certificate });
+      expect((await client.request('GET', '/api/v1/namespaces')).status).toBe(200);
+      await client.close();
+    });
+  });
+
+  it.each([
+    ['none.crt', 'hostward: cannot open "/home/none.crt": there is no such file or folder\n'],
+    ['ca.crt', 'hostward: --client-ca-file ca.crt: want at least one certificate in PEM form, found none\n'],
+  ])('refuses the authorities of %s', async (file, said) => {
+    const { context, err } = scene({ files: { '/home/ca.crt': 'hello' } });
+    expect([await runCommandLine(context, ['devcluster', '--client-ca-file', file]), err()]).toEqual([1, said]);
+  });
+
+  it('keeps its authority over a restart with --data, and has a new one each time without', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
+    folders.push(folder);
+    const authorityOf = async (...argv: string[]) => {
+      const stage = await serving({}, argv, async () => undefined);
+      return serverOf(stage).caPem;
+    };
+    const data = ['--data', join(folder, 'objects.db')];
+    expect(await authorityOf(...data)).toBe(await authorityOf(...data));
+    expect(await authorityOf()).not.toBe(await authorityOf());
+  });
 });

@@ -5,8 +5,10 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { ClusterCa } from '../kube/certificates.ts';
 import { type Case, methods, type Step } from './case.ts';
 import { ApiClient } from './client.ts';
+import { clientCertificateContract } from './client-certificates.ts';
 import { discoveryContract } from './discovery.ts';
 import { Player, type Shown } from './play.ts';
 import { raceContract } from './race.ts';
@@ -18,6 +20,8 @@ export interface ApiServerSubject {
   adminToken: string;
   /** A user without rights. Without such a user, cases about rights are skipped. */
   strangerToken?: string;
+  /** The authority whose client certificates the server takes. */
+  clientAuthority: ClusterCa;
   /** Compacts the history of the server. Without it, cases about compaction are skipped. */
   compact?: () => Promise<void>;
   stop(): Promise<void>;
@@ -59,6 +63,7 @@ export function apiServerContract(
     const records = options.isTruth === true && process.env['UPDATE_GOLDEN'] === '1';
     discoveryContract({ client: () => client as ApiClient, records });
     raceContract({ client: () => client as ApiClient });
+    clientCertificateContract({ subject: () => subject as ApiServerSubject });
     for (const topic of topics(options.topics)) {
       describe(topic, () => {
         const { cases, golden } = read(topic);

@@ -27,7 +27,7 @@ export interface Step {
   as?: string;
   accept?: string;
   contentType?: string;
-  headers?: Record<string, string>;
+  headers?: Record<string, string | string[]>;
   /** `stranger`, `none`, or the text of a token. */
   token?: string;
   /** The expected status; by default 201 for POST and 200 otherwise. */

@@ -139,7 +139,7 @@ export class Player {
   }
 
   #options(step: Step): RequestOptions {
-    const headers: Record<string, string> = { ...step.headers };
+    const headers: Record<string, string | string[]> = { ...step.headers };
     if (step.accept !== undefined) headers['accept'] = acceptTypes[step.accept] ?? step.accept;
     if (step.PATCH !== undefined) headers['content-type'] = patchTypes[step.as ?? 'merge'] ?? (step.as as string);
     if (step.contentType !== undefined) headers['content-type'] = step.contentType;

@@ -261,9 +261,17 @@ export const commands: readonly CommandSpec[] = [
         value: 'FILE',
         summary: 'where to write the kubeconfig (default .hostward/devcluster.kubeconfig)',
       },
+      {
+        name: 'client-ca-file',
+        value: 'FILE',
+        summary: 'PEM file of authorities; a client certificate of theirs names the user (CN) and the groups (O)',
+      },
       output('text', 'json'),
     ],
-    examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
+    examples: [
+      { line: 'hostward devcluster --port 6443', says: 'an API server on a known port' },
+      { line: 'hostward devcluster --client-ca-file ca.crt', says: 'let people in by certificate' },
+    ],
   },
   ...keysCommands,
   {

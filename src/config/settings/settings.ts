@@ -48,7 +48,7 @@ export interface Settings {
   replicas: number;
   backSync: 'all' | 'none';
   exclude: { labels: readonly string[]; annotations: readonly string[] };
-  addressPolicy: { allow: readonly string[]; deny: readonly string[] };
+  addressPolicy: { allow: readonly string[]; deny: readonly string[]; fqdn?: 'refuse' | 'allow' };
   leaderElection: 'auto' | 'always' | 'never';
   maxWritesPerSecond: number | undefined;
   references: { naming: 'generated' | 'vcluster' };

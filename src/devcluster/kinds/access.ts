@@ -1,10 +1,11 @@
-// Authenticates by token and authorizes by RBAC-style rules. Administrators have every right, known users the rights of their
+// Authenticates by client certificate or token, and authorizes by RBAC-style rules. Administrators have every right, known users the rights of their
 // rules, and anonymous users may read only health and version.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type AccessRule, covers, mastersGroup, type Reviewer } from '../../apiserver/request/access-rules.ts';
 import type { Authenticate, Authorize, Decision, User } from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
+import { type CertificateHolder, certificateHolder } from '../../apiserver/tls/client-certificate.ts';
 import type { Clock } from '../../clock.ts';
 
 export interface AccessUser {
@@ -15,6 +16,8 @@ export interface AccessUser {
 }
 
 const authenticated = 'system:authenticated';
+/** Names the credential in a user's extras, e.g. by the fingerprint of the certificate. */
+const credentialKey = 'authentication.kubernetes.io/credential-id';
 
 /** Every authenticated user may read the documents that clients load first, and review their own rights. */
 const authenticatedRules: readonly AccessRule[] = [
@@ -90,9 +93,12 @@ export class Access implements Reviewer {
     if (known !== undefined) known.rules = rules;
   }
 
+  /** Like a real cluster, a good certificate comes before a token, and a token before a bad certificate. */
   authenticate: Authenticate = (request: IncomingMessage) => {
+    const holder = certificateHolder(request, this.#clock.wallTime());
+    if (holder.kind === 'user') return userOf(holder);
     const header = request.headers.authorization;
-    if (header === undefined) return anonymous;
+    if (header === undefined) return holder.kind === 'refused' ? undefined : anonymous;
     const token = /^Bearer +(\S+)$/i.exec(header)?.[1];
     return token === undefined ? undefined : this.userOfToken(token);
   };
@@ -124,4 +130,13 @@ export class Access implements Reviewer {
     if (!user.groups.includes(authenticated)) return anonymousRules;
     return [...authenticatedRules, ...(this.#users.get(user.name)?.rules ?? [])];
   }
+}
+
+function userOf({ name, uid, groups, credential }: CertificateHolder & { kind: 'user' }): User {
+  return {
+    name,
+    ...(uid === undefined ? {} : { uid }),
+    groups: groups.includes(authenticated) ? groups : [...groups, authenticated],
+    extra: { [credentialKey]: [credential] },
+  };
 }

@@ -1,6 +1,7 @@
 // The audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In: what
 // the kit hears of requests. Out: lines in a file. What cannot be written down is not done.
 import type { Audit, AuditedStream, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -8,6 +9,7 @@ import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
 import { managementRequest } from '../scope/classify.ts';
+import type { AccessRequest } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
 
 export interface AuditLogOptions {
@@ -19,6 +21,19 @@ export interface AuditLogOptions {
   reads: () => boolean;
 }
 
+/** A request to a cluster behind us, which the kit does not see. */
+export interface ProxiedEntry {
+  id: string;
+  /** Undefined = authentication failed. */
+  user: User | undefined;
+  source: string;
+  request: AccessRequest;
+  /** As the client sent it. */
+  url: string;
+}
+
+type Entry = KitEntry | ProxiedEntry;
+
 /** Names in a URL may be long; what follows tells a reader nothing more. */
 const longestRequest = 1_000;
 /** A disk under load takes a tenth of it; a client that waits longer has given up. */
@@ -26,7 +41,7 @@ const patienceMs = 5_000;
 
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
-  readonly #begun = new WeakSet<KitEntry>();
+  readonly #begun = new WeakSet<Entry>();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -40,7 +55,7 @@ export class AuditLog implements Audit {
     return this.#options.file.stop();
   }
 
-  async begins(entry: KitEntry): Promise<void> {
+  async begins(entry: Entry): Promise<void> {
     if (!this.#isWritten(entry)) return;
     this.#begun.add(entry);
     try {
@@ -51,7 +66,7 @@ export class AuditLog implements Audit {
     }
   }
 
-  async ends(entry: KitEntry, code: number, stream?: AuditedStream): Promise<void> {
+  async ends(entry: Entry, code: number, stream?: AuditedStream): Promise<void> {
     const hasBegun = this.#begun.has(entry);
     // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
     const isRefusal = code === 401 || code === 403;
@@ -60,7 +75,7 @@ export class AuditLog implements Audit {
     try {
       const end: AuditEntry =
         stream === undefined
-          ? outcomeEntry(this.#common(id), code)
+          ? outcomeEntry(this.#common(id), code, 'note' in entry ? entry.note : undefined)
           : { ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' };
       // Both at once, so that they share one write to the disk.
       const lines = hasBegun ? [end] : [this.#intent(entry), end];
@@ -71,9 +86,29 @@ export class AuditLog implements Audit {
     }
   }
 
-  #isWritten({ target }: KitEntry): boolean {
-    const isReview = target.group === 'authorization.k8s.io' || target.group === 'authentication.k8s.io';
-    const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(target.verb) && !isReview;
+  /** A stream or session behind us begins to flow; only after `begins`. */
+  async streamStarts(entry: ProxiedEntry): Promise<void> {
+    await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamStart' });
+  }
+
+  async streamEnds(entry: ProxiedEntry, end: { bytesIn: number; bytesOut: number; reason: string }): Promise<void> {
+    await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamEnd', ...end });
+  }
+
+  async #follow(entry: Entry, line: AuditEntry): Promise<void> {
+    if (!this.#begun.has(entry)) return;
+    try {
+      await this.#write(line);
+    } catch (error) {
+      this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
+    }
+  }
+
+  #isWritten(entry: Entry): boolean {
+    const request = requestOf(entry);
+    const group = request.isResource ? request.group : '';
+    const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
+    const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(request.verb) && !isReview;
     return isWrite || this.#options.reads();
   }
 
@@ -81,11 +116,11 @@ export class AuditLog implements Audit {
     return { time: this.#options.clock.wallTime().toISOString(), id };
   }
 
-  #intent({ id, target, source, user }: KitEntry): AuditEntry {
-    const query = target.query.size === 0 ? '' : `?${target.query}`;
+  #intent(asked: Entry): AuditEntry {
+    const { id, source, user } = asked;
     const subject = this.#subjectOf(user);
-    const request = managementRequest(target);
-    const entry = intentEntry(this.#common(id), { subject, source, request, url: target.path + query });
+    const request = requestOf(asked);
+    const entry = intentEntry(this.#common(id), { subject, source, request, url: urlOf(asked) });
     return entry.stage === 'intent' ? { ...entry, request: entry.request.slice(0, longestRequest) } : entry;
   }
 
@@ -109,4 +144,14 @@ export class AuditLog implements Audit {
         .finally(() => timer.cancel());
     });
   }
+}
+
+function requestOf(entry: Entry): AccessRequest {
+  return 'request' in entry ? entry.request : managementRequest(entry.target);
+}
+
+function urlOf(entry: Entry): string {
+  if ('request' in entry) return entry.url;
+  const { path, query } = entry.target;
+  return path + (query.size === 0 ? '' : `?${query}`);
 }

@@ -11,6 +11,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
@@ -24,6 +25,8 @@ export interface Session {
   /** As it was then, for a later look at whether it still holds. */
   directory: Directory;
   address: string | undefined;
+  /** The session makes the key of a kubeconfig. */
+  kubeconfig?: KubeconfigMark;
 }
 
 export interface CallerParts {
@@ -36,8 +39,9 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** What needs no key, so that probes and load balancers can ask. */
-const openPath = /^(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?(?:\?|$)/;
+/** What needs no key, so that probes, load balancers and verifiers of tokens can ask. */
+const openPath =
+  /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
 
 export class Callers {
   readonly #parts: CallerParts;
@@ -50,14 +54,17 @@ export class Callers {
   authenticate: Authenticate = async (request: IncomingMessage) => {
     const header = request.headers.authorization;
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
-    const text = /^Bearer +(\S+) *$/i.exec(header)?.[1];
-    if (text === undefined) return undefined;
+    const text = bearerIn(header);
+    return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
+  };
+
+  /** For a key that came in another way than in the header Authorization. */
+  async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {
     const { book, peppers, clock, activity } = this.#parts;
     const nowMs = clock.wallTime().getTime();
     const checked = checkSecret(text, book, peppers, nowMs);
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
-    const address = request.socket.remoteAddress;
     const found = credentialOf(facts, this.#parts.world, { nowMs, address });
     // Whoever has the value may know what is wrong with it.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
@@ -67,7 +74,7 @@ export class Callers {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
     return this.#userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
-  };
+  }
 
   sessionOf(user: User): Session | undefined {
     return this.#sessions.get(user);
@@ -90,11 +97,19 @@ export class Callers {
     });
   }
 
+  /** The same user, for making the key of a kubeconfig. */
+  forKubeconfig(user: User, mark: KubeconfigMark): User {
+    const session = this.#sessions.get(user);
+    if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
+    return this.#userOf({ ...session, kubeconfig: mark });
+  }
+
   callerOf({ credential, facts }: Session): Caller {
     const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
     const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);
-    return { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
+    const isAdministrator = actsAsAdministrator(credential);
+    return { credential, isAdministrator, expiryMs, networks: facts?.networksText, makers };
   }
 
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
@@ -127,6 +142,10 @@ export class Callers {
   }
 }
 
+export function bearerIn(authorization: string): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+}
+
 /** Everything that decides what the credential may see and do. */
 function viewOf({ record }: KeyFacts, { subject, scopes }: Credential, { settings }: Directory): string {
   const { groups, teams, isAdministrator } = subject;
@@ -142,6 +161,7 @@ export const deadText: Record<DeadBecause, string> = {
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',
   'subject gone': 'the owner of the access key is not in the configuration',
+  'instance gone': 'the virtual cluster of the kubeconfig is not in the configuration',
   'subject disabled': 'the owner of the access key is disabled',
   network: 'the access key is not valid from your address',
   maker: 'the access key that made this one is no longer valid',

@@ -31,6 +31,8 @@ export class KeyBook implements KeyIndex {
   /** uids by owner; those of keys that are being created among them. */
   readonly #owned = new Map<string, Set<string>>();
   readonly #reserved = new Map<string, Reservation>();
+  /** Hear of every key that was written or is gone. */
+  readonly #listeners = new Set<(uid: string) => void>();
   #watch: StoreWatch | undefined;
   #following: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -53,6 +55,10 @@ export class KeyBook implements KeyIndex {
 
   get size(): number {
     return this.#byName.size;
+  }
+
+  onChange(listener: (uid: string) => void): void {
+    this.#listeners.add(listener);
   }
 
   facts(): Iterable<KeyFacts> {
@@ -156,12 +162,19 @@ export class KeyBook implements KeyIndex {
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.set(suppliedKey(secret), record);
     this.#reserved.delete(record.uid);
     this.#own(ownerKey(record.subject), record.uid);
+    this.#tell(record.uid);
   }
 
   #remove(name: string): void {
     const uid = this.#byName.get(name)?.record.uid;
     this.#forget(name);
-    if (uid !== undefined) this.#gone(uid);
+    if (uid === undefined) return;
+    this.#gone(uid);
+    this.#tell(uid);
+  }
+
+  #tell(uid: string): void {
+    for (const listener of this.#listeners) listener(uid);
   }
 
   #forget(name: string): void {

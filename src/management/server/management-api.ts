@@ -2,17 +2,13 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
-import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
-import { negotiate } from '../../apiserver/request/negotiate.ts';
-import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { createObject } from '../../apiserver/verbs/create-object.ts';
-import { incomingObject } from '../../apiserver/verbs/incoming-object.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -23,8 +19,14 @@ import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
-import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
+import { issueParts } from '../issue/issue-parts.ts';
+import { kubeconfigAction } from '../issue/kubeconfig-action.ts';
+import { keyTarget, makeKey } from '../issue/make-key.ts';
+import { noCertificate } from '../issue/no-certificate.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
+import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
@@ -41,6 +43,8 @@ export interface ManagementOptions {
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
   metrics?: Metrics;
 }
@@ -53,7 +57,10 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  proxy: ManagementProxy;
 }
+
+const endedText = 'the access key ended or may do something else now';
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
@@ -77,20 +84,24 @@ export class ManagementApi {
     const { server, clock, log } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
-      this.#running = { ...parts, api: await this.#apiOf(parts) };
+      const { clock, log, environment = {} } = this.#options;
+      const proxy = openProxy(parts, { clock, log, environment });
+      this.#running = { ...parts, proxy, api: await this.#apiOf(parts, proxy) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const tls = await this.#certificate(host);
+    const instanceKind = instanceKindWith(this.#kubeconfigs(parts));
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -105,7 +116,8 @@ export class ManagementApi {
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
-      tls: await this.#certificate(host),
+      beside: proxy.paths,
+      tls,
       maxHeaderBytes,
       host,
       port,
@@ -119,9 +131,15 @@ export class ManagementApi {
         ...questionParts(parts),
         backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
+  }
+
+  #kubeconfigs(parts: OpenParts): SubresourceAction {
+    const { server, clock } = this.#options;
+    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    return kubeconfigAction(issueParts({ ...parts, ...access, clock, baseURL: server.baseURL }), noCertificate);
   }
 
   async #certificate(host: string) {
@@ -138,11 +156,11 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, lastActivityMs);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world);
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
@@ -172,9 +190,17 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
+    this.#endStreams();
+    this.#need().issuing.ledger.passTime();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Those of callers who are gone, or who may do something else now. */
+  #endStreams(): void {
+    const { api, callers, proxy, issuing } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
   }
 
   async close(): Promise<void> {
@@ -184,7 +210,10 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
+    running.proxy.live.closeAll('the server is stopping');
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
+    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -194,27 +223,22 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers } = this.#need();
+    const { people, issuing } = this.#need();
     await people.take(settings);
-    api.expireWatches((user) => !callers.isStill(user));
+    await this.#expired?.remove();
+    issuing.ledger.reviewAll();
+    this.#endStreams();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
     const { api, callers, key, audit } = this.#need();
-    const { kit } = api;
-    const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
-    const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
-    const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
-    const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
-    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
-    const entry = { id: randomUUID(), target, method: 'POST', ...by };
+    const by = { user: callers.program, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target: keyTarget(key), method: 'POST', ...by };
     await audit.begins(entry);
-    const outcome = await createObject(call, object, { dryRun: false });
-    await audit.ends(entry, outcome.code);
-    if (outcome.kind !== 'stored' || outcome.once === undefined)
-      throw new Error('make a key: want the object with its value');
-    return outcome.once;
+    const made = await makeKey({ kit: api.kit, kind: key, user: by.user }, submitted, false);
+    await audit.ends(entry, 201);
+    return made as KubeObject;
   }
 
   /** Writes a backup into a new folder of this machine. */
@@ -250,6 +274,11 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Direct tokens: who checks them on this server asks here. */
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {

@@ -2,6 +2,8 @@
 // who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
@@ -11,6 +13,7 @@ import { keyedDigest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
+import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -22,7 +25,7 @@ import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName }
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
-import { type KeyParts, KeyStrategy } from './key-strategy.ts';
+import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
 import { People, recordsPrefix } from './people.ts';
 import { Rights } from './rights.ts';
 import { rotateKey } from './rotate-key.ts';
@@ -44,10 +47,13 @@ export interface OpenParts {
   key: Kind;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
+  issuing: Issuing;
 }
 
 export interface OpenOptions {
   folder: string;
+  /** Stands in tokens. */
+  baseURL: string;
   /** As they are at the moment. */
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
@@ -111,6 +117,7 @@ async function partsOf(
     key: (name) => book.key(name),
     lastActivityMs,
     subjectUid: (kind, name) => people.subjectUid(kind, name),
+    instanceUid: (project, name) => people.instanceUid(project, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
@@ -131,23 +138,19 @@ async function partsOf(
   const audit = new AuditLog({ file, clock, log, callers, reads });
   await audit.start();
   const failedLogins = new FailedLogins(clock);
-  opened.length = 0;
-  return {
-    peppers,
-    database,
-    revocations,
-    store,
-    activity,
-    people,
-    book,
-    callers,
-    rights,
-    audit,
-    failedLogins,
-    key,
-    lastActivityMs,
-    world,
+  const callerOf = (user: User) => {
+    const session = callers.sessionOf(user);
+    if (session === undefined) return undefined;
+    return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
   };
+  const mayRead = (user: User, target: Target) => rights.decide(user, target);
+  const issuer = options.baseURL;
+  const issuing = await openIssuing({ folder, store, world, clock, log, issuer, callerOf, mayRead });
+  book.onChange((uid) => issuing.ledger.changed(uid));
+  const given = { peppers, database, revocations, store, activity, people, book };
+  const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
+  opened.length = 0;
+  return { ...given, ...made };
 }
 
 /** The scopes of the keys that made a key narrow it as well. */
@@ -158,6 +161,7 @@ function viewSince({ facts }: Session, people: People, book: KeyBook): number {
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
+  parts.issuing.stop();
   await parts.book.stop();
   await parts.audit.stop();
   try {

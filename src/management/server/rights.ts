@@ -15,6 +15,7 @@ import {
   keyResource,
   managementGroup,
   namespaceOfProject,
+  tokenResource,
 } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
 
@@ -110,6 +111,8 @@ export class Rights implements Reviewer {
     }
     if (this.#may(session, { verb: 'create', resource: keyResource, subresource: 'rotate' }))
       rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [`${keyResource}/rotate`] });
+    if (this.#may(session, { verb: 'create', resource: tokenResource }))
+      rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [tokenResource] });
     return rules;
   }
 

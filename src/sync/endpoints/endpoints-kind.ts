@@ -38,6 +38,9 @@ const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   controllerLabel: { key: 'endpoints.kubernetes.io/managed-by', value: 'endpoint-controller' },
   // Those of EndpointSlices too: the host's controller mirrors Endpoints into slices.
   controllerKeyPrefixes: ['endpoints.kubernetes.io/', 'endpointslice.kubernetes.io/'],
+  protectedFields: [],
+  ownLabels: [],
+  takesOverNatives: true,
   projectVirtual: projectVirtualEndpoints,
   projectHost: projectHostEndpoints,
   judge(key, { virtual, service, isPlaced }) {

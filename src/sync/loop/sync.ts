@@ -9,6 +9,7 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { Outcome } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
+import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
@@ -36,6 +37,8 @@ export interface SyncOptions {
   /** Whether this process may write now; the writers check again when they send. */
   isLeader: () => boolean;
   isDryRun: boolean;
+  /** The sync of the kind that objects of this kind may be made from. */
+  companion?: Companion | undefined;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
@@ -72,6 +75,7 @@ export class Sync {
     const { clock, random, log } = options;
     this.options = options;
     this.world = new World(options.windows, options.rules);
+    this.world.companion = options.companion;
     this.contest = new Contest(clock);
     this.metrics = createSyncMetrics(options.metrics);
     this.queue = new WorkQueue({
@@ -184,6 +188,15 @@ export class Sync {
     this.options.references?.recounted();
   }
 
+  /** This sync as the companion of another one. */
+  asCompanion(): Companion {
+    return {
+      // A waiting change may be one that the patches of this sync fail on.
+      standingOf: (key) => standingOf(this.ledger.isDirty(key) ? undefined : this.ledger.outcomeOf(key)),
+      subscribe: (changed) => this.ledger.subscribe(changed),
+    };
+  }
+
   /** Facts for a decision that do not come from the windows; also for status. */
   circumstances(key: Key): Circumstances {
     return this.#ports.circumstances(key);
@@ -231,6 +244,7 @@ export class Sync {
       virtualWriter,
       hostWriter,
       mayWrite: () => isLeader() && !isDryRun,
+      isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
       doubtOwner: () => this.#ownerDoubt.raise(),
@@ -256,23 +270,32 @@ export class Sync {
   #listen(): void {
     const { virtual, services, host, owner, hostServices } = this.world.windows;
     const hostServiceChanged = (hostKey: Key): void => {
-      for (const key of this.world.claimantsOf(hostKey)) this.enqueue(key);
+      for (const key of this.world.objectsOfHostService(hostKey)) this.enqueue(key);
     };
     this.#unsubscribe = [
-      this.#listenVirtual(virtual, 'objects'),
-      this.#listenVirtual(services, 'services'),
+      this.#listenVirtual(virtual, 'objects', (key) => [key]),
+      this.#listenVirtual(services, 'services', (key) => this.world.objectsOfService(key)),
+      this.world.companion?.subscribe((key) => {
+        for (const one of this.world.objectsOfService(key)) this.enqueue(one);
+      }) ?? (() => {}),
       host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
   }
 
-  #listenVirtual(window: Windows['virtual'] | Windows['services'], list: VirtualList): () => void {
+  #listenVirtual(
+    window: Windows['virtual'] | Windows['services'],
+    list: VirtualList,
+    keysOf: (changed: Key) => readonly Key[],
+  ): () => void {
     return window.subscribe({
-      changed: ({ key, kind, origin }) => {
-        this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
-        const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
-        for (const one of [key, ...rivals]) this.enqueue(one);
+      changed: ({ key: changed, kind, origin }) => {
+        for (const key of keysOf(changed)) {
+          this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+          const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
+          for (const one of [key, ...rivals]) this.enqueue(one);
+        }
       },
       listed: ({ isFirst }) => {
         if (!isFirst) this.massDelete.judgeList(list);

@@ -2,6 +2,7 @@
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 import { contentKinds } from './content-kind.ts';
+import type { ContentOutcome } from './content-step.ts';
 
 export interface ReferenceMetrics {
   request(kind: string, request: string): void;
@@ -9,7 +10,7 @@ export interface ReferenceMetrics {
 }
 
 const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
-export const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
+const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
 
 export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   const registers = [registry];
@@ -33,4 +34,17 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
     request: (kind, request) => asked.inc({ kind, request }),
     objects: (kind, state, count) => objects.set({ kind, state }, count),
   };
+}
+
+export function countsOf(outcomes: Iterable<ContentOutcome>): Map<string, number> {
+  const counts = new Map(contentStates.map((state) => [state, 0]));
+  for (const outcome of outcomes) {
+    const state = stateOf(outcome);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}
+
+export function stateOf(outcome: ContentOutcome): string {
+  return outcome.kind === 'settled' ? outcome.as : outcome.kind;
 }

@@ -9,7 +9,7 @@ import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
-import { labelOf } from '../world/ledger.ts';
+import { type Difference, labelOf } from '../world/ledger.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that one answer lists; the counts are always complete. */
@@ -23,7 +23,8 @@ export interface SyncStatus {
   deletesWithheld: number;
   trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
   contested: { object: Key; by: string; sinceSeconds: number }[];
-  differences?: { object: Key; request: string; touches: string }[];
+  /** The object is a key, with its kind in front for the content behind a reference. */
+  differences?: { object: string; request: string; touches: string }[];
 }
 
 export function syncStatus(sync: Sync): SyncStatus {
@@ -66,7 +67,7 @@ export function verdictFacts(
   const owner = sync.world.ownerState();
   const dirty = ledger.dirty();
   return {
-    differences: ledger.differences.size,
+    differences: differenceCount(sync),
     objects: sync.world.windows.virtual.size,
     ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
     blocked: blockedObjects(sync),
@@ -111,13 +112,25 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
 }
 
 /** One row for each write. A long list is cut; `status --all` shows the writes of every object. */
-function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
+function differencesOf({ ledger, options }: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
+  const note = (object: string, writes: readonly Difference[]): void => {
+    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+  };
   for (const [object, writes] of ledger.differences) {
     if (rows.length >= listLimit) break;
-    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+    note(object, writes);
+  }
+  for (const { object, writes } of options.references?.differences() ?? []) {
+    if (rows.length >= listLimit) break;
+    note(object, writes);
   }
   return rows;
+}
+
+/** The number of objects that a dry run would write, the content behind references included. */
+export function differenceCount({ ledger, options }: Sync): number {
+  return ledger.differences.size + [...(options.references?.differences() ?? [])].length;
 }
 
 /** Virtual objects by state. */

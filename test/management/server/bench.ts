@@ -38,6 +38,7 @@ export const people: ManagementSettings = {
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
   audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
 };
 
 export interface Answer {
@@ -70,7 +71,7 @@ export interface Bench {
   /** Lines of a stream, until it ends or `stop` is called. */
   follow(path: string, key: string): Promise<Stream>;
   stop(): Promise<void>;
-  restart(): Promise<void>;
+  restart(settings?: Partial<ManagementSettings>): Promise<void>;
 }
 
 export interface Stream {
@@ -122,9 +123,9 @@ export function movedClock(): MovedClock {
 }
 
 /** Until the condition holds; a watch or a timer of the server may take a moment. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + 5_000;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -134,14 +135,14 @@ export async function openBench(
   options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
-  const settings = { ...people, ...options.settings };
+  const started = { ...people, ...options.settings };
   const server = {
     listen: '127.0.0.1:0',
     baseURL: 'https://localhost:8443',
     dataDir: folder,
     ingressListen: undefined,
   };
-  const open = async () => {
+  const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
     const api = new ManagementApi({ settings, server, clock, log: silentLog, version: '0.1.0' });
     await api.open();
@@ -165,9 +166,9 @@ export async function openBench(
       return String(body['spec']?.['key']);
     },
     follow: (path, key) => follow(api, path, key),
-    async restart() {
+    async restart(other) {
       await api.close();
-      api = await open();
+      api = await open({ ...started, ...other });
       await api.serve();
     },
     async stop() {

@@ -225,12 +225,10 @@ describe('instances and reviews', () => {
     expect(await bench.ask('POST', instances('shop'), { body: {} })).toMatchObject({ code: 405 });
   });
 
-  it('later parts answer 404', async () => {
+  it('paths that lead nowhere answer 404', async () => {
     for (const path of [
-      '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens',
-      `${instances('shop')}/v1/kubeconfig`,
-      '/kubernetes/cluster/c1/api',
-      '/kubernetes/project/shop/virtualcluster/v1/api',
+      '/kubernetes/cluster/absent/api',
+      '/kubernetes/project/shop/virtualcluster/absent/api',
       '/kubernetes/managementfoo/api',
     ])
       expect(await bench.ask('POST', path, { body: {} })).toMatchObject({ code: 404, body: { kind: 'Status' } });

@@ -3,6 +3,7 @@ import type { Answer } from '../../../src/cluster/answer.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { settle } from '../../virtual-clock.ts';
 import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
 import { edit, endpoints, service } from '../fake-sync.ts';
@@ -538,6 +539,11 @@ describe('content that is exported', () => {
       w.refer({ k: 'shared' }, 'other');
     });
     expect([world.contentWrites(), world.eventReasons()]).toEqual([[], []]);
+    expect(syncStatus(world.sync).differences?.filter(({ object }) => object.startsWith('Secret'))).toEqual([
+      { object: 'Secret default/shared', request: 'virtual create', touches: 'Secret default/shared' },
+      { object: 'Secret default/db', request: 'host create', touches: `Secret vcluster-vc/${nameOf('db')}` },
+    ]);
+    expect(verdictFacts(world.sync).differences).toBe(4);
     await world.stop();
     Object.assign(world.options, { isDryRun: false });
     world.isLeader = false;

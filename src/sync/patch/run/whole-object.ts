@@ -1,7 +1,7 @@
 // Patches with the empty path: the expression gets the whole host object, and its result replaces the object top-level key by
 // top-level key. The expression sees protected parts and cannot change them. Pure.
 import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
-import { fixedAnnotations, fixedLabels } from '../../plan/draft.ts';
+import { fixedAnnotations, fixedLabels, present } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
@@ -19,10 +19,10 @@ export function wholeOf(
     metadata: {
       name: draft.place.name,
       namespace: draft.place.namespace,
-      labels: { ...metadata.labels, ...Object.fromEntries(fixedLabels(virtual, translation.placement)) },
+      labels: { ...metadata.labels, ...Object.fromEntries(present(fixedLabels(virtual, translation))) },
       annotations: {
         ...metadata.annotations,
-        ...Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
+        ...Object.fromEntries(present(fixedAnnotations(virtual, draft.place, translation))),
       },
     },
     ...payload,
@@ -39,7 +39,7 @@ export function readWhole(
 ): WholeRead {
   if (result === null || result === undefined) return { kind: 'written', changes: 0, restored: 0 };
   if (!isRecord(result)) {
-    return { kind: 'fault', message: `with the empty path the result must be the object, got ${shapeOf(result)}` };
+    return { kind: 'fault', message: `with the empty path the result must be the object, found ${shapeOf(result)}` };
   }
   const before = wholeOf(view, pass);
   const unknown = Object.keys(result).find((key) => !Object.hasOwn(before, key));
@@ -47,7 +47,7 @@ export function readWhole(
     return { kind: 'fault', message: `the result has a field "${shownKey(unknown)}", which this kind does not know` };
   const { metadata } = result;
   if (metadata !== undefined && metadata !== null && !isRecord(metadata))
-    return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(metadata)}` };
+    return { kind: 'fault', message: `metadata of the result must be an object, found ${shapeOf(metadata)}` };
   let changes = 0;
   let restored = 0;
   for (const [key, value] of Object.entries(result)) {
