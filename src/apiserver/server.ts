@@ -103,7 +103,14 @@ export class ApiServer {
     this.#options = options;
     const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
     const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
-    this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
+    this.#paths = new ServedPaths({
+      catalog,
+      version,
+      otherPaths,
+      pathPrefix: options.pathPrefix ?? '',
+      now: () => options.clock.wallTime(),
+      state: () => this.#state,
+    });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
