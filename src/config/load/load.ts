@@ -4,6 +4,7 @@
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { type DirectSettings, directFaults, directSettings } from '../settings/direct-settings.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
 import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
@@ -78,7 +79,8 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   faults.push(...checked.faults);
   yield;
   mappingFaults(root, values, names, { faults, warnings });
-  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
+  const place = find(root, topLevel) ? topLevel : underGlobal;
+  faults.push(...managementFaults(values.hostward.management, own, place), ...directFaults(values.hostward.direct, own, place));
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
@@ -143,6 +145,7 @@ interface Values {
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
     management?: ManagementValues;
+    direct?: DirectSettings;
   } & Pick<
     Settings,
     'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
@@ -236,6 +239,7 @@ function settingsOf(from: {
     listen: hostward.listen,
     logLevel: hostward.logLevel,
     ...managementSettings(hostward.management),
+    direct: directSettings(hostward.direct),
     vcluster: vclusterView(root),
   });
 }

@@ -31,6 +31,8 @@ import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.t
 export interface ProxiedCaller {
   user: User;
   credential: Credential;
+  /** Where the caller brings what decides about its rights along, as the holder of a token at a direct endpoint. */
+  directory?: Directory;
 }
 
 /** One request in the audit log. */
@@ -55,7 +57,7 @@ export interface ProxiedPathsOptions {
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
-  upstreams: Upstreams;
+  upstreams: Pick<Upstreams, 'upstreamOf'>;
   live: LivePassages<User>;
   audit: ProxyAudit;
   clock: Clock;
@@ -138,7 +140,7 @@ export class ProxiedPaths implements Beside {
       upstream,
       path: asked.rest,
       prefix: prefixOf(entry.url, asked.rest),
-      identity: identityOf(this.#options.directory(), subject, { target, keyName }),
+      identity: identityOf(this.#directoryOf(caller), subject, { target, keyName }),
       isWatch: asked.request.verb === 'watch',
       isStream: isStream(asked.request) || client.kind === 'socket',
       auditId: entry.id,
@@ -155,9 +157,14 @@ export class ProxiedPaths implements Beside {
     await live.follow(caller.user, keyName, passage);
   }
 
+  #directoryOf({ directory }: ProxiedCaller): Directory {
+    return directory ?? this.#options.directory();
+  }
+
   /** A place that the caller may not know of is answered as one that does not exist. */
-  #authorize({ user, credential }: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
-    const directory = this.#options.directory();
+  #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
+    const { user, credential } = caller;
+    const directory = this.#directoryOf(caller);
     const decision = allows(directory, credential, request);
     if (decision.allowed) return;
     if (!mayKnow(directory, credential, target)) throw new StatusFault(notThere(target));

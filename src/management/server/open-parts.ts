@@ -14,7 +14,7 @@ import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
-import { looksLikeToken } from '../issuing/token-callers.ts';
+import { looksLikeToken } from '../tokens/verify-token.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
