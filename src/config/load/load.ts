@@ -4,9 +4,14 @@
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
-import { type DirectSettings, directFaults, directSettings } from '../settings/direct-settings.ts';
+import { directFaults } from '../settings/direct-table.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
-import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
+import {
+  type DirectSettings,
+  directSettings,
+  type ManagementValues,
+  managementSettings,
+} from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -80,7 +85,10 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   yield;
   mappingFaults(root, values, names, { faults, warnings });
   const place = find(root, topLevel) ? topLevel : underGlobal;
-  faults.push(...managementFaults(values.hostward.management, own, place), ...directFaults(values.hostward.direct, own, place));
+  faults.push(
+    ...managementFaults(values.hostward.management, own, place),
+    ...directFaults(values.hostward.direct, own, place),
+  );
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {

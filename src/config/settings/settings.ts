@@ -1,7 +1,6 @@
 // The configuration for all other rooms: one frozen value, complete and checked, with all defaults.
 import type { LogLevel } from '../../log.ts';
-import type { DirectSettings } from './direct-settings.ts';
-import type { ManagementServerSettings, ManagementSettings } from './management-settings.ts';
+import type { DirectSettings, ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
 export interface PatchReference {
   apiVersion: string;

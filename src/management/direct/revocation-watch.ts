@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { readEntry, type RevocationEntry } from '../tokens/revocations.ts';
+import { type RevocationEntry, readEntry } from '../tokens/revocations.ts';
 
 export interface RevocationWatchOptions {
   open(): Promise<IncomingMessage>;

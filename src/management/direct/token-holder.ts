@@ -1,8 +1,7 @@
 // What the holder of a token may do at an endpoint that knows nobody: everything comes from the claims. In: claims that were proved,
 // and the spaces of the cluster. Out: a credential and a directory for the evaluator of the management API. Pure.
 import type { User } from '../../apiserver/request/identity.ts';
-import type { DirectSettings } from '../../config/settings/direct-settings.ts';
-import type { ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { DirectSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { type SourceNetworks, sourceNetworks } from '../keys/rules/source-networks.ts';
 import type { Credential } from '../scope/allows.ts';
 import { Directory, type Subject } from '../scope/directory.ts';
@@ -36,13 +35,25 @@ export function holderOf(claims: TokenClaims, endpoint: Pick<DirectSettings, 'cl
   };
 }
 
+/** Of an endpoint, which knows nobody by itself. */
+export const emptySettings: ManagementSettings = {
+  administrators: { users: [], groups: [] },
+  users: [],
+  teams: [],
+  clusters: [],
+  projects: [],
+  keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1 },
+  audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
+};
+
 function settingsOf(
   { clusters, projects, groups }: TokenClaims,
   { cluster, spaces }: Pick<DirectSettings, 'cluster' | 'spaces'>,
 ): ManagementSettings {
   const names = [...new Set(spaces.map(({ project }) => project))];
   return {
-    administrators: { users: [], groups: [] },
+    ...emptySettings,
     // So that the groups count as known when the holder acts in the cluster.
     users: [{ name: holder, groups, disabled: false }],
     teams: [{ name: holder, users: [], groups: [] }],
@@ -58,8 +69,5 @@ function settingsOf(
           .map((space) => ({ name: space.name, cluster, namespace: space.namespace })),
       };
     }),
-    keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1 },
-    audit: { reads: false },
-    kubeconfigs: { allowedServers: [] },
   };
 }

@@ -132,13 +132,13 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
 }
 
 export async function openBench(
-  options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string } = {},
+  options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string; port?: number } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
   const started = { ...people, ...options.settings };
   const server = {
-    listen: '127.0.0.1:0',
-    baseURL: 'https://localhost:8443',
+    listen: `127.0.0.1:${options.port ?? 0}`,
+    baseURL: `https://localhost:${options.port ?? 8443}`,
     dataDir: folder,
     ingressListen: undefined,
   };

@@ -1,33 +1,11 @@
-// The settings of hostward.direct, a direct endpoint beside a cluster: their rows in the table, their type, and the rules that
-// concern several of them. A change needs a restart of the endpoint.
+// The rows of the settings table for a direct endpoint, hostward.direct, and the rule that concerns several of them. A change
+// needs a restart of the endpoint.
 import { type Fault, fault, quoted } from '../fault.ts';
 import { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import type { TreeNode } from '../yaml/tree.ts';
-import type { CertificateFiles } from './management-settings.ts';
+import type { DirectSettings } from './management-settings.ts';
 import type { Setting, Shape } from './setting.ts';
-
-export interface DirectSpace {
-  project: string;
-  name: string;
-  namespace: string;
-}
-
-export interface DirectSettings {
-  /** HOST:PORT. */
-  listen: string;
-  cluster: string;
-  /** Undefined = the service account of the pod. */
-  kubeconfig?: string;
-  /** Base URL of the management server, without a slash at its end. */
-  platform: string;
-  certificateAuthority?: string;
-  keyFile: string;
-  silence: number;
-  spaces: readonly DirectSpace[];
-  tls?: CertificateFiles;
-  dataDir: string;
-}
 
 const block = 'hostward.direct';
 const row = { field: 'direct', change: 'restart' } as const;
@@ -85,14 +63,16 @@ export const directRows: readonly Setting[] = [
     shape: file,
     required: true,
     ...row,
-    about: 'File with an access key whose scope has the role `agent`, for the revocation feed. Read at every connection.',
+    about:
+      'File with an access key whose scope has the role `agent`, for the revocation feed. Read at every connection.',
   },
   {
     path: `${block}.silence`,
     shape: { kind: 'integer', from: silence.from, to: silence.to },
     default: silence.default,
     ...row,
-    about: 'Seconds without a sign of life of the platform after which all requests are refused and all streams closed.',
+    about:
+      'Seconds without a sign of life of the platform after which all requests are refused and all streams closed.',
   },
   {
     path: `${block}.spaces`,
@@ -120,10 +100,6 @@ export const directRows: readonly Setting[] = [
     about: 'Folder of the own CA, where no certificate is given.',
   },
 ];
-
-export function directSettings(values: DirectSettings | undefined): DirectSettings | undefined {
-  return values === undefined ? undefined : { ...values, platform: values.platform.replace(/\/+$/, '') };
-}
 
 /** `own` is the tree of our own settings, and `place` is its path. */
 export function directFaults(
