@@ -29,6 +29,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
   'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
+  direct: async () => (await import('./keys/direct.ts')).direct,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

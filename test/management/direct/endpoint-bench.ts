@@ -23,6 +23,9 @@ export interface EndpointBench {
   behind: Behind;
   endpoint: DirectEndpoint;
   clock: MovedClock;
+  keyFile: string;
+  certificateAuthority: string;
+  platform: string;
   log(): string;
   /** A token of a new key; its name and the token. */
   tokenFor(name: string, spec?: object, tokenSpec?: object): Promise<string>;
@@ -41,6 +44,7 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
   const folder = mkdtempSync(join(tmpdir(), 'hostward-direct-'));
   const clock = movedClock();
   const port = await freePort();
+  const platform = `https://localhost:${port}`;
   const behind = await openBehind({ port, clock });
   const { bench } = behind;
   const agent = await bench.keyFor('agent-c1', { user: 'admin', scope: { roles: [{ role: 'agent' }] } });
@@ -60,7 +64,7 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
         listen: '127.0.0.1:0',
         cluster: 'c1',
         kubeconfig: behind.kubeconfigPath,
-        platform: `https://localhost:${port}`,
+        platform,
         certificateAuthority,
         keyFile,
         silence: 30,
@@ -86,7 +90,7 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
     return String(body['status']['token']);
   };
   return {
-    ...{ behind, endpoint, clock, tokenFor, endpointWith },
+    ...{ behind, endpoint, clock, tokenFor, endpointWith, keyFile, certificateAuthority, platform },
     log: () => output,
     async change(name, spec) {
       const type = 'application/merge-patch+json';
