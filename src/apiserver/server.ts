@@ -24,6 +24,7 @@ import type { Authenticate, Authorize, User } from './request/identity.ts';
 import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
+import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
@@ -100,6 +101,8 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
+/** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
+const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -131,10 +134,11 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = this.#clientSettings();
+    const clients = { ...this.#clientSettings(), handshakeTimeout: slowHeads.headersTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
+      ...slowHeads,
       // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
       shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
     };
@@ -220,6 +224,8 @@ export class ApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // What follows a request for another protocol is read by nobody, and a client must not wait for an answer to it.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
@@ -279,12 +285,13 @@ export class ApiServer {
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const sender = await this.#options.authenticate(request);
-    if (sender === undefined) throw this.#authenticationFault(trail.entry.source);
+    if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
-    const user = await this.#actor(sender, target, request);
+    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
+    const user = await this.#actor(sender, asked, request);
     if (user !== sender) trail.entry.impersonatedUser = user;
-    const decision = await this.#options.authorize({ user, target });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    const decision = await this.#options.authorize({ user, target: asked });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
@@ -326,7 +333,9 @@ export class ApiServer {
     return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
   }
 
-  #authenticationFault(source: string): StatusFault {
+  #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
+    // Who brings no credentials has not guessed any.
+    if (headers.authorization === undefined) return notAuthenticated();
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();
     return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));

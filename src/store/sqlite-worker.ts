@@ -129,7 +129,7 @@ function open(data: SqliteWorkerData): DatabaseSync {
   inTransaction(database, () => {
     const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
     if (version !== 0 && version !== formatVersion) {
-      throw new Error(`expected format ${formatVersion}, found format ${version}`);
+      throw new Error(`wanted format ${formatVersion}, found format ${version}`);
     }
     if (version === 0) database.exec(schema);
     database.exec(sideSchema);

@@ -5,10 +5,11 @@ import { startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { createCa } from '../kube/certificates.ts';
 
-apiServerContract('embedded', async () => {
+apiServerContract('embedded, with roles', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-contract-'));
   const clientAuthority = await createCa(folder);
   const cluster = await startDevcluster({
+    authorization: 'rbac',
     clientCa: readFileSync(clientAuthority.certificatePath, 'utf8'),
     users: [{ name: 'stranger', token: 'stranger-token' }],
     adminToken: 'admin-token',

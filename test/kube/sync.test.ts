@@ -10,6 +10,7 @@ import { ownerSuite } from '../contract/sync-owner.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
+import { slicesSuite } from '../contract/sync-slices.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { kubeAssets } from './assets.ts';
 import { type RealBackend, startRealBackend } from './sync-backend.ts';
@@ -35,6 +36,7 @@ describe.skipIf(assets.found === undefined)(
     ownerSuite(() => backend);
     rightsSuite(() => backend);
     addressesSuite(() => backend);
+    slicesSuite(() => backend);
     twoWaySuite(() => backend);
     leadershipSuite(() => backend);
     massDeleteSuite(() => backend);

@@ -25,6 +25,8 @@ export interface WriteContext {
   now: string;
   dryRun: boolean;
   namespace: string;
+  /** The body of a PUT as the client sent it, which tells null from absent. Undefined for a patch: there absent is removed. */
+  sent?: unknown;
   /** Adds a `Warning: 299` header to the answer. */
   warn(line: string): void;
   /** Goes into the audit record of the request, e.g. the id of what was made. Absent where nothing is audited. */

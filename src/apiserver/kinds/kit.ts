@@ -33,6 +33,8 @@ export interface AdmissionRequest {
   kind: Kind;
   namespace: string;
   name: string;
+  /** The name in the URL; empty for a POST. */
+  requestName: string;
   subresource: string;
   object: KubeObject | undefined;
   old: KubeObject | undefined;

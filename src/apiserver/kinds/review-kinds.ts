@@ -4,7 +4,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 import type { AccessRule, Reviewer } from '../request/access-rules.ts';
 import type { User } from '../request/identity.ts';
-import { StatusFault } from '../request/status-fault.ts';
+import { badRequest, StatusFault } from '../request/status-fault.ts';
 import type { Target, Verb } from '../request/target.ts';
 import { at, items, text } from './fields.ts';
 import type { Kind } from './kind.ts';
@@ -27,17 +27,20 @@ export function reviewKinds(access: Reviewer): Kind[] {
     reviewKind(authorization, 'SelfSubjectAccessReview', (review, user) => decided(review, user, access)),
     reviewKind(authorization, 'SubjectAccessReview', (review) => decided(review, subjectOf(review), access)),
     reviewKind(authorization, 'LocalSubjectAccessReview', (review) => decided(review, subjectOf(review), access), true),
-    reviewKind(authorization, 'SelfSubjectRulesReview', (review, user) => ({
-      spec: review['spec'],
-      status: rulesStatus(access.rulesOf(user), text(review, 'spec', 'namespace')),
-    })),
+    reviewKind(authorization, 'SelfSubjectRulesReview', async (review, user) => {
+      const namespace = text(review, 'spec', 'namespace');
+      if (namespace === '') throw badRequest('no namespace on request');
+      const status = rulesStatus(await access.rulesOf(user, namespace), namespace);
+      const evaluationError = (await access.ruleFault?.(user, namespace)) ?? '';
+      return { spec: {}, status: evaluationError === '' ? status : { ...status, evaluationError } };
+    }),
   ];
 }
 
 function reviewKind(
   api: { group: string; version: string; schemaPrefix: string },
   kind: string,
-  answer: (review: KubeObject, user: User) => Record<string, unknown>,
+  answer: (review: KubeObject, user: User) => Record<string, unknown> | Promise<Record<string, unknown>>,
   namespaced = false,
 ): Kind {
   const { group, version, schemaPrefix } = api;
@@ -54,7 +57,7 @@ function reviewKind(
     storage: '',
     strategy: {},
     columns: [],
-    answer: (review, ctx) => ({ ...answer(review, ctx.user), metadata: review.metadata ?? {} }),
+    answer: async (review, ctx) => ({ ...(await answer(review, ctx.user)), metadata: review.metadata ?? {} }),
   };
 }
 
@@ -71,7 +74,7 @@ function subjectOf(review: KubeObject): User {
   return { name: text(review, 'spec', 'user'), groups: items(review, 'spec', 'groups').map(String) };
 }
 
-function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
+async function decided(review: KubeObject, user: User, access: Reviewer): Promise<Record<string, unknown>> {
   const given = ['resourceAttributes', 'nonResourceAttributes'].filter(
     (field) => at(review, 'spec', field) !== undefined,
   );
@@ -80,9 +83,8 @@ function decided(review: KubeObject, user: User, access: Reviewer): Record<strin
     const errors = [invalidValue('spec.resourceAttributes', given.length === 0 ? null : {}, why)];
     throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
   }
-  const decision = access.decide(user, targetOf(review));
-  const status = decision.allowed ? { allowed: true } : { allowed: false, reason: decision.reason };
-  return { spec: review['spec'], status };
+  const { allowed, reason } = await access.decide(user, targetOf(review));
+  return { spec: review['spec'], status: { allowed, ...(reason === undefined ? {} : { reason }) } };
 }
 
 function targetOf(review: KubeObject): Target {

@@ -3,6 +3,7 @@
 
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
@@ -139,7 +140,8 @@ function failureNotice(
   failure: PatchFailure,
   positionOfFailure: (failure: PatchFailure) => string,
 ): OfflineRender['notices'][number] {
-  const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
+  const path =
+    failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is ${inQuotes(failure.path ?? '')}`;
   return { message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
@@ -160,7 +162,7 @@ function refuseUnrelated(
   throw new CommandFault(
     exitCodes.input,
     `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
-    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
+    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `their copies are ${hostKeys.join(', ')}` },
   );
 }
 

@@ -6,11 +6,12 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { notFound } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { kubeconfigKindName } from '../kinds/kubeconfig-schema.ts';
+import { certificateRequest } from '../kubeconfig/issue-record.ts';
 import { entryName, instanceText } from '../kubeconfig/names.ts';
 import { serverEntry, serverFaults } from '../kubeconfig/server-override.ts';
 import { kubeconfigText } from '../kubeconfig/text.ts';
 import { allows } from '../scope/allows.ts';
-import { type AccessRequest, instanceResource, managementGroup, projectOfNamespace } from '../scope/request.ts';
+import { managementGroup, projectOfNamespace } from '../scope/request.ts';
 import {
   type ActionContext,
   type Asked,
@@ -62,17 +63,16 @@ function specIn(body: KubeObject): KubeconfigSpec {
 }
 
 /** The authorizer sees the path alone; that a certificate is asked for stands in the body. */
-function requireCertificateRight({ directory }: IssueParts, { asker, ctx }: Asked): void {
-  const decision = allows(directory(), asker.caller.credential, certificateRequest(ctx.namespace, ctx.name));
+function requireCertificateRight({ directory }: IssueParts, { asker, instance, ctx }: Asked): void {
+  const decision = allows(
+    directory(),
+    asker.caller.credential,
+    certificateRequest({ project: instance.project, virtualCluster: instance.name }),
+  );
   if (decision.allowed) return;
   const why = `no client certificate for this caller: ${decision.reason}`;
   const causes = [{ reason: 'FieldValueForbidden', message: why, field: 'spec.clientCert' }];
   throw forbiddenBecause(instanceGroupResource, ctx.name, why, causes);
-}
-
-export function certificateRequest(namespace: string, name: string): AccessRequest {
-  const about = { group: managementGroup, resource: instanceResource, subresource: 'kubeconfig', namespace, name };
-  return { isResource: true, target: { kind: 'Management' }, verb: 'create', ...about, clientCert: true };
 }
 
 async function answerOf(body: KubeObject, { spec, instance, ctx }: Asked, form: Form): Promise<KubeObject> {

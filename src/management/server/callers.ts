@@ -56,6 +56,8 @@ export class Callers {
   authenticate: Authenticate = async (request: IncomingMessage) => {
     const header = request.headers.authorization;
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
+    // Node takes the first of several headers, and a proxy before us may have judged by another.
+    if ((request.headersDistinct['authorization'] ?? []).length > 1) return undefined;
     const text = bearerIn(header);
     return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
   };

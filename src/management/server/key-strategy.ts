@@ -155,7 +155,7 @@ export class KeyStrategy implements Strategy {
     const key = hidden.key ?? '';
     const isSameKey = part.record.secrets.some((secret) => peppers.proves(key, secret));
     const opened = openHidden(part, cipher);
-    const merged = mergeHidden(opened, hidden, withCleared(object, old));
+    const merged = mergeHidden(opened, hidden, withCleared(object, old, ctx.sent));
     const { uid } = part.record;
     const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
     const record: KeyRecord = {
@@ -236,11 +236,16 @@ function withKey(object: KubeObject, key: string): KubeObject {
   return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
 }
 
-/** Decoding drops a null, and what it cleared takes its hidden part along. */
-function withCleared(object: KubeObject, old: KubeObject): KubeObject {
-  const [now, before] = [object, old].map((of) => (isRecord(of['spec']) ? of['spec'] : {}));
-  const cleared = ['identity', 'oidcLogin'].filter(
-    (field) => before?.[field] !== undefined && now?.[field] === undefined,
+/**
+ * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
+ * received the hidden part cannot send it back.
+ */
+function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
+  const [now, before] = [object, old].map(specIn);
+  const cleared = ['identity', 'oidcLogin'].filter((field) =>
+    sent === undefined
+      ? before?.[field] !== undefined && now?.[field] === undefined
+      : isRecord(sent) && specIn(sent)[field] === null,
   );
   return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
 }
@@ -249,6 +254,10 @@ function grantedAtFirst(groups: readonly string[], session: Session, byAdministr
   if (session.kubeconfig === undefined) return byAdministrator ? groups : [];
   const granted = session.facts?.record.grantedGroups ?? [];
   return groups.filter((group) => granted.includes(group));
+}
+
+function specIn(object: Record<string, unknown>): Record<string, unknown> {
+  return isRecord(object['spec']) ? object['spec'] : {};
 }
 
 /** A group that an administrator gave stays granted; one that its owner took never was. */

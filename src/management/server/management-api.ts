@@ -2,8 +2,7 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
-import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
-import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { ApiServer } from '../../apiserver/server.ts';
@@ -18,10 +17,9 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
-import { issueParts } from '../issue/issue-parts.ts';
-import { kubeconfigAction } from '../issue/kubeconfig-action.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
-import { noCertificate } from '../issue/no-certificate.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
 import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
@@ -31,8 +29,8 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
-import { otherPaths } from './other-paths.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
+import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
@@ -56,6 +54,7 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  kubeconfigs: Kubeconfigs;
   proxy: ManagementProxy;
 }
 
@@ -86,20 +85,22 @@ export class ManagementApi {
     const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
       const { clock, log, environment = {} } = this.#options;
+      const kubeconfigs = this.#kubeconfigsOf(parts);
+      await kubeconfigs.open();
       const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
-      this.#running = { ...parts, proxy, api: await this.#apiOf(parts, proxy) };
+      this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
     const tls = await this.#certificate(host);
-    const instanceKind = instanceKindWith(this.#kubeconfigs(parts));
+    const instanceKind = instanceKindWith(kubeconfigs.act);
     const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
@@ -128,16 +129,17 @@ export class ManagementApi {
       },
       otherPaths: keyQuestions({
         ...questionParts(parts),
+        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
         otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
   }
 
-  #kubeconfigs(parts: OpenParts): SubresourceAction {
-    const { server, clock } = this.#options;
+  #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
+    const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return kubeconfigAction(issueParts({ ...parts, ...access, clock, baseURL: server.baseURL }), noCertificate);
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
   }
 
   async #certificate(host: string) {
@@ -154,7 +156,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -162,12 +164,14 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
+    kubeconfigs.start();
     this.#checkStreams();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -211,6 +215,7 @@ export class ManagementApi {
     running.proxy.live.closeAll('the server is stopping');
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
+    await running.kubeconfigs.stop();
     running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
@@ -239,12 +244,32 @@ export class ManagementApi {
     return made as KubeObject;
   }
 
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
+  }
+
   /** For `hostward status`. */
-  status(): object {
-    const { api, book, lastActivityMs } = this.#need();
+  status() {
+    const { api, book, lastActivityMs, kubeconfigs } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
-    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
+    return {
+      url: api.url,
+      keys,
+      expiringWithinSevenDays: expiringSoon,
+      watches: api.watchCount,
+      certificates: kubeconfigs.status(),
+    };
   }
 
   get url(): string {
@@ -280,6 +305,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
@@ -287,15 +313,4 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 function isAdministrator(session: Session | undefined): boolean {
   return session !== undefined && actsAsAdministrator(session.credential);
-}
-
-/** Callers ask about themselves alone. */
-function selfReviews({ rights }: OpenParts): Kind[] {
-  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
-}
-
-/** kubectl wants a semantic version. */
-function versionOf(version: string) {
-  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}` };
 }

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
-import { silentLog } from '../../../src/log.ts';
+import { type Log, silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import type { Metrics } from '../../../src/metrics.ts';
 
 export const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
@@ -139,7 +140,14 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
 }
 
 export async function openBench(
-  options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string; port?: number } = {},
+  options: {
+    settings?: Partial<ManagementSettings>;
+    clock?: Clock;
+    folder?: string;
+    log?: Log;
+    metrics?: Metrics;
+    port?: number;
+  } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
   const started = { ...people, ...options.settings };
@@ -151,7 +159,9 @@ export async function openBench(
   };
   const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
-    const api = new ManagementApi({ settings, server, clock, log: silentLog, version: '0.1.0' });
+    const { log = silentLog, metrics } = options;
+    const told = metrics === undefined ? {} : { metrics };
+    const api = new ManagementApi({ settings, server, clock, log, version: '0.1.0', ...told });
     await api.open();
     return api;
   };
