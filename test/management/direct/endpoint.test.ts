@@ -20,6 +20,11 @@ beforeEach(() => {
   });
 });
 
+function kidOf(token = ''): string {
+  const [header = ''] = token.split('.');
+  return (JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid;
+}
+
 describe('a direct endpoint', () => {
   it('passes a request on as the owner of the key, under the name of the key', async () => {
     const token = await bench.tokenFor('plain');
@@ -84,6 +89,41 @@ describe('a direct endpoint', () => {
       expect(answer).toMatchObject({ code: 401, text: expect.stringContaining('"kind":"Status"') });
     }
     expect(bench.behind.seen).toEqual([]);
+  });
+
+  it('14: goes on through a change of the keys that sign, while requests come', async () => {
+    const { keys } = bench.behind.bench.api.issuing;
+    const old = await bench.tokenFor('before-rotation');
+    const tokens = [old];
+    let isOver = false;
+    const codes = new Map<number, number>();
+    const load = async () => {
+      for (let at = 0; !isOver; at++) {
+        const { code } = await bench.ask(`${cluster}${pods}`, tokens[at % tokens.length]);
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+      }
+    };
+    const loads = [load(), load(), load()];
+    try {
+      await keys.rotate(bench.clock.wallTime().getTime());
+      expect(keys.keySet.size).toBe(2);
+      // The endpoint looks for itself every five minutes; the new key signs after ten.
+      bench.clock.fire(300_000);
+      bench.clock.moveSeconds(601);
+      tokens.push(await bench.tokenFor('after-rotation'));
+      expect(kidOf(tokens[1])).not.toBe(kidOf(old));
+      // A key that signs at once, as in an emergency, is asked for.
+      bench.clock.moveMonotonic(10_000);
+      await keys.rotate(bench.clock.wallTime().getTime() - 2 * 601_000);
+      tokens.push(await bench.tokenFor('in-an-emergency'));
+      expect(new Set(tokens.map(kidOf)).size).toBe(3);
+      const before = codes.get(200) ?? 0;
+      await until(() => (codes.get(200) ?? 0) > before + 30, 'some more requests');
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(loads);
+    expect([...codes.keys()]).toEqual([200]);
   });
 
   it('refuses a client that wants to be somebody else', async () => {
