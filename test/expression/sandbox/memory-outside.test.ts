@@ -2,12 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
 import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
 import { children, openChild, startEvaluator } from '../evaluator-fixture.ts';
-import { largeBuiltins } from '../large-builtins.ts';
+import { growingBuiltins, largeBuiltins } from '../large-builtins.ts';
 
 const mostSandboxMb = 200;
 const mostGrowthMb = 100;
 
 describe('the memory of the sandbox process, seen from outside', () => {
+  it.each(growingBuiltins)('is tried with %s', (name) =>
+    expect(largeBuiltins.some((source) => source.includes(name))).toBe(true),
+  );
+
   it('stays bounded for every builtin that can produce large results, and so does the memory of the daemon', {
     timeout: 300_000,
   }, async () => {
