@@ -18,18 +18,18 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import { answerClientErrors } from './request/client-error.ts';
-import { deniedBecause, refuseImpersonation } from './request/denial.ts';
+import { deniedBecause } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
-import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
+import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
-import { checkAuthorities } from './tls/client-certificate.ts';
+import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -100,6 +100,8 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
+/** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
+const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -111,7 +113,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
-  #impersonation = new Impersonation();
+  #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -120,6 +122,10 @@ export class ApiServer {
     const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
     const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
     this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
+    this.#impersonation = new Impersonation({
+      authorize: options.authorize,
+      isOn: options.allowsImpersonation === true,
+    });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
@@ -131,10 +137,11 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = this.#clientSettings();
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
+      ...slowHeads,
       // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
       shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
     };
@@ -160,15 +167,9 @@ export class ApiServer {
     this.#state = 'ready';
   }
 
-  #clientSettings(): { ca?: string; requestCert?: boolean; rejectUnauthorized?: boolean } {
-    const { clientCa } = this.#options;
-    if (clientCa !== undefined) checkAuthorities(clientCa);
-    return clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
-  }
-
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
-    const clients = this.#clientSettings();
+    const clients = certificateRequest(this.#options.clientCa);
     // Only new connections use the new certificate; open connections continue.
     const changed = ({ certPem, keyPem }: ServingPair) =>
       server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
@@ -220,6 +221,8 @@ export class ApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // What follows a request for another protocol is read by nobody, and a client must not wait for an answer to it.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
@@ -279,12 +282,13 @@ export class ApiServer {
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
     const sender = await this.#options.authenticate(request);
-    if (sender === undefined) throw this.#authenticationFault(trail.entry.source);
+    if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
-    const user = await this.#actor(sender, target, request);
+    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
+    const user = await this.#impersonation.actor({ sender, target: asked, request });
     if (user !== sender) trail.entry.impersonatedUser = user;
-    const decision = await this.#options.authorize({ user, target });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    const decision = await this.#options.authorize({ user, target: asked });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
@@ -315,18 +319,9 @@ export class ApiServer {
     }
   }
 
-  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
-  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
-    const { allowsImpersonation = false, authorize } = this.#options;
-    if (!allowsImpersonation) {
-      refuseImpersonation(request);
-      return sender;
-    }
-    const wanted = wantedUser(request);
-    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
-  }
-
-  #authenticationFault(source: string): StatusFault {
+  #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
+    // Who brings no credentials has not guessed any.
+    if (headers.authorization === undefined) return notAuthenticated();
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();
     return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));

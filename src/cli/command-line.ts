@@ -28,6 +28,8 @@ const loaders: Record<string, () => Promise<Command>> = {
   'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
   'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
+  backup: async () => (await import('./keys/backup.ts')).backup,
+  restore: async () => (await import('./keys/restore.ts')).restore,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   schema: async () => (await import('./schema.ts')).schema,
 };

@@ -1,7 +1,7 @@
 // `hostward devcluster`: serves one embedded API server for kubectl and tests until Ctrl-C.
 import { dirname, resolve } from 'node:path';
 import { checkAuthorities } from '../apiserver/tls/client-certificate.ts';
-import { startDevcluster } from '../devcluster/devcluster.ts';
+import { type DevclusterOptions, startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
@@ -19,8 +19,9 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     clock: context.clock,
     log: silentLog,
     port: portOf(options.text('port')),
+    authorization: options.choice('authorization') === 'rbac' ? 'rbac' : 'open',
     ...(clientCa === undefined ? {} : { clientCa }),
-    store: data === undefined ? { kind: 'memory' } : { kind: 'sqlite', path: resolve(context.cwd, data) },
+    ...kept(data === undefined ? undefined : resolve(context.cwd, data)),
   });
   try {
     await context.files.makeFolder(dirname(path), { mode: 0o700 });
@@ -37,6 +38,12 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     await cluster.stop();
   }
   return exitCodes.fine;
+}
+
+/** The authority lies beside the objects, so that a kubeconfig with it is trusted after a restart too. */
+function kept(path: string | undefined): Pick<DevclusterOptions, 'store' | 'authorityFolder'> {
+  if (path === undefined) return { store: { kind: 'memory' } };
+  return { store: { kind: 'sqlite', path }, authorityFolder: `${path}-authority` };
 }
 
 function portOf(text: string | undefined): number {

@@ -63,6 +63,18 @@ describe('hostward devcluster', () => {
   });
 
   it.each([
+    [[], 404],
+    [['--authorization', 'rbac'], 200],
+  ])('has the roles of a real cluster only where they count: %j', async (argv, status) => {
+    await serving({}, argv, async ({ url, caPem, token }) => {
+      const client = new ApiClient({ url, caPem, token });
+      const answer = await client.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/edit');
+      expect(answer.status).toBe(status);
+      await client.close();
+    });
+  });
+
+  it.each([
     ['none.crt', 'hostward: cannot open "/home/none.crt": there is no such file or folder\n'],
     ['ca.crt', 'hostward: --client-ca-file ca.crt: want at least one certificate in PEM form, found none\n'],
   ])('refuses the authorities of %s', async (file, said) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ClusterCa } from '../kube/certificates.ts';
-import { type Case, methods, type Step } from './case.ts';
+import { type Case, methods, type Step, statusOf } from './case.ts';
 import { ApiClient } from './client.ts';
 import { clientCertificateContract } from './client-certificates.ts';
 import { discoveryContract } from './discovery.ts';
@@ -114,10 +114,6 @@ async function playCase(
   }
 }
 
-function statusOf(step: Step): number {
-  return step.is ?? (step.POST === undefined ? 200 : 201);
-}
-
 function unableTo(played: Case, subject: ApiServerSubject | undefined): string | undefined {
   if (subject?.compact === undefined && played.steps.some((step) => step.compact === true))
     return 'this server cannot be told to forget its history';
@@ -145,7 +141,9 @@ function read(topic: string): { cases: Case[]; golden: Record<string, Shown[]> }
 /** A case with a misspelt verb would do nothing and pass. */
 function checkStep(topic: string, name: string, step: Step): void {
   const verbs = [...methods, 'WATCH', 'events', 'ends', 'compact', 'many'] as const;
-  const others = 'body base64 as accept contentType headers token is count save only managedFields'.split(' ');
+  const others = 'body base64 as accept contentType headers token is eventually count save only managedFields'.split(
+    ' ',
+  );
   const found = Object.keys(step);
   const unknown = found.filter((key) => !(verbs as readonly string[]).includes(key) && !others.includes(key));
   if (unknown.length > 0 || found.filter((key) => (verbs as readonly string[]).includes(key)).length !== 1)

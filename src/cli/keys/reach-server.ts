@@ -19,6 +19,15 @@ export async function withServer<T>(
   if (url !== undefined) return run(await distantClient(context, options, url));
   for (const name of ['certificate-authority', 'key-file'])
     if (options.text(name) !== undefined) throw new CommandFault(exitCodes.usage, `--${name} goes with --server`);
+  return withLocalServer(context, options, run);
+}
+
+/** For the management API on this machine alone, whether it runs or not. */
+export async function withLocalServer<T>(
+  context: Context,
+  options: Options,
+  run: (client: ManagementClient) => Promise<T>,
+): Promise<T> {
   const configured = await configuredServer(context, options);
   const path = doorPath(configured.server.dataDir);
   if (isTooLong(path))

@@ -148,14 +148,71 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Say whether an access key may send a request, and which entry of its scope says so',
     details: [
-      'The request is a method and a path, as the server would see them. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
+      'The request is a method and a path, as the server would see them; --upgrade says that it changes the protocol, as exec and port-forward do, and then it counts as a create. A key may be valid only from some networks: --from judges a request from this address, and without it the networks are named. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
       reach,
     ],
-    options: [{ name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' }, ...reachOptions, output],
+    options: [
+      { name: 'as-request', value: '"METHOD PATH"', summary: 'the request to judge' },
+      { name: 'from', value: 'ADDRESS', summary: 'the address that the request comes from' },
+      { name: 'upgrade', summary: 'the request changes the protocol, like exec' },
+      ...reachOptions,
+      output,
+    ],
     examples: [
       {
         line: "hostward keys explain pipeline --as-request 'GET /kubernetes/management/apis/management.platform/v1/ownedaccesskeys' --config hostward.yaml",
         says: 'may it list keys?',
+      },
+    ],
+  },
+  {
+    name: 'backup',
+    operands: 'FOLDER',
+    maxOperands: 1,
+    summary: 'Copy everything that the management API keeps into a new folder, while it runs or not',
+    details: [
+      'The folder gets a consistent copy of the database, the secrets of dataDir (peppers, keys of its own authority, token keys) and a manifest with the digests of all of them. Writes wait while the database is copied; requests go on. Only the owner of the files can read them: keep them like the server itself.',
+      'With --without-secrets the secrets stay out and are named, for a place that must not have them. Without secrets.json no access key can be proved, so keep a copy of it somewhere.',
+      'The audit log and the journal of revocations are not in the backup: the journal, revocations.log in dataDir, says what was revoked after the backup was taken. Copy it away often, for example every minute.',
+      'The daemon on this machine is asked through its socket; when no daemon runs, the command opens dataDir itself; when another process holds it and does not answer, the exit code is 3.',
+    ],
+    options: [config, { name: 'without-secrets', summary: 'leave the secrets out, and name them' }, output],
+    examples: [
+      { line: 'hostward backup /backup/2026-11-23 --config hostward.yaml', says: 'every night, while the daemon runs' },
+    ],
+  },
+  {
+    name: 'restore',
+    operands: 'FOLDER',
+    maxOperands: 1,
+    summary: 'Put a backup of the management API in place, without reviving keys that were revoked since',
+    details: [
+      'Stop the daemon first; while it runs the exit code is 3. What lies in dataDir is checked before anything is replaced; the database that was there is moved aside, and secrets that are there stay.',
+      'Keys that were deleted, disabled, narrowed or rotated since the backup are as they were at last: the journal of revocations says so, revocations.log in dataDir or the files given with --journal. When the journal is missing, damaged or younger than the backup, nobody knows what was revoked, so that every key is disabled until an administrator enables it; --trust-keys leaves them as they were in the backup.',
+      'Every resourceVersion is above all that were ever given out, so that clients list again instead of missing changes.',
+    ],
+    options: [
+      config,
+      {
+        name: 'journal',
+        value: 'FILE',
+        repeats: true,
+        summary: 'the journal of revocations from elsewhere; several files oldest first',
+      },
+      {
+        name: 'trust-keys',
+        summary: 'leave the keys as they are in the backup when the journal does not say everything',
+      },
+      output,
+    ],
+    examples: [
+      {
+        line: 'hostward restore /backup/2026-11-23 --config hostward.yaml',
+        says: 'on the machine where dataDir still is',
+      },
+      {
+        line: 'hostward restore /backup/2026-11-23 --journal /copies/revocations.log --config hostward.yaml',
+        says: 'on a new machine',
       },
     ],
   },

@@ -94,6 +94,8 @@ export class RawAttempt {
     const sent = this.#sent;
     sent.on('response', (response) => {
       if (this.#isSettled) response.destroy();
+      // After a refused upgrade nothing more may be said on this connection.
+      if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
       this.#finish({ kind: 'response', response });
       if (request.isStream) this.#timer?.cancel();
       else this.#progressOf(response);

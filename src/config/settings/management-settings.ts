@@ -83,6 +83,8 @@ export interface ManagementSettings {
   projects: readonly ManagementProject[];
   keys: KeyLimits;
   audit: { reads: boolean };
+  /** Host names that spec.server of a kubeconfig may have; empty = all. */
+  kubeconfigs: { allowedServers: readonly string[] };
 }
 
 /** Changes of these settings need a restart. */

@@ -8,6 +8,11 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
     holds: (path) => path.startsWith('sync.toHost.endpoints'),
   },
   {
+    title: 'EndpointSlices sync',
+    text: 'The block that vCluster reads too. Paths begin with `endpoints`, `ports` or `metadata`.',
+    holds: (path) => path.startsWith('sync.toHost.endpointSlices'),
+  },
+  {
     title: 'Namespace mapping',
     text: 'The block that vCluster reads too.',
     holds: (path) => path.startsWith('sync.toHost.namespaces'),

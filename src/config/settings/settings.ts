@@ -13,7 +13,7 @@ export interface PatchReference {
   naming?: 'generated' | 'vcluster';
 }
 
-/** One entry of sync.toHost.endpoints.patches as written; the daemon compiles paths and expressions later. */
+/** One entry of a list of patches as written; the daemon compiles paths and expressions later. */
 export interface PatchEntry {
   path: string;
   expression?: string;
@@ -41,6 +41,15 @@ export interface Settings {
   /** hostward.endpoints.enabled; by default the value of sync.toHost.endpoints.enabled. */
   endpointsEnabled: boolean;
   patches: readonly PatchEntry[];
+  endpointSlices: {
+    /** hostward.endpointSlices.enabled. */
+    enabled: boolean;
+    /** Slices of the tenant's mirroring controller are synced too, because the host does not mirror Endpoints. */
+    mirrored: boolean;
+    nodeName: 'keep' | 'drop';
+  };
+  /** sync.toHost.endpointSlices.patches. */
+  slicePatches: readonly PatchEntry[];
   namespaces: NamespaceMappings;
   /** experimental.syncSettings.setOwner. */
   setOwner: boolean;

@@ -1,5 +1,5 @@
-// Authenticates by client certificate or token, and authorizes by RBAC-style rules. Administrators have every right, known users the rights of their
-// rules, and anonymous users may read only health and version.
+// Authenticates by client certificate or token. Authorizes by roles and bindings, or in the open mode: administrators have every
+// right, known users the rights of their own rules, and anonymous users may read only health and version.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type AccessRule, covers, mastersGroup, type Reviewer } from '../../apiserver/request/access-rules.ts';
@@ -7,6 +7,8 @@ import type { Authenticate, Authorize, Decision, User } from '../../apiserver/re
 import type { Target } from '../../apiserver/request/target.ts';
 import { type CertificateHolder, certificateHolder } from '../../apiserver/tls/client-certificate.ts';
 import type { Clock } from '../../clock.ts';
+import { decide, type Policy, rulesFor } from '../rbac/policy.ts';
+import type { PolicyRule } from '../rbac/rules.ts';
 
 export interface AccessUser {
   name: string;
@@ -60,14 +62,19 @@ interface KnownToken {
 
 export class Access implements Reviewer {
   #clock: Clock;
+  /** Undefined = the open mode, in which users have the rules that they were added with. */
+  #policy: (() => Promise<Policy>) | undefined;
   #users = new Map<string, { user: User; rules: readonly AccessRule[] }>();
   #tokens: KnownToken[] = [];
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, policy?: () => Promise<Policy>) {
     this.#clock = clock;
+    this.#policy = policy;
   }
 
   add({ name, groups = [], token, rules = [] }: AccessUser): void {
+    if (this.#policy !== undefined && rules.length > 0)
+      throw new Error(`add the user "${name}": this cluster takes rights from roles and bindings, found rules`);
     this.#users.set(name, { user: { name, groups: [...groups, authenticated] }, rules });
     this.#tokens = this.#tokens.filter((known) => known.userName !== name);
     this.#tokens.push({ token: Buffer.from(token), userName: name, expiresAt: undefined });
@@ -115,12 +122,22 @@ export class Access implements Reviewer {
 
   authorize: Authorize = ({ user, target }) => this.decide(user, target);
 
-  decide(user: User, target: Target): Decision {
+  decide(user: User, target: Target): Decision | Promise<Decision> {
     if (user.groups.includes(mastersGroup)) return { allowed: true };
-    return this.rulesOf(user).some((rule) => covers(rule, target)) ? { allowed: true } : { allowed: false };
+    if (this.#policy !== undefined) return this.#policy().then((policy) => decide(policy, user, target));
+    return { allowed: this.#ownRules(user).some((rule) => covers(rule, target)) };
   }
 
-  rulesOf(user: User): readonly AccessRule[] {
+  rulesOf(user: User, namespace: string): readonly AccessRule[] | Promise<readonly AccessRule[]> {
+    if (this.#policy === undefined) return this.#ownRules(user);
+    return this.#policy().then((policy) => rulesFor(policy, user, namespace).rules.map(shownRule));
+  }
+
+  async ruleFault(user: User, namespace: string): Promise<string> {
+    return this.#policy === undefined ? '' : rulesFor(await this.#policy(), user, namespace).fault;
+  }
+
+  #ownRules(user: User): readonly AccessRule[] {
     if (user.groups.includes(mastersGroup)) {
       return [
         { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
@@ -130,6 +147,13 @@ export class Access implements Reviewer {
     if (!user.groups.includes(authenticated)) return anonymousRules;
     return [...authenticatedRules, ...(this.#users.get(user.name)?.rules ?? [])];
   }
+}
+
+/** Without the empty lists, which mean something else in an AccessRule. */
+function shownRule(rule: PolicyRule): AccessRule {
+  const { verbs, ...lists } = rule;
+  const kept = Object.entries(lists).filter(([, list]) => list.length > 0);
+  return { verbs, ...Object.fromEntries(kept) };
 }
 
 function userOf({ name, uid, groups, credential }: CertificateHolder & { kind: 'user' }): User {

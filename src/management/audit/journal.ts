@@ -9,7 +9,6 @@ import { cidrsAnnotation } from '../keys/rules/source-networks.ts';
 import type { KeyRecord, StoredSecret } from '../keys/secret/key-record.ts';
 import type { NamedRecord } from '../settings/records.ts';
 import { type ChainState, chainLine, type Digest, maxLineLength, readLine } from './chain.ts';
-import { type Verified, verifyChain } from './verify.ts';
 
 /** What limits a key; absent members are absent in the object. */
 export interface KeyLimitsNow {
@@ -96,7 +95,6 @@ export interface Revocation {
 }
 
 export interface Replayed {
-  verified: Verified;
   /** By uid: a name that was given to another key is another matter. */
   revocations: ReadonlyMap<string, Revocation>;
   /** By kind and name. */
@@ -108,15 +106,15 @@ export interface Replayed {
 }
 
 /**
- * What happened after a revision. A broken chain is told, and what can be read up to the break still counts: it can only take
+ * What happened after a revision, from the files of a journal, oldest first. Of a broken chain what can be read up to the break still counts: it can only take
  * rights away.
  */
-export function replayJournal(text: string, digest: Digest, after = 0): Replayed {
+export function replayJournal(texts: readonly string[], digest: Digest, after = 0): Replayed {
   const revocations = new Map<string, Revocation>();
   const names = new Map<string, NamedRecord>();
   let highestRevision = 0;
   let coveredFrom: number | undefined;
-  for (const line of text.split('\n').slice(0, -1)) {
+  for (const line of linesOf(texts)) {
     const read = readLine(line, digest);
     if (read === undefined) break;
     const { revision, uid, name, change } = read.entry as unknown as JournalEntry;
@@ -126,7 +124,12 @@ export function replayJournal(text: string, digest: Digest, after = 0): Replayed
     if (change.kind === 'name') names.set(`${change.record.kind}/${change.record.name}`, change.record);
     if (uid !== '') revocations.set(uid, applied(revocations.get(uid) ?? { ...untouched, name }, change));
   }
-  return { verified: verifyChain(text, { digest }), revocations, names, highestRevision, coveredFrom };
+  return { revocations, names, highestRevision, coveredFrom };
+}
+
+/** Files may be too many for one text. A line without its end was never acknowledged. */
+function* linesOf(texts: readonly string[]): Iterable<string> {
+  for (const text of texts) yield* text.split('\n').slice(0, -1);
 }
 
 const untouched: Omit<Revocation, 'name'> = {

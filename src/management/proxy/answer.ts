@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { expired } from '../../object/meta/status.ts';
-import { responseLines } from './headers.ts';
+import { responseLines, withoutLines } from './headers.ts';
 import type { StreamEnd } from './session.ts';
 
 export interface AnswerParts {
@@ -61,9 +61,13 @@ export class PassedAnswer {
   }
 
   #writeHead(): void {
-    const { upstreamResponse, response, isOpen, auditId, location } = this.#parts;
+    const { upstreamResponse, response, isOpen, auditId, location, start } = this.#parts;
     const { statusCode = 502, statusMessage = '', rawHeaders } = upstreamResponse;
-    const lines = responseLines(rawHeaders);
+    const passed = responseLines(rawHeaders);
+    const lines =
+      start === undefined
+        ? passed
+        : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
     if (location !== undefined) replace(lines, 'location', location);
     response.writeHead(statusCode, statusMessage, [...lines, 'Audit-Id', auditId]);
     // A watch without events yet has begun all the same.

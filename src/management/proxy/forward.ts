@@ -18,7 +18,7 @@ import type { Clock } from '../../clock.ts';
 import type { RawConnection, RawExchange } from '../../cluster/wire/raw-connection.ts';
 import { internalError, type Status } from '../../object/meta/status.ts';
 import { PassedAnswer } from './answer.ts';
-import { requestLines } from './headers.ts';
+import { requestLines, withoutLines } from './headers.ts';
 import { badGateway, foreignAnswer, statusOfFailure } from './own-answers.ts';
 import { joined, type Session, type StreamEnd } from './session.ts';
 import { upgradeOf } from './upgrade.ts';
@@ -54,8 +54,16 @@ export interface Forwarding {
   auditId: string;
   /** Bytes to send instead of the request's own body, where it had to be read. */
   body?: Buffer;
+  reshape?: Reshape;
   clock: Clock;
   hooks: ForwardHooks;
+}
+
+/** An answer that is read as a whole and changed before it goes on. */
+export interface Reshape {
+  /** Instead of the client's lines of these names. */
+  headers: readonly string[];
+  body(bytes: Buffer): Buffer;
 }
 
 export interface ForwardHooks {
@@ -137,19 +145,19 @@ class Forward implements Passage {
   }
 
   #clientLines(): string[] {
-    const lines = requestLines(this.#given.request.rawHeaders);
-    const { body } = this.#given;
-    if (body === undefined) return lines;
-    const withoutLength = lines.flatMap((name, at) => {
-      const isName = at % 2 === 0;
-      return isName && name.toLowerCase() !== 'content-length' ? [name, lines[at + 1] as string] : [];
-    });
-    return [...withoutLength, 'Content-Length', String(body.length)];
+    const { request, body, reshape } = this.#given;
+    const lines = requestLines(request.rawHeaders);
+    if (body === undefined && reshape === undefined) return lines;
+    // An answer that is to be changed must be readable.
+    const replaced = reshape === undefined ? [] : ['accept-encoding', ...namesIn(reshape.headers)];
+    const kept = withoutLines(lines, body === undefined ? replaced : [...replaced, 'content-length']);
+    const length = body === undefined ? [] : ['Content-Length', String(body.length)];
+    return [...kept, ...length, ...(reshape?.headers ?? [])];
   }
 
   async #pass(upstreamResponse: IncomingMessage): Promise<void> {
-    const { upstream, prefix, hooks, isStream, isWatch, auditId, clock } = this.#given;
-    const refusal = await foreignAnswer(upstreamResponse, { upstream, prefix });
+    const { upstream, prefix, hooks, isStream, isWatch, auditId, clock, reshape } = this.#given;
+    const refusal = await foreignAnswer(upstreamResponse, { upstream, prefix, reshape });
     if (refusal.kind === 'refused') {
       upstreamResponse.destroy();
       return this.#refuse(refusal.status);
@@ -218,6 +226,10 @@ export function responseOn(socket: Socket, request: IncomingMessage): ServerResp
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
   return response;
+}
+
+function namesIn(lines: readonly string[]): string[] {
+  return lines.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
 }
 
 function bodyOf(request: IncomingMessage): IncomingMessage | undefined {

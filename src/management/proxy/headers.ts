@@ -70,6 +70,11 @@ export function responseLines(lines: readonly string[]): string[] {
   );
 }
 
+/** `names` in lower case. */
+export function withoutLines(lines: readonly string[], names: readonly string[]): string[] {
+  return filtered(lines, (name, value) => (names.includes(name) ? undefined : value));
+}
+
 /** How often the header stands there, whatever its spelling. */
 export function countOf(lines: readonly string[], header: string): number {
   return namesOf(lines).filter((name) => plainName(name) === header).length;

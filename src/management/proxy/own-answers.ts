@@ -13,6 +13,8 @@ type Failure = Extract<RawAnswer, { kind: 'failed' }>;
 
 /** A 403 about impersonation is far shorter. */
 const maxRefusalBytes = 16 * 1024;
+/** The rules of a user with a thousand roles take less. */
+const maxReshapedBytes = 4 * 1024 * 1024;
 const retrySeconds = 1;
 
 export function badGateway(message: string): Status {
@@ -63,10 +65,16 @@ const passes: Judged = { kind: 'passes', location: undefined, start: undefined }
 /** Whether an upstream's answer may be passed on. */
 export async function foreignAnswer(
   response: IncomingMessage,
-  { upstream, prefix }: { upstream: About & { connection: { server: string } }; prefix: string },
+  about: {
+    upstream: About & { connection: { server: string } };
+    prefix: string;
+    reshape: { body(bytes: Buffer): Buffer } | undefined;
+  },
 ): Promise<Judged> {
+  const { upstream, prefix, reshape } = about;
   const code = response.statusCode ?? 0;
   if (code === 403) return missingRight(response, upstream);
+  if (code < 300 && reshape !== undefined) return reshaped(response, upstream, reshape);
   if (code < 300 || code >= 400) return passes;
   const { location } = response.headers;
   if (location === undefined) return passes;
@@ -90,9 +98,8 @@ function belowPrefix(location: string, server: string, prefix: string): string |
 
 /** Clients cannot ask to act for others, so a refusal to impersonate is about a right that Hostward lacks. */
 async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
-  const start = await startOf(response);
-  if (start === 'broken')
-    return { kind: 'refused', status: badGateway(`${name} broke its answer off; send the request again`) };
+  const start = await startOf(response, maxRefusalBytes);
+  if (start === 'broken') return brokenOff(name);
   if (start === 'long') return passes;
   if (!/cannot [\w:-]*impersonate/.test(start.toString('latin1')))
     return { kind: 'passes', location: undefined, start };
@@ -100,8 +107,27 @@ async function missingRight(response: IncomingMessage, { name, mendRights }: Abo
   return { kind: 'refused', status: badGateway(message) };
 }
 
+async function reshaped(
+  response: IncomingMessage,
+  { name }: About,
+  { body }: { body(bytes: Buffer): Buffer },
+): Promise<Judged> {
+  const start = await startOf(response, maxReshapedBytes);
+  if (start === 'broken') return brokenOff(name);
+  if (start === 'long') return { kind: 'refused', status: badGateway(`the answer of ${name} is too long to pass on`) };
+  try {
+    return { kind: 'passes', location: undefined, start: body(start) };
+  } catch {
+    return { kind: 'refused', status: badGateway(`the answer of ${name} is not of the kind that was asked for`) };
+  }
+}
+
+function brokenOff(name: string): Judged {
+  return { kind: 'refused', status: badGateway(`${name} broke its answer off; send the request again`) };
+}
+
 /** A short body as a whole; a longer one stays in the response. */
-function startOf(response: IncomingMessage): Promise<Buffer | 'long' | 'broken'> {
+function startOf(response: IncomingMessage, maxBytes: number): Promise<Buffer | 'long' | 'broken'> {
   const parts: Buffer[] = [];
   let length = 0;
   return new Promise((resolve) => {
@@ -112,7 +138,7 @@ function startOf(response: IncomingMessage): Promise<Buffer | 'long' | 'broken'>
     const take = (part: Buffer) => {
       parts.push(part);
       length += part.length;
-      if (length <= maxRefusalBytes) return;
+      if (length <= maxBytes) return;
       response.pause();
       done('long');
       response.unshift(Buffer.concat(parts));

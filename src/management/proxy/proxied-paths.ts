@@ -6,10 +6,11 @@ import type { Socket } from 'node:net';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest, notAuthenticated, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Beside } from '../../apiserver/server.ts';
-import { sendStatus } from '../../apiserver/wire/respond.ts';
+import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { forbidden, internalError, pathNotFound, type Status, tooManyRequests } from '../../object/meta/status.ts';
+import { managementProtobuf } from '../kinds/schemas.ts';
 import { allows, type Credential } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
@@ -24,6 +25,7 @@ import { bearerOf } from './bearer.ts';
 import { type Client, forward, responseOn } from './forward.ts';
 import { impersonationIn } from './headers.ts';
 import type { LivePassages } from './live-passages.ts';
+import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
 import type { StreamEnd } from './session.ts';
 import { identityOf } from './upstream-identity.ts';
 import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.ts';
@@ -129,6 +131,15 @@ export class ProxiedPaths implements Beside {
     const { upstreams, live, audit, clock } = this.#options;
     const target = asked.request.target as ProxiedDestination;
     this.#authorize(caller, asked.request, target);
+    const directory = this.#options.directory();
+    const review = client.kind === 'response' ? reviewIn(asked.request) : undefined;
+    let body: Buffer | undefined;
+    if (review === 'access' && client.kind === 'response') {
+      const { credential } = caller;
+      const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
+      if (answer.kind === 'no') return sendJson(client.response, 201, JSON.stringify(answer.review));
+      body = answer.body;
+    }
     const upstream = await upstreams.upstreamOf(target);
     const { subject, keyName } = caller.credential;
     live.admit(keyName);
@@ -138,7 +149,9 @@ export class ProxiedPaths implements Beside {
       upstream,
       path: asked.rest,
       prefix: prefixOf(entry.url, asked.rest),
-      identity: identityOf(this.#options.directory(), subject, { target, keyName }),
+      identity: identityOf(directory, subject, { target, keyName }),
+      ...(body === undefined ? {} : { body }),
+      ...(review === 'rules' ? { reshape: incompleteRules } : {}),
       isWatch: asked.request.verb === 'watch',
       isStream: isStream(asked.request) || client.kind === 'socket',
       auditId: entry.id,

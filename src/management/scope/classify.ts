@@ -45,6 +45,17 @@ export function managementRequest(target: Target): AccessRequest {
   return { isResource: false, target: destination, verb: target.verb, path: target.path };
 }
 
+/** The same for a resource of a proxied API that a review names. */
+export function proxiedRequest(
+  destination: Destination,
+  asked: { verb: string; group: string; resource: string; subresource: string; namespace: string; name: string },
+): AccessRequest {
+  const what = { isResource: true as const, target: destination, ...asked };
+  const { verb, group, resource, namespace, name } = asked;
+  const isWithoutName = namespace === '' && name === '' && verb !== 'create';
+  return isWithoutName && mayBeNamespaced(destination, group, resource) ? { ...what, allNamespaces: true } : what;
+}
+
 function resourceRequest(destination: Destination, target: Target, isUpgrade: boolean): AccessRequest {
   const { group, resource, subresource, namespace } = target;
   const isList = target.verb === 'list' || target.verb === 'watch';

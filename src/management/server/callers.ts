@@ -11,6 +11,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
@@ -24,6 +25,10 @@ export interface Session {
   /** As it was then, for a later look at whether it still holds. */
   directory: Directory;
   address: string | undefined;
+  /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
+  stillHolds?(): boolean;
+  /** The session makes the key of a kubeconfig. */
+  kubeconfig?: KubeconfigMark;
 }
 
 export interface CallerParts {
@@ -51,6 +56,8 @@ export class Callers {
   authenticate: Authenticate = async (request: IncomingMessage) => {
     const header = request.headers.authorization;
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
+    // Node takes the first of several headers, and a proxy before us may have judged by another.
+    if ((request.headersDistinct['authorization'] ?? []).length > 1) return undefined;
     const text = bearerIn(header);
     return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
   };
@@ -70,7 +77,7 @@ export class Callers {
     } catch {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
-    return this.#userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
+    return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
   }
 
   sessionOf(user: User): Session | undefined {
@@ -86,12 +93,19 @@ export class Callers {
       teams: new Set(),
       isAdministrator: true,
     };
-    return this.#userOf({
+    return this.userOf({
       credential: { subject, keyName: '', scopes: [undefined] },
       facts: undefined,
       directory: this.#parts.world.directory,
       address: undefined,
     });
+  }
+
+  /** The same user, for making the key of a kubeconfig. */
+  forKubeconfig(user: User, mark: KubeconfigMark): User {
+    const session = this.#sessions.get(user);
+    if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
+    return this.userOf({ ...session, kubeconfig: mark });
   }
 
   callerOf({ credential, facts }: Session): Caller {
@@ -105,6 +119,7 @@ export class Callers {
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
   isStill(user: User): boolean {
     const session = this.#sessions.get(user);
+    if (session?.stillHolds !== undefined) return session.stillHolds();
     if (session?.facts === undefined) return true;
     const { facts, credential, directory, address } = session;
     const { world } = this.#parts;
@@ -118,7 +133,8 @@ export class Callers {
     return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
   }
 
-  #userOf(session: Session): User {
+  /** The user of a credential that was proved, by a key or in another way. */
+  userOf(session: Session): User {
     const { subject, keyName } = session.credential;
     const uid = session.facts?.record.subject.uid;
     const user: User = {
@@ -151,6 +167,7 @@ export const deadText: Record<DeadBecause, string> = {
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',
   'subject gone': 'the owner of the access key is not in the configuration',
+  'instance gone': 'the virtual cluster of the kubeconfig is not in the configuration',
   'subject disabled': 'the owner of the access key is disabled',
   network: 'the access key is not valid from your address',
   maker: 'the access key that made this one is no longer valid',

@@ -24,6 +24,8 @@ export class KeyBook implements KeyIndex {
   readonly #store: Store;
   readonly #gone: (uid: string) => void;
   readonly #byName = new Map<string, KeyFacts>();
+  /** By name: the revision since which the key may see what it may see now. */
+  readonly #viewSince = new Map<string, number>();
   readonly #byId = new Map<string, KeyRecord>();
   readonly #bySupplied = new Map<string, KeyRecord>();
   /** uids by owner; those of keys that are being created among them. */
@@ -65,6 +67,11 @@ export class KeyBook implements KeyIndex {
 
   key(name: string): KeyFacts | undefined {
     return this.#byName.get(name);
+  }
+
+  /** Older revisions may show another part of the world than the key sees now. */
+  viewSince(name: string): number {
+    return this.#viewSince.get(name) ?? 0;
   }
 
   byId(id: string): KeyRecord | undefined {
@@ -109,9 +116,10 @@ export class KeyBook implements KeyIndex {
       const place = afterKey === undefined ? {} : { afterKey };
       const page = await this.#store.list(keyPrefix, { atRevision: revision, limit: pageRecords, ...place });
       if (page.kind !== 'page') throw new Error(`read the keys: want revision ${revision}, the store has forgotten it`);
-      for (const { key, value } of page.records) {
+      for (const { key, value, revision: changed } of page.records) {
         seen.add(key.slice(keyPrefix.length));
-        this.#put(value);
+        // Nobody knows any more what its last change was about.
+        this.#put(value, changed);
       }
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) break;
@@ -130,18 +138,24 @@ export class KeyBook implements KeyIndex {
     }
   }
 
-  #heard({ type, key, value }: StoreEvent): void {
-    if (type === 'put') this.#put(value);
+  #heard({ type, key, value, revision }: StoreEvent): void {
+    if (type === 'put') this.#put(value, revision);
     else this.#remove(key.slice(keyPrefix.length));
   }
 
-  #put(text: string): void {
+  #put(text: string, revision: number): void {
     const object = JSON.parse(text) as KubeObject;
     const part = hiddenPart(object);
     const { name = '' } = object.metadata;
+    const before = this.#byName.get(name)?.record;
+    const since = this.viewSince(name);
     this.#forget(name);
     if (part === undefined) return;
     const { record } = part;
+    // The generation rises with every change of scope, groups and the like, and with nothing else.
+    const { uid, tokenGeneration } = record;
+    const isSameView = before?.uid === uid ? before.tokenGeneration === tokenGeneration : tokenGeneration === 1;
+    this.#viewSince.set(name, isSameView ? since : revision);
     this.#byName.set(name, keyFacts(object, record));
     if (record.id !== '') this.#byId.set(record.id, record);
     // The slot of an overlap may hold a supplied value as well.
@@ -167,6 +181,7 @@ export class KeyBook implements KeyIndex {
     const record = this.#byName.get(name)?.record;
     if (record === undefined) return;
     this.#byName.delete(name);
+    this.#viewSince.delete(name);
     this.#byId.delete(record.id);
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.delete(suppliedKey(secret));
     this.#disown(ownerKey(record.subject), record.uid);

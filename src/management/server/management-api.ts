@@ -3,16 +3,11 @@
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
-import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
-import { negotiate } from '../../apiserver/request/negotiate.ts';
-import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { createObject } from '../../apiserver/verbs/create-object.ts';
-import { incomingObject } from '../../apiserver/verbs/incoming-object.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -22,8 +17,11 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { Kubeconfigs } from '../issue/kubeconfigs.ts';
+import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
-import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
+import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
@@ -31,8 +29,8 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts } from './open-parts.ts';
-import { otherPaths } from './other-paths.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
+import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
@@ -56,6 +54,7 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  kubeconfigs: Kubeconfigs;
   proxy: ManagementProxy;
 }
 
@@ -86,18 +85,22 @@ export class ManagementApi {
     const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
     try {
       const { clock, log, environment = {} } = this.#options;
-      const proxy = openProxy(parts, { clock, log, environment });
-      this.#running = { ...parts, proxy, api: await this.#apiOf(parts, proxy) };
+      const kubeconfigs = this.#kubeconfigsOf(parts);
+      await kubeconfigs.open();
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts, proxy: ManagementProxy): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const tls = await this.#certificate(host);
+    const instanceKind = instanceKindWith(kubeconfigs.act);
     const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
@@ -114,7 +117,7 @@ export class ManagementApi {
       audit,
       failedLogin: failedLogins.failed,
       beside: proxy.paths,
-      tls: await this.#certificate(host),
+      tls,
       maxHeaderBytes,
       host,
       port,
@@ -126,10 +129,17 @@ export class ManagementApi {
       },
       otherPaths: keyQuestions({
         ...questionParts(parts),
+        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
         otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
+  }
+
+  #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
+    const { server, clock, log, environment = {} } = this.#options;
+    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
   }
 
   async #certificate(host: string) {
@@ -146,20 +156,22 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, lastActivityMs);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world);
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
+    kubeconfigs.start();
     this.#checkStreams();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -180,8 +192,8 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    this.#endStreams();
     this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
@@ -189,8 +201,8 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    issuing.feed.closeUnless((user) => callers.isStill(user));
     proxy.live.closeUnless((user) => callers.isStill(user), endedText);
+    issuing.feed.closeUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -203,6 +215,7 @@ export class ManagementApi {
     running.proxy.live.closeAll('the server is stopping');
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
+    await running.kubeconfigs.stop();
     running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
@@ -215,6 +228,7 @@ export class ManagementApi {
     this.#settings = settings;
     const { people, issuing } = this.#need();
     await people.take(settings);
+    await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
   }
@@ -222,27 +236,40 @@ export class ManagementApi {
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
     const { api, callers, key, audit } = this.#need();
-    const { kit } = api;
-    const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
-    const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
-    const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
-    const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
-    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
-    const entry = { id: randomUUID(), target, method: 'POST', ...by };
+    const by = { user: callers.program, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target: keyTarget(key), method: 'POST', ...by };
     await audit.begins(entry);
-    const outcome = await createObject(call, object, { dryRun: false });
-    await audit.ends(entry, outcome.code);
-    if (outcome.kind !== 'stored' || outcome.once === undefined)
-      throw new Error('make a key: want the object with its value');
-    return outcome.once;
+    const made = await makeKey({ kit: api.kit, kind: key, user: by.user }, submitted, false);
+    await audit.ends(entry, 201);
+    return made as KubeObject;
+  }
+
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
   }
 
   /** For `hostward status`. */
-  status(): object {
-    const { api, book, lastActivityMs } = this.#need();
+  status() {
+    const { api, book, lastActivityMs, kubeconfigs } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
-    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
+    return {
+      url: api.url,
+      keys,
+      expiringWithinSevenDays: expiringSoon,
+      watches: api.watchCount,
+      certificates: kubeconfigs.status(),
+    };
   }
 
   get url(): string {
@@ -258,7 +285,6 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Direct tokens: who checks them on this server asks here. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }
@@ -279,6 +305,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
@@ -286,15 +313,4 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 function isAdministrator(session: Session | undefined): boolean {
   return session !== undefined && actsAsAdministrator(session.credential);
-}
-
-/** Callers ask about themselves alone. */
-function selfReviews({ rights }: OpenParts): Kind[] {
-  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
-}
-
-/** kubectl wants a semantic version. */
-function versionOf(version: string) {
-  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}` };
 }

@@ -2,6 +2,7 @@
 // who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
@@ -14,12 +15,14 @@ import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
+import { looksLikeToken } from '../issuing/token-callers.ts';
 import { Activity } from '../keys/life/activity.ts';
-import type { KeyWorld } from '../keys/life/credential.ts';
+import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { Peppers } from '../keys/secret/pepper.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
-import { Callers } from './callers.ts';
+import { Callers, deadText, type Session } from './callers.ts';
 import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
@@ -34,6 +37,7 @@ export interface OpenParts {
   /** What lies under the store, for a copy of it. */
   database: SqliteStore;
   revocations: ChainFile;
+  peppers: Peppers;
   store: Store;
   activity: Activity;
   people: People;
@@ -115,6 +119,7 @@ async function partsOf(
     key: (name) => book.key(name),
     lastActivityMs,
     subjectUid: (kind, name) => people.subjectUid(kind, name),
+    instanceUid: (project, name) => people.instanceUid(project, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
@@ -127,7 +132,7 @@ async function partsOf(
     strategy,
     callers,
     directory: () => people.directory,
-    viewSince: () => people.viewSince,
+    viewSince: (session) => viewSince(session, people, book),
     rotation,
   });
   const reads = () => settings().audit.reads;
@@ -142,12 +147,30 @@ async function partsOf(
   };
   const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const issuer = options.baseURL;
-  const issuing = await openIssuing({ folder, store, world, clock, log, issuer, callerOf, mayRead });
+  const userOf = (session: Session) => callers.userOf(session);
+  const about = { folder, store, world, clock, log, issuer };
+  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
-  const given = { database, revocations, store, activity, people, book };
+  const given = { peppers, database, revocations, store, activity, people, book };
   const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
   opened.length = 0;
   return { ...given, ...made };
+}
+
+/** The scopes of the keys that made a key narrow it as well. */
+function viewSince({ facts }: Session, people: People, book: KeyBook): number {
+  if (facts === undefined) return people.viewSince;
+  const makers = makersOf(facts, book) ?? [];
+  return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));
+}
+
+/** On the proxied paths, where direct tokens count beside keys. */
+export function proxiedCallers({ callers, issuing }: OpenParts) {
+  return {
+    authenticateKey: async (text: string, address: string | undefined) =>
+      looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address),
+    sessionOf: (user: User) => callers.sessionOf(user),
+  };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
@@ -167,3 +190,8 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
 
 const takenAway = (event: StoreEvent) =>
   revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
+
+/** Callers ask about themselves alone. */
+export function selfReviews({ rights }: OpenParts): Kind[] {
+  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
+}

@@ -81,6 +81,10 @@ export class People {
     return kind === 'subject' ? `subject:${name}` : this.#uidOf(kind, name);
   }
 
+  instanceUid(project: string, name: string): string | undefined {
+    return this.#uidOf('virtualCluster', `${project}/${name}`);
+  }
+
   #uidOf(kind: NamedRecord['kind'], name: string): string | undefined {
     return currentUid(this.#records.get(recordKey({ kind, name })));
   }

@@ -10,6 +10,7 @@ import {
   projectVirtualEndpoints,
   type VirtualEndpoints,
 } from './items.ts';
+import { meantPath } from './meant-path.ts';
 import { payloadShape } from './shape.ts';
 import {
   addressesOf,
@@ -51,6 +52,7 @@ const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   },
   translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
   renamedBy: (virtual, placement) => renamedPods(virtual.subsets, placement.placeOfObject),
+  meantPath,
   payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
   problemOf: (payload) => problemOfSubsets(payload['subsets'] ?? []),
   asStored: (payload) => ({ subsets: storedSubsets(subsetsOf(payload)) }),

@@ -1,7 +1,13 @@
 // The payload of an Endpoints: how subsets look on the host, and when two lists of subsets mean the same. Pure.
 import { equalJson } from '../../object/text/json.ts';
 import { canonicalText, mapped } from '../payload/canonical.ts';
-import { type PlaceOfPod, renamedPod, storedReference, translatePodReference } from '../payload/pod-reference.ts';
+import {
+  type ObjectReference,
+  type PlaceOfPod,
+  renamedPod,
+  storedReference,
+  translatePodReference,
+} from '../payload/pod-reference.ts';
 import type { Renamed } from '../plan/kind.ts';
 import type { EndpointAddress, EndpointPort, EndpointSubset } from './items.ts';
 
@@ -12,9 +18,14 @@ export function translateSubsets(
 ): readonly EndpointSubset[] {
   const translateAddress = (address: EndpointAddress): EndpointAddress =>
     address.targetRef?.kind === 'Pod'
-      ? { ...address, targetRef: translatePodReference(address.targetRef, placeOfPod) }
+      ? { ...address, targetRef: translatePodReference(withoutIdentity(address.targetRef), placeOfPod) }
       : address;
   return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, { address: translateAddress, port: same }));
+}
+
+/** uid and resourceVersion belong to the tenant's Pod and would point nowhere on the host. */
+function withoutIdentity({ uid: _uid, resourceVersion: _rv, ...kept }: ObjectReference): ObjectReference {
+  return kept;
 }
 
 /** The Pods that translateSubsets renames. */

@@ -12,8 +12,8 @@ export const managedByLabel = 'endpointslice.kubernetes.io/managed-by';
 export const sliceController = 'endpointslice-controller.k8s.io';
 export const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
-/** What vCluster calls its own syncer of EndpointSlices. */
-export const syncerName = 'endpointslices';
+/** What vCluster calls its own syncer of EndpointSlices: its events come from `endpointslice-syncer`. */
+export const syncerName = 'endpointslice';
 
 /**
  * Which slices of the tenant's mirroring controller go to the host: `never` where the host mirrors the synced Endpoints itself,

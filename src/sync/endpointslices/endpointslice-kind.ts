@@ -22,6 +22,7 @@ import {
   type SlicePayload,
   type VirtualSlice,
 } from './items.ts';
+import { meantPath } from './meant-path.ts';
 import {
   addressesOf,
   isSameButForOrder,
@@ -79,6 +80,7 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
     judge: (_, { virtual: slice, service, isPlaced }) => judgeEligibility({ slice, service, isPlaced, mirrored }),
     translate: (slice, { placeOfObject: placeOfPod }) => translatePayload(slice, { placeOfPod, dropsNodeName }),
     renamedBy: (slice, placement) => renamedPods(slice, placement.placeOfObject),
+    meantPath,
     payloadOf: normalPayload,
     problemOf: problemOfPayload,
     asStored: (payload) => storedPayload(payload as SlicePayload),

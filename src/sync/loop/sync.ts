@@ -37,8 +37,6 @@ export interface SyncOptions {
   /** Whether this process may write now; the writers check again when they send. */
   isLeader: () => boolean;
   isDryRun: boolean;
-  /** The sync of the kind that objects of this kind may be made from. */
-  companion?: Companion | undefined;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
@@ -67,6 +65,7 @@ export class Sync {
   readonly #ownerDoubt: OwnerDoubt;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
+  #forgetCompanion: () => void = () => {};
   #audit: Timer | undefined;
   #generation = 0;
   #ownerUid: string | undefined;
@@ -75,9 +74,8 @@ export class Sync {
     const { clock, random, log } = options;
     this.options = options;
     this.world = new World(options.windows, options.rules);
-    this.world.companion = options.companion;
     this.contest = new Contest(clock);
-    this.metrics = createSyncMetrics(options.metrics);
+    this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
     this.queue = new WorkQueue({
       name: options.rules.translation.kind.resource.resource,
       clock,
@@ -149,7 +147,7 @@ export class Sync {
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
     this.#audit?.cancel();
-    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    for (const unsubscribe of [...this.#unsubscribe, this.#forgetCompanion]) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
@@ -186,6 +184,15 @@ export class Sync {
       yield undefined;
     }
     this.options.references?.recounted();
+  }
+
+  /** Called before or after the start, when the sync of the kind exists that objects of this kind may be made from. */
+  accompany(companion: Companion): void {
+    if (this.world.companion !== undefined || this.#phase === 'stopped') return;
+    this.world.companion = companion;
+    this.#forgetCompanion = companion.subscribe((key) => {
+      for (const one of this.world.objectsOfService(key)) this.enqueue(one);
+    });
   }
 
   /** This sync as the companion of another one. */
@@ -275,9 +282,6 @@ export class Sync {
     this.#unsubscribe = [
       this.#listenVirtual(virtual, 'objects', (key) => [key]),
       this.#listenVirtual(services, 'services', (key) => this.world.objectsOfService(key)),
-      this.world.companion?.subscribe((key) => {
-        for (const one of this.world.objectsOfService(key)) this.enqueue(one);
-      }) ?? (() => {}),
       host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),

@@ -14,9 +14,9 @@ export interface ObjectReference {
 
 export type PlaceOfPod = (pod: Place) => Place | undefined;
 
-/** Leaves out uid and resourceVersion: they belong to the tenant's Pod and would point nowhere on the host. */
+/** Name and namespace of the Pod on the host; what else stands in the reference is the matter of each kind. */
 export function translatePodReference(reference: ObjectReference, placeOfPod: PlaceOfPod): ObjectReference {
-  const { uid: _uid, resourceVersion: _rv, name = '', namespace = '', ...kept } = reference;
+  const { name = '', namespace = '', ...kept } = reference;
   const place = placeOfPod({ name, namespace }) ?? { name: '', namespace: '' };
   return {
     ...kept,

@@ -109,6 +109,8 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   /** The references that translate() renamed, so that a patch can find the tenant's name of each. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
+  /** The path that a person meant who wrote a path of another kind; `*` stands for every element. */
+  meantPath?(keys: readonly string[]): string | undefined;
   /** The first reason why the API server would refuse this payload. */
   problemOf(payload: Payload): ResultProblem | undefined;
   /** How the API server will store a valid payload that a patch made. */

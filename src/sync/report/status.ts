@@ -175,6 +175,7 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
 
 export interface ObjectStatus {
   object: Key;
+  kind?: string;
   state: string;
   message?: string;
   sinceSeconds?: number;
@@ -191,6 +192,17 @@ export interface ObjectStatus {
   /** Host values that the virtual object cannot get. */
   backflowFailures?: { map: string; key: string; message: string }[];
   keys?: { map: string; key: string; verdict: string }[];
+}
+
+/** One answer about the objects of several kinds with one key; undefined when no kind has any. */
+export function joinedStatus(found: readonly (ObjectStatus | undefined)[]): object | undefined {
+  const known = found.filter((one) => one !== undefined);
+  const present = known.filter(
+    ({ virtual, hostObject, host }) => virtual !== 'missing' || (hostObject && host !== 'missing'),
+  );
+  const [first, ...others] = present.length > 0 ? present : known.slice(0, 1);
+  if (first === undefined || others.length === 0) return first;
+  return { ...first, ...Object.fromEntries(others.map((one) => [`also${one.kind}`, one])) };
 }
 
 /** Undefined when neither side has an object of this name. */
@@ -233,6 +245,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     entry === undefined ? (ledger.settledAt(key) === undefined ? unknown : 'inSync') : labelOf(entry.outcome);
   return {
     object: key,
+    kind: translation.kind.kind,
     state,
     ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
     ...(entry === undefined && nothing && { message: nothing.sentence }),

@@ -58,6 +58,8 @@ export async function openBehind(
   });
   server.on('upgrade', (request, socket, head) => {
     seen.push(entryOf(request));
+    // Sockets of an HTTP server stay half open when the other side has closed.
+    socket.once('end', () => socket.destroy());
     upgraded(request, socket as Socket, head);
   });
   server.on('connection', (socket) => {

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
-import { silentLog } from '../../../src/log.ts';
+import { type Log, silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import type { Metrics } from '../../../src/metrics.ts';
 
 export const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
@@ -38,6 +39,7 @@ export const people: ManagementSettings = {
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
   audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
 };
 
 export interface Answer {
@@ -122,16 +124,22 @@ export function movedClock(): MovedClock {
 }
 
 /** Until the condition holds; a watch or a timer of the server may take a moment. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + 5_000;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
 export async function openBench(
-  options: { settings?: Partial<ManagementSettings>; clock?: Clock; folder?: string } = {},
+  options: {
+    settings?: Partial<ManagementSettings>;
+    clock?: Clock;
+    folder?: string;
+    log?: Log;
+    metrics?: Metrics;
+  } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
   const started = { ...people, ...options.settings };
@@ -143,7 +151,9 @@ export async function openBench(
   };
   const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
-    const api = new ManagementApi({ settings, server, clock, log: silentLog, version: '0.1.0' });
+    const { log = silentLog, metrics } = options;
+    const told = metrics === undefined ? {} : { metrics };
+    const api = new ManagementApi({ settings, server, clock, log, version: '0.1.0', ...told });
     await api.open();
     return api;
   };

@@ -185,6 +185,19 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     });
   });
 
+  it('fetches a kubeconfig of a virtual cluster, and kubectl takes it', async () => {
+    const path = 'apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances/v1/kubeconfig';
+    const made = await good(`create --raw /${path} -f -`, { input: '{}' });
+    const { kubeConfig } = (JSON.parse(made.out) as { status: { kubeConfig: string } }).status;
+    const kubeconfig = join(server.folder, 'v1');
+    writeFileSync(kubeconfig, kubeConfig, { mode: 0o600 });
+    const view = JSON.parse((await good('config view --raw -o json', { kubeconfig })).out) as { users: object[] };
+    expect(view).toMatchObject({
+      'current-context': 'hostward_shop_v1',
+      users: [{ user: { token: expect.stringMatching(/^mpk_/) } }],
+    });
+  });
+
   it('is told what is wrong with a manifest', async () => {
     const bad = await run('create -f -', { input: manifest('bad', { ttl: -5, type: 'Robot' }) });
     expect(bad.code).toBe(1);

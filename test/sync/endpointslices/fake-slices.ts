@@ -10,6 +10,7 @@ import { Sync, type SyncOptions } from '../../../src/sync/loop/sync.ts';
 import type { Patcher } from '../../../src/sync/patch/run/patcher.ts';
 import { projectService } from '../../../src/sync/plan/kind.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import type { Companion } from '../../../src/sync/world/companion.ts';
 import { settle } from '../../virtual-clock.ts';
 import { type FakeServer, FakeWindow } from '../fake-cluster.ts';
 import { defaultSettings, FakeWorld, service } from '../fake-sync.ts';
@@ -34,7 +35,7 @@ export class SliceWorld extends FakeWorld {
     this.how = how;
   }
 
-  async runSlices(over: Partial<SyncOptions> = {}): Promise<this> {
+  async runSlices({ companion, ...over }: Partial<SyncOptions> & { companion?: Companion } = {}): Promise<this> {
     const open = (server: FakeServer, resource: string, project: (object: KubeObject) => unknown) =>
       new FakeWindow<never>(server, resource, project as never);
     const { mirrored = 'never', dropsNodeName = false, settings, mapping, patcher } = this.how;
@@ -65,6 +66,7 @@ export class SliceWorld extends FakeWorld {
       isHostRecent: true,
       ...over,
     });
+    if (companion !== undefined) this.slices.accompany(companion);
     await this.slices.start();
     await this.rest();
     return this;

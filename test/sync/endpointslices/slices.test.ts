@@ -159,7 +159,7 @@ describe('a slice of a Service without selector', () => {
       targetRef: { kind: 'Pod', name: 'p', namespace: 'default', uid: 'u', fieldPath: 'f' },
     };
     const wanted = { ...endpoint, addresses: ['10.0.0.1'] };
-    const targetRef = { kind: 'Pod', name: 'p-x-default-x-vc', namespace: hostNamespace, fieldPath: 'f' };
+    const targetRef = { kind: 'Pod', name: 'p-x-default-x-vc', namespace: hostNamespace, uid: 'u', fieldPath: 'f' };
     const kept = await started([service('web'), slice({ endpoint })]);
     expect(kept.sliceCopy('web-1')?.['endpoints']).toEqual([{ ...wanted, targetRef }]);
     const dropped = await started([service('web'), slice({ endpoint })], { dropsNodeName: true });

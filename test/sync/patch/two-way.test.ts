@@ -129,7 +129,8 @@ describe('a host value that cannot be reversed', () => {
       backflowFailures: [{ map: 'annotation', key: 'k', message: expect.stringContaining('patch 0 failed') }],
     });
     setGauges(world.sync, { isLeader: true });
-    expect((await world.sync.metrics.backflowFailed.get()).values[0]?.value).toBe(1);
+    const gauge = world.sync.options.metrics.getSingleMetric('hostward_sync_backflow_failed_objects');
+    expect((await gauge?.get())?.values[0]?.value).toBe(1);
     await setAddress('10.0.0.2');
     expect(world.virtual.list('events').map(({ count }) => count)).toEqual([1]);
   });

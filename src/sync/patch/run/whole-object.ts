@@ -3,6 +3,7 @@
 import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
 import { fixedAnnotations, fixedLabels, present } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
 import type { PatchView } from '../set/view.ts';
@@ -13,6 +14,7 @@ export function wholeOf(
 ): Record<string, unknown> {
   const { virtual, draft, translation } = pass;
   const { metadata, ...payload } = view;
+  const { protectedFields } = translation.kind;
   return {
     apiVersion: translation.kind.apiVersion,
     kind: translation.kind.kind,
@@ -25,6 +27,7 @@ export function wholeOf(
         ...Object.fromEntries(present(fixedAnnotations(virtual, draft.place, translation))),
       },
     },
+    ...Object.fromEntries(protectedFields.map((field) => [field, draft.payload[field]])),
     ...payload,
   };
 }
@@ -48,28 +51,33 @@ export function readWhole(
   const { metadata } = result;
   if (metadata !== undefined && metadata !== null && !isRecord(metadata))
     return { kind: 'fault', message: `metadata of the result must be an object, found ${shapeOf(metadata)}` };
+  const { kind } = pass.translation;
   let changes = 0;
   let restored = 0;
   for (const [key, value] of Object.entries(result)) {
     if (equalJson(value, before[key])) continue;
-    if (key === 'apiVersion' || key === 'kind') restored++;
+    if (key === 'apiVersion' || key === 'kind' || kind.protectedFields.includes(key)) restored++;
     else if (key !== 'metadata') {
       view[key] = value ?? [];
       changes++;
     } else {
-      restored += readMetadata(view, metadata ?? {}, before['metadata'] as Record<string, unknown>);
+      restored += readMetadata(view, metadata ?? {}, { kind, before: before['metadata'] as Record<string, unknown> });
       changes++;
     }
   }
   return { kind: 'written', changes, restored };
 }
 
-function readMetadata(view: PatchView, metadata: Record<string, unknown>, before: Record<string, unknown>): number {
+function readMetadata(
+  view: PatchView,
+  metadata: Record<string, unknown>,
+  { kind, before }: { kind: SyncedKind; before: Record<string, unknown> },
+): number {
   let restored = 0;
   for (const field of ['name', 'namespace']) if (metadata[field] !== before[field]) restored++;
   for (const field of Object.keys(metadata)) if (!Object.hasOwn(before, field)) restored++;
   for (const map of ['labels', 'annotations'] as const) {
-    const isProtected = map === 'labels' ? isProtectedLabel : isProtectedAnnotation;
+    const isProtected = map === 'labels' ? (key: string) => isProtectedLabel(key, kind) : isProtectedAnnotation;
     const found = metadata[map] ?? {};
     const shown = before[map] as Record<string, unknown>;
     const kept = emptyMap<unknown>();

@@ -3,6 +3,7 @@ import { referenceKinds } from '../../../../src/config/settings/patch-rules.ts';
 import type { PatchReference } from '../../../../src/config/settings/settings.ts';
 import { generatedName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
@@ -61,7 +62,7 @@ function refers(
   reference: Partial<PatchReference> = {},
   options: { placement?: typeof single; naming?: 'generated' | 'vcluster' } = {},
 ): unknown {
-  const compiled = compilePatchSet([{ index: 0, entry: refer('subsets[0]', reference) }], ['subsets']);
+  const compiled = compilePatchSet([{ index: 0, entry: refer('subsets[0]', reference) }], endpointsKind);
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const [patch] = compiled.set.patches;
   const root = { subsets: [structuredClone(value)] };

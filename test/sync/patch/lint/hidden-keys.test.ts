@@ -16,7 +16,7 @@ function warned(
 ): number[] {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: entry(one) })),
-    endpointsKind.payloadFields,
+    endpointsKind,
   );
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const { controllerKeyPrefixes } = endpointsKind;
