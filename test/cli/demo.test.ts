@@ -115,6 +115,33 @@ describe('hostward demo', () => {
     expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
   }, 60_000);
 
+  it('leads into the virtual cluster and the host with the commands that it prints', async () => {
+    const on = scene();
+    const end = runCommandLine(real(on), ['demo']);
+    await until(() => on.out().includes('in sync after'));
+    const commands = /make a direct token and use it:\n((?:.+\n){6})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
+    for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
+    const [enter, fetch] = commands;
+    expect((await inShell([enter, fetch].join('\n'))).code).toBe(0);
+    expect(readFileSync(join(folder, '.hostward', 'mine.kubeconfig'), 'utf8')).toContain('/virtualcluster/demo');
+    if (assets.found !== undefined) {
+      const typed = await inShell(commands.join('\n'));
+      expect(typed).toMatchObject({ code: 0, out: expect.stringMatching(/^payments +mainframe +10\./m) });
+      expect(typed.out).toMatch(/^vcluster-demo +Active +/m);
+      const disable = `KUBECONFIG=keys.kubeconfig kubectl patch oak alice --type merge -p '{"spec":{"disabled":true}}'`;
+      await inShell(`npx hostward keys create me --admin -c .hostward/keys.yaml > .hostward/me.key`);
+      expect((await inShell([enter, disable].join('\n'))).out).toContain('patched');
+      const refused = await inShell([enter, `${commands.at(-1)} 2>&1`].join('\n'));
+      expect(refused).toMatchObject({
+        code: 1,
+        out: expect.stringContaining('the access key of the token was changed, disabled'),
+      });
+    }
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
+  }, 60_000);
+
   it('keeps the kubeconfigs of a running demo, and prints its own', async () => {
     const [first, second] = [scene(), scene()];
     const ends = [runCommandLine(real(first), ['demo'])];

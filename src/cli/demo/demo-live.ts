@@ -51,7 +51,9 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
   const footer = footerOf(theatre);
   const title = `hostward ${context.version} demo: virtual cluster "${virtualClusterName}" -> host namespace "${hostNamespace}"`;
   if (!isLive && !isJson)
-    context.stdout.write(`${[title, ...theatre.patchLines(), ...keyLines(theatre), ...footer].join('\n')}\n`);
+    context.stdout.write(
+      `${[title, ...theatre.patchLines(), ...keyLines(theatre), ...footer, ...accessLines(theatre), endLine].join('\n')}\n`,
+    );
   const drawing = isLive ? new Drawing(context, screen, () => frame(theatre, board, { title, footer })) : undefined;
   try {
     for (const window of windows) window.start();
@@ -163,7 +165,8 @@ function frame(theatre: Theatre, board: DemoBoard, words: { title: string; foote
   const columns = theatre.context.stdout.columns || 80;
   const lines = theatre.context.stdout.rows || 24;
   const keys = lines >= linesForKeys ? keyLines(theatre) : [];
-  const footer = [...theatre.patchLines(), ...keys, ...words.footer];
+  const access = lines >= linesForAccess ? accessLines(theatre) : [];
+  const footer = [...theatre.patchLines(), ...keys, ...words.footer, ...access, endLine];
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
 
@@ -181,15 +184,20 @@ function footerOf(theatre: Theatre): string[] {
     `${kubectl('host')} get endpoints`,
     `${kubectl('host')} delete ep ${hostKeyOf('shop/search').split('/')[1]}`,
     `npx hostward status --address ${theatre.statusAddress}`,
-    'Ctrl-C ends it.',
   ];
 }
 
 /** On a terminal with fewer lines the table would have no place; plain output always has these commands. */
+const endLine = 'Ctrl-C ends it.';
 const linesForKeys = 34;
+const linesForAccess = 42;
 
 function keyLines(theatre: Theatre): string[] {
   return ['Make an access key, look at it, disable it:', ...theatre.keyCommands];
+}
+
+function accessLines(theatre: Theatre): string[] {
+  return ['Fetch a kubeconfig and use it, make a direct token and use it:', ...theatre.accessCommands];
 }
 
 function summaryOf(lags: readonly number[]): string {

@@ -1,49 +1,115 @@
-// The management API of the demo: one project, the demo's host as its cluster and the demo's virtual side as its virtual cluster.
-// In: the folder of the demo. Out: a running API, the files that the printed commands use, and these commands.
+// The management API of the demo: one project, the demo's host as its cluster and the demo's virtual side as its virtual cluster,
+// with a direct endpoint beside the host. In: the folder and the clusters of the demo. Out: a running API, the files that the
+// printed commands use, and these commands.
+
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
+import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import { silentLog } from '../../log.ts';
+import { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
+import { FailedLogins } from '../../management/server/failed-logins.ts';
 import { ManagementApi } from '../../management/server/management-api.ts';
 import type { Context } from '../line/context.ts';
 import { kubeconfigIn } from './demo-folder.ts';
-import { virtualClusterName } from './demo-story.ts';
+import { type Side, virtualClusterName } from './demo-story.ts';
 
 /** Words of the commands that a newcomer types, so short. */
-const files = { configuration: 'keys.yaml', kubeconfig: 'keys.kubeconfig', key: 'me.key' };
-const dataFolder = 'keys';
+const files = {
+  configuration: 'keys.yaml',
+  kubeconfig: 'keys.kubeconfig',
+  key: 'me.key',
+  virtualAuthority: 'virtual.ca.crt',
+  agentKey: 'agent.key',
+  alice: 'alice.kubeconfig',
+  tokenRequest: 'token.yaml',
+  token: 'token',
+  direct: 'direct.kubeconfig',
+  fetched: 'mine.kubeconfig',
+};
+const folders = { data: 'keys', clients: 'clients', direct: 'direct' };
+const project = 'demo';
+const cluster = 'host';
+
+export interface DemoCluster {
+  url: string;
+  caPem: string;
+}
 
 export class DemoManagement {
   readonly #context: Context;
   readonly #folder: string;
   #api: ManagementApi | undefined;
+  #direct: DirectEndpoint | undefined;
 
   constructor(context: Context, folder: string) {
     this.#context = context;
     this.#folder = folder;
   }
 
-  async open(): Promise<void> {
-    const { clock, version } = this.#context;
+  /** The CA of client certificates, which the virtual cluster must trust from its start. */
+  async clientAuthority(): Promise<string> {
     // Keys of a demo that was killed belong to nobody.
     await this.#remove();
-    const text = `${JSON.stringify(this.#configuration(), undefined, 2)}\n`;
+    const { clock } = this.#context;
+    return (await authorityIn(this.#path(folders.clients), 'demo-clients', clock.wallTime())).certPem;
+  }
+
+  /** Answers with the settings, for the roles that the clusters need. */
+  async open(virtual: DemoCluster): Promise<ManagementSettings> {
+    const { clock, version, environment } = this.#context;
+    await this.#write(files.virtualAuthority, virtual.caPem);
+    // Any free port, so that several demos run side by side.
+    const configuration = this.#configuration(virtual, await freePort());
+    const text = `${JSON.stringify(configuration, undefined, 2)}\n`;
     const loaded = loadConfiguration({ files: [{ name: files.configuration, text }] });
     if (loaded.kind === 'faults') throw new Error(`the management API of the demo: ${loaded.faults[0]?.sentence}`);
     const { management, managementServer } = loaded.settings;
     if (management === undefined || managementServer === undefined)
       throw new Error('start the management API of the demo: want its settings, there are none');
-    // Any free port, so that several demos run side by side.
-    const server = { ...managementServer, listen: '127.0.0.1:0' };
-    const api = new ManagementApi({ settings: management, server, clock, log: silentLog, version });
+    const options = { settings: management, server: managementServer, clock, log: silentLog, version, environment };
+    const api = new ManagementApi(options);
     this.#api = api;
     await api.open();
     await api.serve();
     await this.#write(files.configuration, text);
-    await this.#write(files.kubeconfig, this.#kubeconfig(api));
+    const server = `${managementServer.baseURL}/kubernetes/management`;
+    await this.#writeKubeconfig(files.kubeconfig, { server, caPem: api.caPem }, { tokenFile: files.key });
+    const alice = await this.#newKey(api, 'alice', { user: 'alice' });
+    await this.#writeKubeconfig(files.alice, { server, caPem: api.caPem }, { token: alice });
+    await this.#openDirect(api, managementServer.baseURL);
+    return management;
+  }
+
+  async #openDirect(api: ManagementApi, platform: string): Promise<void> {
+    const { clock, environment } = this.#context;
+    const agent = await this.#newKey(api, 'agent', { user: 'admin', scope: { roles: [{ role: 'agent' }] } });
+    await this.#write(files.agentKey, `${agent}\n`);
+    const { failed } = new FailedLogins(clock);
+    const settings = {
+      listen: '127.0.0.1:0',
+      cluster,
+      kubeconfig: this.#kubeconfigOf('host'),
+      platform,
+      certificateAuthority: join(this.#path(folders.data), 'ca.crt'),
+      keyFile: this.#path(files.agentKey),
+      silence: 30,
+      spaces: [],
+      dataDir: this.#path(folders.direct),
+    };
+    this.#direct = new DirectEndpoint({ settings, environment, clock, log: silentLog, failedLogin: failed });
+    await this.#direct.start();
+    const { url, caPem } = this.#direct;
+    const at = { server: `${url}/kubernetes/cluster/${cluster}`, caPem };
+    await this.#writeKubeconfig(files.direct, at, { tokenFile: files.token });
+    const request = { apiVersion: 'management.platform/v1', kind: 'DirectClusterEndpointToken', metadata: {} };
+    await this.#write(files.tokenRequest, `${JSON.stringify({ ...request, spec: { ttl: 600 } })}\n`);
   }
 
   /** Typed as they stand: make a key, look at it with kubectl, disable it. */
-  get commands(): string[] {
+  get keyCommands(): string[] {
     const path = (name: string) => join(this.#folder, name);
     return [
       `npx hostward keys create me --admin -c ${path(files.configuration)} > ${path(files.key)}`,
@@ -53,51 +119,91 @@ export class DemoManagement {
     ];
   }
 
+  /** Typed as they stand: fetch a kubeconfig and use it, make a direct token and use it. */
+  get accessCommands(): string[] {
+    return [
+      `cd ${this.#folder}`,
+      `npx hostward kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} > ${files.fetched}`,
+      `kubectl --kubeconfig ${files.fetched} get endpoints -A`,
+      `export KUBECONFIG=${files.alice}`,
+      `kubectl create -f ${files.tokenRequest} -o jsonpath={.status.token} > ${files.token}`,
+      `kubectl --kubeconfig ${files.direct} get namespaces`,
+    ];
+  }
+
   async close(): Promise<void> {
+    await this.#direct?.stop();
     await this.#api?.close();
     await this.#remove();
   }
 
   async #remove(): Promise<void> {
     for (const name of Object.values(files)) await this.#context.files.remove(this.#path(name));
-    await this.#context.files.removeFolder(this.#path(dataFolder));
+    for (const name of Object.values(folders)) await this.#context.files.removeFolder(this.#path(name));
+  }
+
+  /** The value of a key that the demo itself needs. */
+  async #newKey(api: ManagementApi, name: string, spec: object): Promise<string> {
+    const made = await api.createKey({ metadata: { name }, spec });
+    return (made['spec'] as { key: string }).key;
   }
 
   #path(name: string): string {
     return resolve(this.#context.cwd, this.#folder, name);
   }
 
+  #kubeconfigOf(side: Side): string {
+    return resolve(this.#context.cwd, kubeconfigIn(this.#folder, side));
+  }
+
   #write(name: string, text: string): Promise<void> {
     return this.#context.files.write(this.#path(name), text, { mode: 0o600 });
   }
 
-  #configuration(): object {
-    const kubeconfigOf = (side: 'virtual' | 'host') => resolve(this.#context.cwd, kubeconfigIn(this.#folder, side));
+  #configuration(virtual: DemoCluster, port: number): object {
     const member = { user: 'alice' };
-    const virtualCluster = { name: virtualClusterName, kubeconfig: kubeconfigOf('virtual') };
-    const project = { name: 'demo', members: [{ ...member, role: 'admin' }], virtualClusters: [virtualCluster] };
+    const ingress = { server: virtual.url, certificateAuthority: this.#path(files.virtualAuthority) };
+    const authority = (name: string) => join(this.#path(folders.clients), name);
+    const virtualCluster = {
+      name: virtualClusterName,
+      kubeconfig: this.#kubeconfigOf('virtual'),
+      ingress: { ...ingress, servedBy: 'virtualCluster' },
+      signing: { certificate: authority('ca.crt'), key: authority('ca.key') },
+    };
     const management = {
-      dataDir: this.#path(dataFolder),
+      listen: `127.0.0.1:${port}`,
+      dataDir: this.#path(folders.data),
       users: [{ name: 'alice' }],
-      clusters: [{ name: 'host', kubeconfig: kubeconfigOf('host'), members: [member] }],
-      projects: [project],
+      clusters: [{ name: cluster, kubeconfig: this.#kubeconfigOf('host'), members: [member] }],
+      projects: [{ name: project, members: [{ ...member, role: 'admin' }], virtualClusters: [virtualCluster] }],
     };
     return { hostward: { management } };
   }
 
-  /** The key is in a file of its own, which the first command writes. */
-  #kubeconfig(api: ManagementApi): string {
+  /** A file that the user names may come later: the first command writes the key, another one the token. */
+  #writeKubeconfig(file: string, at: { server: string; caPem: string }, user: object): Promise<void> {
     const name = 'hostward-demo';
-    const server = `https://localhost:${api.port}/kubernetes/management`;
-    const authority = Buffer.from(api.caPem).toString('base64');
+    const authority = Buffer.from(at.caPem).toString('base64');
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name, cluster: { server, 'certificate-authority-data': authority } }],
-      users: [{ name: 'me', user: { tokenFile: files.key } }],
+      clusters: [{ name, cluster: { server: at.server, 'certificate-authority-data': authority } }],
+      users: [{ name: 'me', user }],
       contexts: [{ name, context: { cluster: name, user: 'me' } }],
       'current-context': name,
     };
-    return `${JSON.stringify(config, undefined, 2)}\n`;
+    return this.#write(file, `${JSON.stringify(config, undefined, 2)}\n`);
   }
+}
+
+/** The address stands in kubeconfigs and tokens, so it must be known before the server listens. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening, failed) => {
+    server.once('error', failed);
+    server.listen(0, '127.0.0.1', listening);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((closed) => server.close(() => closed()));
+  return port;
 }

@@ -20,6 +20,7 @@ import type { Context } from '../line/context.ts';
 import { freeFolder, kubeconfigIn } from './demo-folder.ts';
 import { DemoManagement } from './demo-management.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
+import { bindMembers, writeRoles } from './demo-roles.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
 
 export const sides: readonly Side[] = ['virtual', 'host'];
@@ -69,7 +70,12 @@ export class Theatre {
 
   /** From a first access key to the end of it. */
   get keyCommands(): readonly string[] {
-    return this.#management?.commands ?? [];
+    return this.#management?.keyCommands ?? [];
+  }
+
+  /** Ways into the clusters behind the management API. */
+  get accessCommands(): readonly string[] {
+    return this.#management?.accessCommands ?? [];
   }
 
   async open(): Promise<void> {
@@ -77,18 +83,28 @@ export class Theatre {
     // A second demo must not overwrite the kubeconfigs of a running demo.
     this.#folder = await freeFolder(context, this.#folder);
     await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
-    for (const side of sides) await this.#openSide(side);
     this.#management = new DemoManagement(context, this.#folder);
-    await this.#management.open();
+    const clientCa = await this.#management.clientAuthority();
+    for (const side of sides) await this.#openSide(side, clientCa);
+    await this.#openManagement(this.#management);
     const host = this.client('host');
     expectOk(await host.create(namespacesResource, namespaceObject(hostNamespace)), 'prepare the host');
     // The daemon makes this Service the owner of all copies; on a real host it is the Service of the virtual cluster.
     expectOk(await host.create(servicesResource, ownerService()), 'prepare the host');
   }
 
-  async #openSide(side: Side): Promise<void> {
+  async #openManagement(management: DemoManagement): Promise<void> {
+    const settings = await management.open(this.#clusters.get('virtual') as Devcluster);
+    for (const { name } of settings.clusters) await writeRoles(this.client('host'), settings, { cluster: name });
+    await bindMembers(this.client('host'), ['alice', 'admin']);
+    for (const { name: project, virtualClusters } of settings.projects)
+      for (const { name: virtualCluster } of virtualClusters)
+        await writeRoles(this.client('virtual'), settings, { project, virtualCluster });
+  }
+
+  async #openSide(side: Side, clientCa: string): Promise<void> {
     const { clock, environment, version, cwd, files } = this.context;
-    const cluster = await startDevcluster({ name: side, clock, log: silentLog });
+    const cluster = await startDevcluster({ name: side, clock, log: silentLog, authorization: 'rbac', clientCa });
     this.#clusters.set(side, cluster);
     const path = resolve(cwd, this.kubeconfigOf(side));
     await files.write(path, kubeconfigOf(side, cluster), { mode: 0o600 });
