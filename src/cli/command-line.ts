@@ -32,6 +32,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   backup: async () => (await import('./keys/backup.ts')).backup,
   restore: async () => (await import('./keys/restore.ts')).restore,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
+  'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

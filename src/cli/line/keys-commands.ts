@@ -273,5 +273,32 @@ export const keysCommands: readonly CommandSpec[] = [
       },
     ],
   },
+  {
+    name: 'upstream-rbac',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Print the roles and bindings that Hostward needs in a cluster behind the management API',
+    details: [
+      'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: viewer is bound to view, user to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
+      'The binding is for the user of the kubeconfig in the configuration, and the command asks the cluster who that is; with --user it asks nobody. Print and apply it again when users, teams, groups, projects or spaces change.',
+    ],
+    options: [
+      config,
+      { name: 'cluster', value: 'NAME', summary: 'one of hostward.management.clusters' },
+      { name: 'instance', value: 'PROJECT/NAME', summary: 'a virtual cluster of a project' },
+      { name: 'user', value: 'NAME', summary: 'as whom Hostward logs in there (default: ask the cluster)' },
+      { name: 'output', short: 'o', value: 'yaml|json', choices: ['yaml', 'json'], summary: 'form of the output' },
+    ],
+    examples: [
+      {
+        line: 'hostward upstream-rbac --cluster c1 --config hostward.yaml',
+        says: 'into `kubectl apply -f -` of an administrator there',
+      },
+      {
+        line: 'hostward upstream-rbac --instance shop/v1 --user system:serviceaccount:hostward:hostward -c hostward.yaml',
+        says: 'for a service account, without asking',
+      },
+    ],
+  },
   kubeconfigCommand,
 ];

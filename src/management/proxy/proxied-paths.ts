@@ -150,7 +150,8 @@ export class ProxiedPaths implements Beside {
     if (review === 'access' && client.kind === 'response') {
       const { credential } = caller;
       const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
-      if (answer.kind === 'no') return sendJson(client.response, 201, JSON.stringify(answer.review));
+      if (answer.kind === 'no')
+        return sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': entry.id });
       body = answer.body;
     }
     const upstream = await upstreams.upstreamOf(target);

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
+import type { Clock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Bench, openBench, people } from '../server/bench.ts';
 
@@ -39,7 +40,7 @@ export interface Behind {
 const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
 
 export async function openBehind(
-  options: { settings?: Partial<ManagementSettings>; token?: string } = {},
+  options: { settings?: Partial<ManagementSettings>; token?: string; clock?: Clock } = {},
 ): Promise<Behind> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-proxy-'));
   const kubeconfigPath = join(folder, 'kubeconfig');
@@ -49,6 +50,15 @@ export async function openBehind(
   let upgraded: Upgraded = (_request, socket) =>
     void socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
   const server: Server = createServer((request, response) => {
+    // Only Hostward itself asks without acting for somebody: for its rights, and for bindings that it has left.
+    if (request.headers['impersonate-user'] === undefined) {
+      const isReview = request.url?.endsWith('/selfsubjectaccessreviews') === true;
+      response.writeHead(isReview ? 201 : 200, { 'content-type': 'application/json' });
+      response.end(
+        JSON.stringify(isReview ? { status: { allowed: true } } : { kind: 'List', metadata: {}, items: [] }),
+      );
+      return;
+    }
     const entry = entryOf(request);
     seen.push(entry);
     request.on('data', (part: Buffer) => {
@@ -71,7 +81,10 @@ export async function openBehind(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const useToken = (token: string) => writeFileSync(kubeconfigPath, kubeconfigText(url, token));
   useToken(options.token ?? 'upstream-secret');
-  const bench = await openBench({ settings: { ...placesAt(kubeconfigPath), ...options.settings } });
+  const bench = await openBench({
+    settings: { ...placesAt(kubeconfigPath), ...options.settings },
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+  });
   const stopUpstream = async () => {
     for (const socket of open) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
