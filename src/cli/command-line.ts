@@ -33,6 +33,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   restore: async () => (await import('./keys/restore.ts')).restore,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
+  direct: async () => (await import('./keys/direct.ts')).direct,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

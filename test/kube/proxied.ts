@@ -33,7 +33,8 @@ export interface Proxied {
   stop(): Promise<void>;
 }
 
-export async function startProxied(assets: KubeAssets, kubelet: string): Promise<Proxied> {
+/** `port`: of the management server, where tokens are to name its address. */
+export async function startProxied(assets: KubeAssets, kubelet: string, port?: number): Promise<Proxied> {
   const users = [{ token: proxyToken, user: proxyUser }];
   const cluster = await startKube({
     name: 'proxied',
@@ -48,7 +49,7 @@ export async function startProxied(assets: KubeAssets, kubelet: string): Promise
   await cluster.kubectl('create', 'namespace', 'shop-s1');
   const node = await startNode(kubelet, cluster, 'default');
   const settings = settingsAt(kubeconfig);
-  const bench = await openBench({ settings });
+  const bench = await openBench({ settings, ...(port === undefined ? {} : { port }) });
   const start = (key: string, place: string, args: string[], env: Record<string, string> = {}, at = bench) => {
     const path = join(folder, `${key.slice(4, 12)}-${place.replaceAll('/', '-')}.kubeconfig`);
     writeFileSync(path, ourKubeconfig(at, key, place), { mode: 0o600 });

@@ -29,8 +29,9 @@ export interface BackupSource {
 /** `taken`: there is something in the folder already. */
 export type BackupTaken = { kind: 'done'; manifest: Manifest } | { kind: 'taken' };
 
-/** What is no secret of the server: the database, the logs, sockets, and what a crash or a restore left. */
-const notSecret = /^(?:keys\.db.*|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
+/** Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, and the keys of direct tokens, which a
+ * restore makes anew. */
+const notSecret = /^(?:keys\.db.*|token-keys\.json|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
 const deepest = 3;
 /** A handful of keys and certificates; more in dataDir is not ours. */
 const mostFiles = 1000;

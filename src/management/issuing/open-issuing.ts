@@ -49,7 +49,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   const keys = await TokenKeys.open(folder, nowMs());
   await keys.keepUp(nowMs());
   const ledger = new TokenLedger({ store, world, nowMs, failed });
-  await ledger.start();
+  await ledger.start(keys.areNew);
   const feed = new RevocationFeed({ ledger, issuer, clock, mayRead });
   let chore: Timer | undefined;
   let isStopped = false;

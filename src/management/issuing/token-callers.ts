@@ -12,7 +12,7 @@ import { parseScope } from '../scope/parse-scope.ts';
 import type { Scope } from '../scope/scope.ts';
 import type { TokenClaims } from '../tokens/claims.ts';
 import { TokenCache } from '../tokens/token-cache.ts';
-import { deadNow, type RefusedBecause, refusedText } from '../tokens/verify-token.ts';
+import { deadNow, type RefusedBecause, refusedText, unproved } from '../tokens/verify-token.ts';
 import type { TokenKeys } from './token-keys.ts';
 import type { TokenLedger } from './token-ledger.ts';
 
@@ -33,14 +33,6 @@ export interface TokenCallersParts {
   clock: Clock;
   deadText: Readonly<Record<DeadBecause, string>>;
   userOf(session: TokenSession): User;
-}
-
-/** Nothing is told to somebody who cannot prove to hold a token of ours. */
-const unproved: ReadonlySet<RefusedBecause> = new Set(['malformed', 'unknown key', 'signature']);
-
-/** Keys never look like this, and supplied keys must not. */
-export function looksLikeToken(bearer: string): boolean {
-  return bearer.startsWith('eyJ') && bearer.includes('.');
 }
 
 export class TokenCallers {

@@ -9,7 +9,7 @@ import { isRecord } from '../../object/text/json.ts';
 import { longestTokenTTL, tokenType } from '../tokens/claims.ts';
 import { type KeySet, maxKeys, readKeySet } from '../tokens/key-set.ts';
 
-const keysFile = 'token-keys.json';
+export const tokenKeysFile = 'token-keys.json';
 /** A key that leaks unnoticed is of use for so long at most. */
 export const rotateEveryMs = 30 * 24 * 60 * 60 * 1000;
 /** Verifiers keep the key set for so long. */
@@ -28,13 +28,16 @@ interface TokenKey {
 }
 
 export class TokenKeys {
+  /** No token from before can be proved any more. */
+  readonly areNew: boolean;
   readonly #path: string;
   /** In the order in which they sign. */
   #keys: TokenKey[];
   #keySet: KeySet = new Map();
   #changing: Promise<void> = Promise.resolve();
 
-  private constructor(path: string, keys: TokenKey[]) {
+  private constructor(path: string, keys: TokenKey[], areNew: boolean) {
+    this.areNew = areNew;
     this.#path = path;
     this.#keys = keys;
     this.#publish();
@@ -42,12 +45,12 @@ export class TokenKeys {
 
   /** Only for a process that has the folder for itself. The first key signs at once: there is no older key set anywhere. */
   static async open(folder: string, nowMs: number): Promise<TokenKeys> {
-    const path = join(folder, keysFile);
+    const path = join(folder, tokenKeysFile);
     const text = await textOf(path);
-    if (text !== undefined) return new TokenKeys(path, await keysIn(text, path));
+    if (text !== undefined) return new TokenKeys(path, await keysIn(text, path), false);
     const keys = [await newKey(nowMs)];
     await writeWhole(path, textOfKeys(keys));
-    return new TokenKeys(path, keys);
+    return new TokenKeys(path, keys, true);
   }
 
   /** What anybody may read, at `/.well-known/jwks.json`. */

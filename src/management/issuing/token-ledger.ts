@@ -44,12 +44,13 @@ export class TokenLedger {
     this.#parts = parts;
   }
 
-  /** Keys may have changed while nobody looked. */
-  async start(): Promise<void> {
+  /** Keys may have changed while nobody looked. `isAnew`: what was issued before can be proved by nobody. */
+  async start(isAnew: boolean): Promise<void> {
     for (const [key, text] of await this.#parts.store.sideValues(prefix)) {
       const line = lineIn(text);
       if (line !== undefined) this.#lines.set(key.slice(prefix.length), { ...line, seq: ++this.#seq });
     }
+    for (const uid of isAnew ? [...this.#lines.keys()] : []) this.#raise(uid, 'issued before the present keys');
     this.reviewAll();
   }
 
@@ -82,7 +83,14 @@ export class TokenLedger {
     this.review(uid);
     const known = this.#lines.get(uid);
     const view = known?.view ?? this.#viewOf(uid, name);
-    const line: Line = known ?? { name, generation: 1, hasRevoked: false, expiresMs, view, seq: 0 };
+    const line: Line = known ?? {
+      name,
+      generation: this.#generationAfter(0),
+      hasRevoked: false,
+      expiresMs,
+      view,
+      seq: 0,
+    };
     const { generation } = line;
     const kept = { ...line, expiresMs: Math.max(line.expiresMs, expiresMs) };
     this.#lines.set(uid, kept);
@@ -118,10 +126,21 @@ export class TokenLedger {
     if (line === undefined) return;
     const view = this.#viewOf(uid, line.name);
     if (view === line.view) return;
-    this.#lines.set(uid, { ...line, view, generation: line.generation + 1, hasRevoked: true, seq: ++this.#seq });
+    this.#raise(uid, view);
+  }
+
+  #raise(uid: string, view: string): void {
+    const line = this.#lines.get(uid) as Line;
+    const generation = this.#generationAfter(line.generation);
+    this.#lines.set(uid, { ...line, view, generation, hasRevoked: true, seq: ++this.#seq });
     // What is not written is found out again at the next start, because the view is older there.
     void this.#write(uid).catch(this.#parts.failed);
     for (const listener of this.#listeners) listener();
+  }
+
+  /** By the clock, so that a restored store never gives out again what an endpoint has heard to be dead. */
+  #generationAfter(generation: number): number {
+    return Math.max(generation + 1, Math.floor(this.#parts.nowMs() / 1000));
   }
 
   #reviewEnd(uid: string): void {

@@ -33,6 +33,8 @@ import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.t
 export interface ProxiedCaller {
   user: User;
   credential: Credential;
+  /** Where the caller brings what decides about its rights along, as the holder of a token at a direct endpoint. */
+  directory?: Directory;
 }
 
 /** A listener on which `/` is the API of one place. */
@@ -65,7 +67,7 @@ export interface ProxiedPathsOptions {
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
-  upstreams: Upstreams;
+  upstreams: Pick<Upstreams, 'upstreamOf'>;
   live: LivePassages<User>;
   audit: ProxyAudit;
   clock: Clock;
@@ -144,7 +146,7 @@ export class ProxiedPaths implements Beside {
     const { caller, entry, entrance, asked } = of;
     const target = asked.request.target as ProxiedDestination;
     this.#authorize(caller, asked.request, target);
-    const directory = this.#options.directory();
+    const directory = this.#directoryOf(caller);
     const review = client.kind === 'response' ? reviewIn(asked.request) : undefined;
     let body: Buffer | undefined;
     if (review === 'access' && client.kind === 'response') {
@@ -182,9 +184,14 @@ export class ProxiedPaths implements Beside {
     await live.follow(caller.user, keyName, passage);
   }
 
+  #directoryOf({ directory }: ProxiedCaller): Directory {
+    return directory ?? this.#options.directory();
+  }
+
   /** A place that the caller may not know of is answered as one that does not exist. */
-  #authorize({ user, credential }: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
-    const directory = this.#options.directory();
+  #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
+    const { user, credential } = caller;
+    const directory = this.#directoryOf(caller);
     const decision = allows(directory, credential, request);
     if (decision.allowed) return;
     if (!mayKnow(directory, credential, target)) throw new StatusFault(notThere(target));

@@ -18,6 +18,7 @@ import {
   secretsName,
 } from '../commands/backup-manifest.ts';
 import { digestOf } from '../commands/take-backup.ts';
+import { tokenKeysFile } from '../issuing/token-keys.ts';
 import { databasePath, makeDataFolder, readSecrets, revocationsName, type Secrets } from '../server/data-folder.ts';
 import { type Known, knownSince } from './known-revocations.ts';
 import { type Applied, putOver } from './put-over.ts';
@@ -60,6 +61,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     await copyFile(join(from, databaseName), ready);
     raiseRevision(ready, firstRevision(manifest, known, held));
     const applied = await applyTo(ready, known, options);
+    // What became of direct tokens since the backup is not known: without the keys that signed them they are dead.
+    await rm(join(dataDir, tokenKeysFile), { force: true });
     const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
     const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
     await goOnWithJournal({ dataDir, secrets, manifest, known, revision: applied.revision, clock, stamp });
@@ -89,7 +92,7 @@ async function bringBackSecrets(from: string, dataDir: string, { files }: Manife
   const brought: string[] = [];
   for (const { name } of files) {
     const path = join(dataDir, name);
-    if (name === databaseName || (await textOf(path)) !== undefined) continue;
+    if (name === databaseName || name === tokenKeysFile || (await textOf(path)) !== undefined) continue;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writeWhole(path, await readFile(join(from, name), 'utf8'));
     brought.push(name);

@@ -99,6 +99,14 @@ function refused(because: RefusedBecause): Verified {
   return { kind: 'refused', because };
 }
 
+/** Keys never look like this, and supplied keys must not. */
+export function looksLikeToken(bearer: string): boolean {
+  return bearer.startsWith('eyJ') && bearer.includes('.');
+}
+
+/** Nothing is told to somebody who cannot prove to hold a token of ours. */
+export const unproved: ReadonlySet<RefusedBecause> = new Set(['malformed', 'unknown key', 'signature']);
+
 /** For the message of a 401: the holder of a token with a good signature may know what is wrong with it. */
 export const refusedText: Record<RefusedBecause, string> = {
   malformed: 'Unauthorized',

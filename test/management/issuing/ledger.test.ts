@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Bench, keysPath, movedClock, openBench, people, until } from '../server/bench.ts';
@@ -118,6 +120,18 @@ describe('what ends the tokens of a key', () => {
     await until(() => isRevoked(old), 'the revocation');
     const young = await tokenOf(key);
     expect([isRevoked(old), isRevoked(young)]).toEqual([true, false]);
+  });
+
+  it('new keys that sign, as after a restored backup', async () => {
+    bench = await openBench({ clock });
+    const key = await bench.keyFor('k', { user: 'alice' });
+    const token = await tokenOf(key);
+    rmSync(join(bench.folder, 'token-keys.json'));
+    await bench.restart();
+    expect(isRevoked(token)).toBe(true);
+    const young = await tokenOf(key);
+    expect(isRevoked(young)).toBe(false);
+    expect(young.generation).toBeGreaterThan(token.generation);
   });
 
   it('an entry is forgotten some time after its last token', async () => {

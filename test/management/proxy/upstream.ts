@@ -40,7 +40,7 @@ export interface Behind {
 const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
 
 export async function openBehind(
-  options: { settings?: Partial<ManagementSettings>; token?: string; clock?: Clock } = {},
+  options: { settings?: Partial<ManagementSettings>; token?: string; port?: number; clock?: Clock } = {},
 ): Promise<Behind> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-proxy-'));
   const kubeconfigPath = join(folder, 'kubeconfig');
@@ -81,9 +81,11 @@ export async function openBehind(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const useToken = (token: string) => writeFileSync(kubeconfigPath, kubeconfigText(url, token));
   useToken(options.token ?? 'upstream-secret');
+  const { port, clock } = options;
   const bench = await openBench({
     settings: { ...placesAt(kubeconfigPath), ...options.settings },
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(port === undefined ? {} : { port }),
+    ...(clock === undefined ? {} : { clock }),
   });
   const stopUpstream = async () => {
     for (const socket of open) socket.destroy();
