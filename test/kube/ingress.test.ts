@@ -9,44 +9,15 @@ import { connect, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bench, keysPath, openBench, until } from '../management/server/bench.ts';
+import type { ManagementSettings } from '../../src/config/settings/management-settings.ts';
+import { subjectNamed, upstreamObjects } from '../../src/management/proxy/upstream-roles.ts';
+import { type Bench, keysPath, openBench, people, until } from '../management/server/bench.ts';
 import { kubeAssets } from './assets.ts';
 import { type KubeCluster, startKube } from './start.ts';
 
 const assets = kubeAssets();
 const reason = assets.found === undefined ? ` (skipped: ${assets.reason})` : '';
 const root = '/kubernetes/management/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances';
-const rbac = 'rbac.authorization.k8s.io';
-const rights = {
-  apiVersion: 'v1',
-  kind: 'List',
-  items: [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'hostward' },
-      rules: [
-        { apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] },
-        { apiGroups: ['authentication.k8s.io'], resources: ['userextras/hostward.dev/key'], verbs: ['impersonate'] },
-      ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'hostward' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'hostward' },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: 'hostward' }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'shop-admins' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ apiGroup: rbac, kind: 'Group', name: 'hostward:project:shop:admin' }],
-    },
-  ],
-};
-
 let cluster: KubeCluster;
 let bench: Bench;
 let count = 0;
@@ -103,7 +74,6 @@ function codeOf(tls: Fetched['tls'], agent: Agent | false, headers: Record<strin
 describe.skipIf(assets.found === undefined)(`the ingress that Hostward serves${reason}`, () => {
   beforeAll(async () => {
     cluster = await startKube({ name: 'ingress', users: [{ token: 'hostward-token', user: 'hostward' }] });
-    expect(await cluster.kubectlWith(JSON.stringify(rights), 'create', '-f', '-')).toMatchObject({ code: 0 });
     const own = join(cluster.folder, 'hostward.kubeconfig');
     writeFileSync(own, cluster.kubeconfigFor({ token: 'hostward-token' }));
     const instance = (name: string) => ({
@@ -112,26 +82,28 @@ describe.skipIf(assets.found === undefined)(`the ingress that Hostward serves${r
       ingress: { server: `https://${name}.example.com`, servedBy: 'hostward' as const },
       clientCert: { clusterRole: 'cluster-admin', maxTTL: 0 },
     });
-    bench = await openBench({
-      ingressListen: '127.0.0.1:0',
-      settings: {
-        projects: [
-          {
-            name: 'shop',
-            members: [{ user: 'alice', role: 'admin' }],
-            virtualClusters: [
-              instance('v1'),
-              instance('v2'),
-              {
-                ...instance('proxied'),
-                ingress: { server: 'https://proxied.example.com', servedBy: 'virtualCluster' },
-              },
-            ],
-            spaces: [],
-          },
-        ],
-      },
-    });
+    const settings: ManagementSettings = {
+      ...people,
+      projects: [
+        {
+          name: 'shop',
+          members: [{ user: 'alice', role: 'admin' }],
+          virtualClusters: [
+            instance('v1'),
+            instance('v2'),
+            {
+              ...instance('proxied'),
+              ingress: { server: 'https://proxied.example.com', servedBy: 'virtualCluster' },
+            },
+          ],
+          spaces: [],
+        },
+      ],
+    };
+    const items = upstreamObjects(settings, { project: 'shop', virtualCluster: 'v1' }, subjectNamed('hostward'));
+    const rights = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    expect(await cluster.kubectlWith(rights, 'create', '-f', '-')).toMatchObject({ code: 0 });
+    bench = await openBench({ ingressListen: '127.0.0.1:0', settings });
   }, 120_000);
   afterAll(async () => {
     await bench?.stop();

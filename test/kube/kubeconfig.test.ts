@@ -5,48 +5,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ManagementVirtualCluster } from '../../src/config/settings/management-settings.ts';
-import { type Bench, keysPath, openBench, until } from '../management/server/bench.ts';
+import type { ManagementSettings, ManagementVirtualCluster } from '../../src/config/settings/management-settings.ts';
+import { subjectNamed, upstreamObjects } from '../../src/management/proxy/upstream-roles.ts';
+import { type Bench, keysPath, openBench, people, until } from '../management/server/bench.ts';
 import { kubeAssets } from './assets.ts';
 import { type KubeCluster, startKube } from './start.ts';
 
 const assets = kubeAssets();
 const reason = assets.found === undefined ? ` (skipped: ${assets.reason})` : '';
 const root = '/kubernetes/management/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances';
-
-const rbac = 'rbac.authorization.k8s.io';
-const rule = (apiGroup: string, resource: string, verbs: string[], resourceNames?: string[]) => ({
-  apiGroups: [apiGroup],
-  resources: [resource],
-  verbs,
-  ...(resourceNames === undefined ? {} : { resourceNames }),
-});
-/** Exactly what DESIGN-management 4.4 gives Hostward for certificates. */
-const hostwardsRights = {
-  apiVersion: 'v1',
-  kind: 'List',
-  items: [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'hostward' },
-      rules: [
-        rule('certificates.k8s.io', 'certificatesigningrequests', ['create', 'get', 'watch', 'delete']),
-        rule('certificates.k8s.io', 'certificatesigningrequests/approval', ['update']),
-        rule('certificates.k8s.io', 'signers', ['approve'], ['kubernetes.io/kube-apiserver-client']),
-        rule(rbac, 'clusterrolebindings', ['create', 'list', 'delete']),
-        rule(rbac, 'clusterroles', ['bind'], ['cluster-admin', 'view']),
-      ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'hostward' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'hostward' },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: 'hostward' }],
-    },
-  ],
-};
 
 let cluster: KubeCluster;
 let bench: Bench;
@@ -101,8 +68,6 @@ describe.skipIf(assets.found === undefined)(`client certificates on a real contr
   beforeAll(async () => {
     const users = [{ token: 'hostward-token', user: 'hostward' }];
     cluster = await startKube({ name: 'kubeconfig', controllerManager: true, users });
-    const applied = await cluster.kubectlWith(JSON.stringify(hostwardsRights), 'create', '-f', '-');
-    expect(applied).toMatchObject({ code: 0 });
     const own = join(cluster.folder, 'hostward.kubeconfig');
     writeFileSync(own, cluster.kubeconfigFor({ token: 'hostward-token' }));
     const authority = join(cluster.folder, 'serving-ca.crt');
@@ -118,23 +83,31 @@ describe.skipIf(assets.found === undefined)(`client certificates on a real contr
     const stranger = join(cluster.folder, 'stranger.kubeconfig');
     writeFileSync(stranger, cluster.kubeconfigFor({ token: cluster.strangerToken }));
     const signing = { certificate: join(cluster.folder, 'client-ca.crt'), key: join(cluster.folder, 'client-ca.key') };
-    bench = await openBench({
-      settings: {
-        projects: [
-          {
-            name: 'shop',
-            members: [{ user: 'alice', role: 'admin' }],
-            virtualClusters: [
-              instance('csr'),
-              instance('signed', { signing }),
-              instance('viewer', { clientCert: { clusterRole: 'view', maxTTL: 3600 } }),
-              instance('powerless', { kubeconfig: stranger }),
-            ],
-            spaces: [],
-          },
-        ],
-      },
-    });
+    const settings: ManagementSettings = {
+      ...people,
+      projects: [
+        {
+          name: 'shop',
+          members: [{ user: 'alice', role: 'admin' }],
+          virtualClusters: [
+            instance('csr'),
+            instance('signed', { signing }),
+            instance('viewer', { clientCert: { clusterRole: 'view', maxTTL: 3600 } }),
+            instance('powerless', { kubeconfig: stranger }),
+          ],
+          spaces: [],
+        },
+      ],
+    };
+    // Exactly what `hostward upstream-rbac` prints for Hostward itself.
+    const items = ['csr', 'signed', 'viewer']
+      .flatMap(
+        (name) => upstreamObjects(settings, { project: 'shop', virtualCluster: name }, subjectNamed('hostward')) ?? [],
+      )
+      .filter((object) => (object as { metadata: { name: string } }).metadata.name.startsWith('hostward:proxy:'));
+    const rights = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    expect(await cluster.kubectlWith(rights, 'create', '-f', '-')).toMatchObject({ code: 0 });
+    bench = await openBench({ settings });
   }, 120_000);
   afterAll(async () => {
     await bench?.stop();

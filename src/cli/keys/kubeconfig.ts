@@ -14,6 +14,10 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
   const of = instanceOperand(options);
   if (options.has('exec') && options.has('exec-credential'))
     throw new CommandFault(exitCodes.usage, 'give --exec or --exec-credential, found both');
+  if (options.has('exec') && options.texts('config').includes('-'))
+    throw new CommandFault(exitCodes.usage, '--exec wants a configuration that kubectl can name again, found -', {
+      hint: 'give --config FILE or --server URL',
+    });
   if (options.has('exec-credential')) return printCredential(context, options, of);
   const answer = await askKubeconfig(context, options, of);
   sayWarnings(context, answer.warnings);

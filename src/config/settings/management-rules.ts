@@ -1,5 +1,6 @@
 // The rules of hostward.management that concern several settings: duplicate names, unknown members, spaces of unknown
 // clusters, endpoints without a listener. Returns all problems at once, each with its path below the block.
+import { isIP } from 'node:net';
 import { type Fault, fault, quoted } from '../fault.ts';
 import { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
@@ -160,6 +161,10 @@ function listenerProblems({ listen, ingressListen, projects }: ManagementValues)
         problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'servedBy'], found: 'hostward', wanted, fix });
       }
       const host = new URL(ingress.server).hostname;
+      if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) {
+        const wanted = 'a host name, because the TLS server name selects the virtual cluster';
+        problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'server'], found: `the address ${host}`, wanted });
+      }
       const other = hosts.get(host);
       const found = `the host of ${other}, although the host name selects the virtual cluster`;
       const wanted = 'a host of its own for every virtual cluster that Hostward serves';

@@ -74,7 +74,8 @@ export class IngressListener {
         // Judged at every request, so that a client without a certificate can bring a key.
         rejectUnauthorized: false,
         ca: clientCaPem,
-        SNICallback: (name, done) => void this.#context(name).then((context) => done(null, context), done),
+        SNICallback: (name, done) =>
+          void this.#context(name.toLowerCase()).then((context) => done(null, context), done),
       },
       (request, response) => {
         const entrance = this.#entranceOf(request);

@@ -60,6 +60,7 @@ describe('hostward kubeconfig', () => {
     [['kubeconfig'], 2, 'want the virtual cluster as PROJECT/NAME, found nothing'],
     [['kubeconfig', 'shop'], 2, 'want the virtual cluster as PROJECT/NAME, found "shop"'],
     [['kubeconfig', 'shop/v1', '--exec', '--exec-credential'], 2, 'found both'],
+    [['kubeconfig', 'shop/v1', '--exec', '--config', '-'], 2, 'found -'],
     [['kubeconfig', 'shop/v1', '--ttl', '5m'], 1, 'spec.certificateTTL: Invalid value: 300'],
     [['kubeconfig', 'shop/v2'], 1, 'no ingress endpoint is configured for the virtual cluster shop/v2'],
     [['kubeconfig', 'shop/v9'], 1, '"v9" not found'],

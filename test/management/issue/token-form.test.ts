@@ -135,6 +135,8 @@ describe('a kubeconfig with a token', () => {
       body: { message: expect.stringContaining('the key of a kubeconfig makes no keys, tokens and kubeconfigs') },
     });
     expect((await on.ask('POST', keysPath, { key: token, body: { metadata: { name: 'x' } } })).code).toBe(403);
+    expect((await on.ask('POST', `${group}/directclusterendpointtokens`, { key: token, body: {} })).code).toBe(403);
+    expect((await on.ask('POST', `${keysPath}/${name}/rotate`, { key: token, body: {} })).code).not.toBe(201);
     expect((await on.ask('GET', `${group}/namespaces/p-shop/virtualclusterinstances/v2`, { key: token })).code).toBe(
       403,
     );
