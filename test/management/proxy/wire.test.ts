@@ -165,6 +165,20 @@ describe('time', () => {
     expect(await answer).toMatchObject({ code: 504, body: { reason: 'Timeout' } });
   });
 
+  it('504: so is one that says neither yes nor no to a session', async () => {
+    const clock = movedClock();
+    const behind = await behindWith({ clock });
+    behind.upgradeWith(() => undefined);
+    const client = await rawClient(behind.bench);
+    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
+    const authorization = `Authorization: Bearer ${behind.bench.admin}`;
+    client.write(requestText(`GET ${pods}/web/exec HTTP/1.1`, [authorization, ...upgrade]));
+    await until(() => behind.seen.length === 1 && clock.waitingFor(silentAfterMs) === 1, 'the request');
+    clock.fire(silentAfterMs);
+    await client.closed;
+    expect(client.text()).toMatch(/^HTTP\/1.1 504 /);
+  });
+
   it('an answer that stops in its middle is cut off', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
