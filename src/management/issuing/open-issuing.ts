@@ -9,6 +9,7 @@ import type { KeyWorld } from '../keys/life/credential.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
 import { type FeedParts, RevocationFeed } from './revocation-feed.ts';
+import { TokenCallers, type TokenCallersParts } from './token-callers.ts';
 import { TokenKeys } from './token-keys.ts';
 import { tokenKind } from './token-kind.ts';
 import { TokenLedger } from './token-ledger.ts';
@@ -17,6 +18,7 @@ export interface Issuing {
   keys: TokenKeys;
   ledger: TokenLedger;
   feed: RevocationFeed;
+  callers: TokenCallers;
   kind: Kind;
   /** What verifiers read, in front of the other paths. */
   paths(otherwise: OtherPaths): OtherPaths;
@@ -32,13 +34,15 @@ export interface OpenIssuingOptions {
   issuer: string;
   callerOf: IssueParts['callerOf'];
   mayRead: FeedParts['mayRead'];
+  deadText: TokenCallersParts['deadText'];
+  userOf: TokenCallersParts['userOf'];
 }
 
 /** Keys change every month, and are published minutes ahead: every minute is early enough. */
 const keyChoreMs = 60_000;
 
 export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
-  const { folder, store, world, clock, log, issuer, callerOf, mayRead } = options;
+  const { folder, store, world, clock, log, issuer, callerOf, mayRead, deadText, userOf } = options;
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
@@ -58,6 +62,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
     keys,
     ledger,
     feed,
+    callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
     kind: tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
     paths: (otherwise) => keySetPath(keys, feed.paths(otherwise)),
     stop() {

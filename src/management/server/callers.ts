@@ -25,6 +25,8 @@ export interface Session {
   /** As it was then, for a later look at whether it still holds. */
   directory: Directory;
   address: string | undefined;
+  /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
+  stillHolds?(): boolean;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
 }
@@ -75,7 +77,7 @@ export class Callers {
     } catch {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
-    return this.#userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
+    return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
   }
 
   sessionOf(user: User): Session | undefined {
@@ -91,7 +93,7 @@ export class Callers {
       teams: new Set(),
       isAdministrator: true,
     };
-    return this.#userOf({
+    return this.userOf({
       credential: { subject, keyName: '', scopes: [undefined] },
       facts: undefined,
       directory: this.#parts.world.directory,
@@ -103,7 +105,7 @@ export class Callers {
   forKubeconfig(user: User, mark: KubeconfigMark): User {
     const session = this.#sessions.get(user);
     if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
-    return this.#userOf({ ...session, kubeconfig: mark });
+    return this.userOf({ ...session, kubeconfig: mark });
   }
 
   callerOf({ credential, facts }: Session): Caller {
@@ -117,6 +119,7 @@ export class Callers {
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
   isStill(user: User): boolean {
     const session = this.#sessions.get(user);
+    if (session?.stillHolds !== undefined) return session.stillHolds();
     if (session?.facts === undefined) return true;
     const { facts, credential, directory, address } = session;
     const { world } = this.#parts;
@@ -130,7 +133,8 @@ export class Callers {
     return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
   }
 
-  #userOf(session: Session): User {
+  /** The user of a credential that was proved, by a key or in another way. */
+  userOf(session: Session): User {
     const { subject, keyName } = session.credential;
     const uid = session.facts?.record.subject.uid;
     const user: User = {

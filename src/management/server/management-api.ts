@@ -29,7 +29,7 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, selfReviews } from './open-parts.ts';
+import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
@@ -85,7 +85,7 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy(parts, { clock, log, environment });
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -193,8 +193,8 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    this.#endStreams();
     this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
@@ -287,7 +287,6 @@ export class ManagementApi {
     return this.#caPem;
   }
 
-  /** Direct tokens: who checks them on this server asks here. */
   get issuing(): Issuing {
     return this.#need().issuing;
   }

@@ -15,13 +15,14 @@ import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
+import { looksLikeToken } from '../issuing/token-callers.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
-import { Callers, type Session } from './callers.ts';
+import { Callers, deadText, type Session } from './callers.ts';
 import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
@@ -146,7 +147,9 @@ async function partsOf(
   };
   const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const issuer = options.baseURL;
-  const issuing = await openIssuing({ folder, store, world, clock, log, issuer, callerOf, mayRead });
+  const userOf = (session: Session) => callers.userOf(session);
+  const about = { folder, store, world, clock, log, issuer };
+  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const given = { peppers, database, revocations, store, activity, people, book };
   const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
@@ -159,6 +162,15 @@ function viewSince({ facts }: Session, people: People, book: KeyBook): number {
   if (facts === undefined) return people.viewSince;
   const makers = makersOf(facts, book) ?? [];
   return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));
+}
+
+/** On the proxied paths, where direct tokens count beside keys. */
+export function proxiedCallers({ callers, issuing }: OpenParts) {
+  return {
+    authenticateKey: async (text: string, address: string | undefined) =>
+      looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address),
+    sessionOf: (user: User) => callers.sessionOf(user),
+  };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
