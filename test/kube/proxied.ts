@@ -58,8 +58,8 @@ export async function startProxied(assets: KubeAssets, kubelet: string): Promise
   return {
     ...{ cluster, bench, settings, start },
     async giveRights(place) {
-      const { users, teams, clusters, projects } = settings;
-      const management = { dataDir: join(folder, 'data'), users, teams, clusters, projects };
+      const { administrators, users, teams, clusters, projects } = settings;
+      const management = { dataDir: join(folder, 'data'), administrators, users, teams, clusters, projects };
       const files = { '/home/h.yaml': JSON.stringify({ hostward: { management } }) };
       const which =
         'cluster' in place ? ['--cluster', place.cluster] : ['--instance', `${place.project}/${place.virtualCluster}`];
