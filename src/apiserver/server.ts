@@ -121,7 +121,14 @@ export class ApiServer {
     this.#options = options;
     const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
     const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
-    this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
+    this.#paths = new ServedPaths({
+      catalog,
+      version,
+      otherPaths,
+      pathPrefix: options.pathPrefix ?? '',
+      now: () => options.clock.wallTime(),
+      state: () => this.#state,
+    });
     this.#impersonation = new Impersonation({
       authorize: options.authorize,
       isOn: options.allowsImpersonation === true,

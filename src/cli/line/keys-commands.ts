@@ -1,4 +1,4 @@
-// The commands about access keys as data, for the command table.
+// The commands about access keys and what is made with them as data, for the command table.
 import type { CommandSpec, OptionSpec } from './command-spec.ts';
 
 const config: OptionSpec = {
@@ -37,6 +37,45 @@ const output: OptionSpec = {
 
 const reach =
   'With --config the command talks to the daemon on this machine, through a socket in dataDir that only its owner can open. When no daemon runs, the command opens dataDir itself; when another process holds dataDir and does not answer, the exit code is 3. With --server it talks to any management API over TLS, with the access key from HOSTWARD_ACCESS_KEY or --key-file. No command asks a question.';
+
+const kubeconfigCommand: CommandSpec = {
+  name: 'kubeconfig',
+  operands: 'PROJECT/NAME',
+  maxOperands: 1,
+  summary: 'Print a kubeconfig of a virtual cluster',
+  details: [
+    'The kubeconfig holds an access key of its own for this virtual cluster, or a client certificate with --client-cert. It ends with the access key that asked for it.',
+    'With --exec it holds no credential: kubectl runs "hostward kubeconfig … --exec-credential", which keeps its credential in a file of its owner and gets a new one when a quarter of its life is left. An allow list of plugins names the command hostward. The paths of --key-file, --certificate-authority and --config stand in it; without --key-file the key comes from HOSTWARD_ACCESS_KEY.',
+    reach,
+  ],
+  options: [
+    { name: 'client-cert', summary: 'a client certificate instead of a token; for admins of the project' },
+    {
+      name: 'ttl',
+      value: 'DURATION',
+      summary: 'how long it is valid, like 1h, at least 10m (default 24h); 0 is as long as possible',
+    },
+    { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that stands in the kubeconfig' },
+    { name: 'exec', summary: 'a kubeconfig that runs this command for its credential' },
+    { name: 'exec-credential', summary: 'what kubectl asks the command for: an ExecCredential, in JSON' },
+    ...reachOptions,
+    output,
+  ],
+  examples: [
+    {
+      line: 'hostward kubeconfig shop/v1 --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      says: 'for a day',
+    },
+    {
+      line: 'hostward kubeconfig shop/v1 --exec --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      says: 'for as long as the access key lives',
+    },
+    {
+      line: 'hostward kubeconfig shop/v1 --client-cert --ttl 1h --server https://hostward.example.com --key-file my.key',
+      says: 'with a client certificate for an hour',
+    },
+  ],
+};
 
 export const keysCommands: readonly CommandSpec[] = [
   {
@@ -261,4 +300,5 @@ export const keysCommands: readonly CommandSpec[] = [
       },
     ],
   },
+  kubeconfigCommand,
 ];

@@ -29,11 +29,13 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
+import { closeParts, type Database, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
+  /** In place of the SQLite file in dataDir. */
+  database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
@@ -77,10 +79,11 @@ export class ManagementApi {
 
   /** Takes the folder: nobody else can until it is closed. */
   async open(): Promise<void> {
-    const { server, clock, log } = this.#options;
+    const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
+    const { dataDir: folder, baseURL } = server;
+    const parts = await openParts({ folder, baseURL, settings, kinds, clock, log, database });
     try {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
@@ -137,7 +140,7 @@ export class ManagementApi {
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
   async #certificate(host: string) {
@@ -162,7 +165,7 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    kubeconfigs.start();
+    await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
     proxy.look();
     await this.openDoor();

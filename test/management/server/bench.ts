@@ -138,6 +138,7 @@ export async function openBench(
     clock?: Clock;
     folder?: string;
     log?: Log;
+    ingressListen?: string;
     metrics?: Metrics;
   } = {},
 ): Promise<Bench> {
@@ -147,7 +148,7 @@ export async function openBench(
     listen: '127.0.0.1:0',
     baseURL: 'https://localhost:8443',
     dataDir: folder,
-    ingressListen: undefined,
+    ingressListen: options.ingressListen,
   };
   const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
