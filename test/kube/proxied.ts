@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ManagementSettings } from '../../src/config/settings/management-settings.ts';
-import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../src/management/proxy/upstream-roles.ts';
+import type { UpstreamPlace } from '../../src/management/proxy/upstream-roles.ts';
+import { runKeys } from '../cli/keys/keys-bench.ts';
 import { type Bench, openBench, people } from '../management/server/bench.ts';
 import type { KubeAssets } from './assets.ts';
 import { kubeletFlags, startNode } from './kubelet.ts';
@@ -58,9 +59,14 @@ export async function startProxied(assets: KubeAssets, kubelet: string, port?: n
   return {
     ...{ cluster, bench, settings, start },
     async giveRights(place) {
-      const items = upstreamObjects(settings, place, subjectNamed(proxyUser));
-      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-      const applied = await cluster.kubectlWith(list, 'apply', '-f', '-');
+      const { administrators, users, teams, clusters, projects } = settings;
+      const management = { dataDir: join(folder, 'data'), administrators, users, teams, clusters, projects };
+      const files = { '/home/h.yaml': JSON.stringify({ hostward: { management } }) };
+      const which =
+        'cluster' in place ? ['--cluster', place.cluster] : ['--instance', `${place.project}/${place.virtualCluster}`];
+      const printed = await runKeys(['upstream-rbac', '--config', 'h.yaml', ...which], { files });
+      if (printed.code !== 0) throw new Error(`print the rights: ${printed.err}`);
+      const applied = await cluster.kubectlWith(printed.out, 'apply', '-f', '-');
       if (applied.code !== 0) throw new Error(`apply the rights: ${applied.stderr}`);
     },
     kubectl: (key, place, ...args) => start(key, place, args).ended,

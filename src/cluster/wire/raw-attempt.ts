@@ -123,7 +123,9 @@ export class RawAttempt {
 
   #connected(): void {
     this.#timer?.cancel();
-    if (this.#parts.request.isStream || this.#isSettled) return;
+    const { isStream, upgrade } = this.#parts.request;
+    // A server says at once whether it changes the protocol; only what follows may take its time.
+    if ((isStream && upgrade === undefined) || this.#isSettled) return;
     const wait = () => this.#after(silentAfterMs, `no answer within ${silentAfterMs / 1000} s`);
     // How long a body takes is up to the client; the answer is up to the server.
     if (this.#sent.writableFinished) wait();

@@ -1,4 +1,4 @@
-// The series of the management API: keys by state, those that end soon, failed authentications, open watches.
+// The series of the management API: keys by state, those that end soon, failed authentications, open watches, what passes the proxy.
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
@@ -13,6 +13,8 @@ export interface Counted {
   lastActivityMs(facts: KeyFacts): number | undefined;
   failedLogins(): number;
   watches(): number;
+  /** Requests and sessions that pass through to clusters. */
+  proxied(): number;
 }
 
 export function keyCounts(
@@ -46,6 +48,7 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
     ['hostward_access_keys_expiring', 'Active access keys that end within seven days', () => counts().expiringSoon],
     ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
     ['hostward_management_watches', 'Open watches of the management API', () => counted.watches()],
+    ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];
   for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
 }

@@ -171,7 +171,9 @@ export class ManagementApi {
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
+    const proxied = () => proxy.status().proxied;
+    const failed = () => failedLogins.count;
+    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
