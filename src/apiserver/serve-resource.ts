@@ -10,7 +10,7 @@ import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
 import type { User } from './request/identity.ts';
 import { negotiate } from './request/negotiate.ts';
-import { badRequest, methodNotAllowed, StatusFault } from './request/status-fault.ts';
+import { badRequest, methodNotAllowed, notAcceptable, StatusFault } from './request/status-fault.ts';
 import type { Target } from './request/target.ts';
 import { createObject } from './verbs/create-object.ts';
 import { deleteCollection } from './verbs/delete-collection.ts';
@@ -154,7 +154,11 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
   return value;
 }
 
+/** Events are lines of JSON. */
+const watchTypes = ['application/json', 'application/json;stream=watch'];
+
 async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void> {
+  if (call.negotiated.mediaType === 'application/yaml') throw notAcceptable(watchTypes);
   const stream = new WatchStream(call, resourceRequest.response, resourceRequest.watchSettings);
   resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();

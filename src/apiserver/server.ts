@@ -18,10 +18,9 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import { answerClientErrors } from './request/client-error.ts';
-import { deniedBecause, refuseImpersonation } from './request/denial.ts';
+import { deniedBecause } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
-import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { withSelectedName } from './request/selected-name.ts';
@@ -30,7 +29,7 @@ import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
-import { checkAuthorities } from './tls/client-certificate.ts';
+import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -114,7 +113,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
-  #impersonation = new Impersonation();
+  #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -122,7 +121,18 @@ export class ApiServer {
     this.#options = options;
     const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
     const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
-    this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
+    this.#paths = new ServedPaths({
+      catalog,
+      version,
+      otherPaths,
+      pathPrefix: options.pathPrefix ?? '',
+      now: () => options.clock.wallTime(),
+      state: () => this.#state,
+    });
+    this.#impersonation = new Impersonation({
+      authorize: options.authorize,
+      isOn: options.allowsImpersonation === true,
+    });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
@@ -134,7 +144,7 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = { ...this.#clientSettings(), handshakeTimeout: slowHeads.headersTimeout };
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
@@ -164,15 +174,9 @@ export class ApiServer {
     this.#state = 'ready';
   }
 
-  #clientSettings(): { ca?: string; requestCert?: boolean; rejectUnauthorized?: boolean } {
-    const { clientCa } = this.#options;
-    if (clientCa !== undefined) checkAuthorities(clientCa);
-    return clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
-  }
-
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
-    const clients = this.#clientSettings();
+    const clients = certificateRequest(this.#options.clientCa);
     // Only new connections use the new certificate; open connections continue.
     const changed = ({ certPem, keyPem }: ServingPair) =>
       server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
@@ -288,7 +292,7 @@ export class ApiServer {
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
     const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
-    const user = await this.#actor(sender, asked, request);
+    const user = await this.#impersonation.actor({ sender, target: asked, request });
     if (user !== sender) trail.entry.impersonatedUser = user;
     const decision = await this.#options.authorize({ user, target: asked });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
@@ -320,17 +324,6 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
-  }
-
-  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
-  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
-    const { allowsImpersonation = false, authorize } = this.#options;
-    if (!allowsImpersonation) {
-      refuseImpersonation(request);
-      return sender;
-    }
-    const wanted = wantedUser(request);
-    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
   }
 
   #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {

@@ -19,7 +19,7 @@ import { type ReferenceSettings, References } from '../sync/references/reference
 import { setGauges } from '../sync/report/gauges.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
 import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
-import { Clusters } from './connections.ts';
+import { Clusters, isRecent } from './connections.ts';
 import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
 import { openDaemonLease, openWriters } from './lease.ts';
 import { RunningManagement } from './management.ts';
@@ -241,7 +241,12 @@ class AssembledDaemon implements Daemon {
   }
 
   #rulesOf(settings: Settings): SyncRules {
-    return createRules(endpointsKind, settings, { mapping: this.#mappings, patcher: this.#patches.current?.patcher });
+    const { patcher } = this.#patches.current ?? {};
+    const hasPatches = patcher !== undefined && patcher.set.patches.length > 0;
+    return createRules(endpointsKind, settings, {
+      mapping: this.#mappings,
+      patcher: hasPatches ? patcher : undefined,
+    });
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
@@ -388,10 +393,4 @@ class AssembledDaemon implements Daemon {
       return joinedStatus(ready.map((sync) => objectStatus(sync, key)));
     return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joinedStatus);
   }
-}
-
-/** Host clusters set endpoints.kubernetes.io/managed-by from Kubernetes 1.33 on. */
-function isRecent(version: string): boolean {
-  const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
-  return Number(major) > 1 || Number(minor) >= 33;
 }

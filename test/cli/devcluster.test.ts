@@ -81,4 +81,16 @@ describe('hostward devcluster', () => {
     const { context, err } = scene({ files: { '/home/ca.crt': 'hello' } });
     expect([await runCommandLine(context, ['devcluster', '--client-ca-file', file]), err()]).toEqual([1, said]);
   });
+
+  it('keeps its authority over a restart with --data, and has a new one each time without', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
+    folders.push(folder);
+    const authorityOf = async (...argv: string[]) => {
+      const stage = await serving({}, argv, async () => undefined);
+      return serverOf(stage).caPem;
+    };
+    const data = ['--data', join(folder, 'objects.db')];
+    expect(await authorityOf(...data)).toBe(await authorityOf(...data));
+    expect(await authorityOf()).not.toBe(await authorityOf());
+  });
 });

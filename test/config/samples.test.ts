@@ -69,9 +69,9 @@ describe('the samples in config/', () => {
   it('have exactly one writer of Endpoints', () => {
     const loaded = loadConfiguration({ ...inPod, files: [read('vcluster.yaml')] });
     if (loaded.kind !== 'ok') throw new Error(report(loaded));
-    const { vcluster, endpointsEnabled, patches, replicas } = loaded.settings;
+    const { vcluster, endpointsEnabled, endpointSlices, patches, replicas } = loaded.settings;
     expect((vcluster['sync'] as { toHost: { endpoints: { enabled: boolean } } }).toHost.endpoints.enabled).toBe(false);
-    expect([endpointsEnabled, patches.length, replicas]).toEqual([true, 1, 3]);
+    expect([endpointsEnabled, endpointSlices.enabled, patches.length, replicas]).toEqual([true, true, 1, 3]);
   });
 
   it.each(['vcluster.yaml', 'sidecar-values.yaml'])("%s turns off vCluster's sync of the same addresses", (name) => {
@@ -109,6 +109,7 @@ describe('the samples in config/', () => {
         .map((rule) => `${rule.resources.join()}: ${rule.verbs.join()}`);
     const wanted = [
       'endpoints: get,list,watch,create,patch,delete',
+      'endpointslices: get,list,watch,create,patch,delete',
       'services: get,list,watch',
       'leases: get,create,update,patch',
     ];

@@ -1,15 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { apiServerContract } from '../contract/api-server.ts';
+import { type DevclusterOptions, startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { type ApiServerSubject, apiServerContract } from '../contract/api-server.ts';
 import { createCa } from '../kube/certificates.ts';
 
-apiServerContract('embedded, with roles', async () => {
+async function start(options: DevclusterOptions): Promise<ApiServerSubject> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-contract-'));
   const clientAuthority = await createCa(folder);
   const cluster = await startDevcluster({
-    authorization: 'rbac',
+    ...options,
     clientCa: readFileSync(clientAuthority.certificatePath, 'utf8'),
     users: [{ name: 'stranger', token: 'stranger-token' }],
     adminToken: 'admin-token',
@@ -28,4 +28,7 @@ apiServerContract('embedded, with roles', async () => {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-});
+}
+
+apiServerContract('embedded, where roles decide', () => start({ authorization: 'rbac' }));
+apiServerContract('embedded, open', () => start({}), { topics: ['http', 'impersonation', 'review', 'write'] });

@@ -38,13 +38,18 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     // Of a fault in discovery kubectl shows no more than its code.
     const before = await proxied.kubectl(alice, instance, 'create', 'configmap', 'early');
     expect(before.code).toBe(1);
-    expect(before.stderr).toContain('hostward upstream-rbac --instance shop/v1 | kubectl apply -f -');
+    expect(before.stderr).toContain('hostward upstream-rbac --instance shop/v1 --config FILE | kubectl apply -f -');
+    const missing = () => (proxied.bench.api.status() as { upstreams?: { missing: string[] }[] }).upstreams;
+    await until(() => missing() !== undefined, 'the missing rights in the status');
+    expect(missing()?.[0]?.missing).toContain('impersonate users hostward:user:alice');
     await proxied.giveRights({ project: 'shop', virtualCluster: 'v1' });
     await proxied.giveRights({ cluster: 'c1' });
     const endMs = performance.now() + 10_000;
     let after = before;
     while (after.code !== 0 && performance.now() < endMs) after = await proxied.kubectl(alice, instance, 'get', 'pods');
     expect(after.stdout).toMatch(/^NAME .*\nweb /);
+    await proxied.bench.api.apply(proxied.settings);
+    await until(() => missing() === undefined, 'a status without missing rights');
   }, 30_000);
 
   it('may impersonate the names of the configuration and no other', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, vi } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { goldenSlicesSuite } from '../contract/sync-golden-slices.ts';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
@@ -37,6 +38,7 @@ describe.skipIf(assets.found === undefined)(
     rightsSuite(() => backend);
     addressesSuite(() => backend);
     slicesSuite(() => backend);
+    goldenSlicesSuite(() => backend);
     twoWaySuite(() => backend);
     leadershipSuite(() => backend);
     massDeleteSuite(() => backend);

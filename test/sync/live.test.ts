@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { goldenSlicesSuite } from '../contract/sync-golden-slices.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { slicesSuite } from '../contract/sync-slices.ts';
@@ -23,5 +24,6 @@ describe('live sync between two embedded API servers', () => {
   ownerSuite(() => backend);
   addressesSuite(() => backend);
   slicesSuite(() => backend);
+  goldenSlicesSuite(() => backend);
   twoWaySuite(() => backend);
 });

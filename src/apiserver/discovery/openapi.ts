@@ -20,10 +20,9 @@ export class OpenApi {
   }
 
   /** The index at `/openapi/v3` or a document below it; undefined = the document does not exist. */
-  document(path: string): string | undefined {
+  document(path: string): { json: string; hash?: string } | undefined {
     const below = path.slice('/openapi/v3'.length).replace(/^\//, '');
-    if (below === '') return this.#index();
-    return this.#documentOf(below)?.json;
+    return below === '' ? { json: this.#index() } : this.#documentOf(below);
   }
 
   /** The v2 document of all kinds; built at the first request because few clients need it. */

@@ -63,6 +63,17 @@ function list(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : [value].flat();
 }
 
+/** TLS settings of a server that asks for client certificates and lets every client in; the request is judged later. */
+export function certificateRequest(authorities: string | undefined): {
+  ca?: string;
+  requestCert?: boolean;
+  rejectUnauthorized?: boolean;
+} {
+  if (authorities === undefined) return {};
+  checkAuthorities(authorities);
+  return { ca: authorities, requestCert: true, rejectUnauthorized: false };
+}
+
 /** Throws when a PEM text holds no certificate, or one that cannot be read: Node would ignore both and know no authority. */
 export function checkAuthorities(pem: string): void {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { isTrue } from '../request/target.ts';
 import { oneObject } from './representation.ts';
 
 export type Headers = Record<string, string | number | string[]>;
@@ -61,8 +62,9 @@ export function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-export function sendJson(response: ServerResponse, code: number, json: string, headers: Headers = {}): void {
+export function sendJson(response: ServerResponse, code: number, compact: string, headers: Headers = {}): void {
   if (response.headersSent || response.destroyed) return;
+  const json = isForPeople(response) ? `${JSON.stringify(JSON.parse(compact), undefined, 2)}\n` : compact;
   response.writeHead(code, {
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
@@ -70,6 +72,14 @@ export function sendJson(response: ServerResponse, code: number, json: string, h
     ...headers,
   });
   response.end(json);
+}
+
+/** As the real server: programs get compact JSON, and `?pretty=`, curl and browsers get lines, unless `?pretty=false`. */
+function isForPeople({ req: request }: Partial<Pick<ServerResponse, 'req'>>): boolean {
+  const { url = '', headers } = request ?? {};
+  const [, asked] = /[?&]pretty=(\w*)/.exec(url) ?? [];
+  if (asked !== undefined) return isTrue(asked);
+  return /^(?:curl|Wget|Mozilla)\//.test(headers?.['user-agent'] ?? '');
 }
 
 export function sendBytes(response: ServerResponse, code: number, bytes: Buffer, headers: Headers = {}): void {

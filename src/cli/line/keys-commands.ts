@@ -1,4 +1,4 @@
-// The commands about access keys as data, for the command table.
+// The commands about access keys and what is made with them as data, for the command table.
 import type { CommandSpec, OptionSpec } from './command-spec.ts';
 
 const config: OptionSpec = {
@@ -37,6 +37,45 @@ const output: OptionSpec = {
 
 const reach =
   'With --config the command talks to the daemon on this machine, through a socket in dataDir that only its owner can open. When no daemon runs, the command opens dataDir itself; when another process holds dataDir and does not answer, the exit code is 3. With --server it talks to any management API over TLS, with the access key from HOSTWARD_ACCESS_KEY or --key-file. No command asks a question.';
+
+const kubeconfigCommand: CommandSpec = {
+  name: 'kubeconfig',
+  operands: 'PROJECT/NAME',
+  maxOperands: 1,
+  summary: 'Print a kubeconfig of a virtual cluster',
+  details: [
+    'The kubeconfig holds an access key of its own for this virtual cluster, or a client certificate with --client-cert. It ends with the access key that asked for it.',
+    'With --exec it holds no credential: kubectl runs "hostward kubeconfig … --exec-credential", which keeps its credential in a file of its owner and gets a new one when a quarter of its life is left. An allow list of plugins names the command hostward. The paths of --key-file, --certificate-authority and --config stand in it; without --key-file the key comes from HOSTWARD_ACCESS_KEY.',
+    reach,
+  ],
+  options: [
+    { name: 'client-cert', summary: 'a client certificate instead of a token; for admins of the project' },
+    {
+      name: 'ttl',
+      value: 'DURATION',
+      summary: 'how long it is valid, like 1h, at least 10m (default 24h); 0 is as long as possible',
+    },
+    { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that stands in the kubeconfig' },
+    { name: 'exec', summary: 'a kubeconfig that runs this command for its credential' },
+    { name: 'exec-credential', summary: 'what kubectl asks the command for: an ExecCredential, in JSON' },
+    ...reachOptions,
+    output,
+  ],
+  examples: [
+    {
+      line: 'hostward kubeconfig shop/v1 --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      says: 'for a day',
+    },
+    {
+      line: 'hostward kubeconfig shop/v1 --exec --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      says: 'for as long as the access key lives',
+    },
+    {
+      line: 'hostward kubeconfig shop/v1 --client-cert --ttl 1h --server https://hostward.example.com --key-file my.key',
+      says: 'with a client certificate for an hour',
+    },
+  ],
+};
 
 export const keysCommands: readonly CommandSpec[] = [
   {
@@ -234,6 +273,34 @@ export const keysCommands: readonly CommandSpec[] = [
       },
     ],
   },
+  {
+    name: 'upstream-rbac',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Print the roles and bindings that Hostward needs in a cluster behind the management API',
+    details: [
+      'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: viewer is bound to view, user to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
+      'The binding is for the user of the kubeconfig in the configuration, and the command asks the cluster who that is; with --user it asks nobody. Print and apply it again when users, teams, groups, projects or spaces change.',
+    ],
+    options: [
+      config,
+      { name: 'cluster', value: 'NAME', summary: 'one of hostward.management.clusters' },
+      { name: 'instance', value: 'PROJECT/NAME', summary: 'a virtual cluster of a project' },
+      { name: 'user', value: 'NAME', summary: 'as whom Hostward logs in there (default: ask the cluster)' },
+      { name: 'output', short: 'o', value: 'yaml|json', choices: ['yaml', 'json'], summary: 'form of the output' },
+    ],
+    examples: [
+      {
+        line: 'hostward upstream-rbac --cluster c1 --config hostward.yaml',
+        says: 'into `kubectl apply -f -` of an administrator there',
+      },
+      {
+        line: 'hostward upstream-rbac --instance shop/v1 --user system:serviceaccount:hostward:hostward -c hostward.yaml',
+        says: 'for a service account, without asking',
+      },
+    ],
+  },
+  kubeconfigCommand,
   {
     name: 'direct',
     operands: '',

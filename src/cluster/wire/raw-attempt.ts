@@ -41,7 +41,7 @@ export interface AttemptParts {
   clock: Clock;
 }
 
-const connectWithinMs = 10_000;
+export const connectWithinMs = 10_000;
 /** A little more than the minute that kube-apiserver gives an ordinary request. */
 export const silentAfterMs = 65_000;
 

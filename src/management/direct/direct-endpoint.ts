@@ -136,7 +136,7 @@ export class DirectEndpoint {
     this.#files?.stop();
     this.#keys.stop();
     await this.#watch.stop();
-    this.#live.closeAll('the endpoint is stopping');
+    await this.#live.closeAll('the endpoint is stopping');
     this.#upstream.close();
     const server = this.#server;
     if (server === undefined) return;

@@ -30,6 +30,8 @@ export interface Form {
   server: string;
   authorityPem: string;
   user: KubeconfigUser | undefined;
+  /** When the credential ends; undefined in a dry run. */
+  expiresMs: number | undefined;
   /** For the audit log: what was made, without the secret. */
   made: string;
 }

@@ -42,7 +42,11 @@ export interface MadeKey {
   value: string;
 }
 
-export function instanceNamed(parts: IssueParts, project: string, name: string): Instance | undefined {
+export function instanceNamed(
+  parts: Pick<IssueParts, 'directory' | 'instanceUid'>,
+  project: string,
+  name: string,
+): Instance | undefined {
   const settings = parts
     .directory()
     .projects.get(project)

@@ -14,6 +14,8 @@ import { instanceText, issueGroup, upstreamUser } from '../kubeconfig/names.ts';
 import { certificatesIn } from '../kubeconfig/pem.ts';
 import { type Asked, type Form, instanceGroupResource, type MakeForm, missing, unacceptable } from './asked.ts';
 import { type IssueParts, leftSeconds } from './asker.ts';
+import type { ClientAuthority } from './client-authority.ts';
+import { ingressPlace } from './ingress-place.ts';
 import type { IssueBook } from './issue-book.ts';
 import type { Revoker } from './revoker.ts';
 import { signByCluster } from './sign-by-cluster.ts';
@@ -23,6 +25,8 @@ import { type ReachOptions, type VirtualCluster, withVirtualCluster } from './vi
 export interface CertificateParts {
   book: IssueBook;
   revoker: Revoker;
+  /** Signs for the ingress listener. */
+  authority: ClientAuthority;
   world: KeyWorld;
   reach: ReachOptions;
 }
@@ -33,28 +37,51 @@ export function certificateForm(own: CertificateParts): MakeForm {
   return async (parts, asked) => {
     const facts = keyOf(asked);
     const seconds = lifeOf(parts, asked);
-    const place = await clusterPlace(asked);
+    const isHosted = asked.instance.settings.ingress?.servedBy === 'hostward';
+    const place = await (isHosted ? ingressPlace(parts, asked) : clusterPlace(asked));
     requireRoom(parts, own.book, asked, facts);
+    if (isHosted) return hostedForm(own, parts, { asked, facts, seconds, place });
     const { kubeconfig } = asked.instance.settings;
     if (kubeconfig === undefined)
       throw missing(
         asked,
         `no kubeconfig is configured for the virtual cluster ${instanceText(asked.instance)}, which the rights of a certificate need`,
       );
-    if (asked.ctx.dryRun) return { ...place, user: undefined, made: '' };
-    const record = newRecord(parts, asked, facts, kubeconfig);
+    if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };
+    const record = newRecord(parts, asked, facts, { by: 'binding', kubeconfig });
     await own.book.put(record);
     try {
       const signed = await issue(own, asked, record, seconds);
       for (const warning of warningsOf(parts, asked, signed)) asked.ctx.warn(warning);
-      const { certificatePem, keyPem, serial } = signed;
+      const { certificatePem, keyPem, serial, notAfterMs } = signed;
       const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
-      return { ...place, user: { certificatePem, keyPem }, made };
+      return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
     } catch (error) {
       own.revoker.end(record);
       throw error;
     }
   };
+}
+
+type Place = Pick<Form, 'server' | 'authorityPem'>;
+
+/** Where Hostward serves the virtual cluster, it signs with a CA of its own, and checks each request itself: no rights to take away. */
+async function hostedForm(
+  { book, authority, reach }: CertificateParts,
+  parts: IssueParts,
+  of: { asked: Asked; facts: KeyFacts; seconds: number | undefined; place: Place },
+): Promise<Form> {
+  const { asked, facts, seconds = yearSeconds, place } = of;
+  if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };
+  const record = newRecord(parts, asked, facts, { by: 'listener', kubeconfig: '' });
+  const identity = { user: upstreamUser(record.subject), group: issueGroup(record.id) };
+  const signed = await signClient(await authority.get(), identity, { now: reach.clock.wallTime(), seconds });
+  const { certificatePem, keyPem, serial, notAfterMs } = signed;
+  await book.put({ ...record, state: 'live', serial, notAfterMs });
+  if (seconds > daySeconds)
+    asked.ctx.warn(`the client certificate is valid until ${new Date(notAfterMs).toISOString()}`);
+  const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
+  return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
 }
 
 /** The certificate ends with the key, so that there must be one. */
@@ -102,16 +129,20 @@ function requireRoom(parts: IssueParts, book: IssueBook, { instance }: Asked, fa
   throw forbiddenBecause(instanceGroupResource, instance.name, why, []);
 }
 
-function newRecord(parts: IssueParts, { instance }: Asked, facts: KeyFacts, kubeconfig: string): IssueRecord {
+function newRecord(
+  parts: IssueParts,
+  { instance }: Asked,
+  facts: KeyFacts,
+  undo: Pick<IssueRecord, 'by' | 'kubeconfig'>,
+): IssueRecord {
   const { record, name } = facts;
   return {
     id: randomBytes(idBytes).toString('hex'),
     state: 'beginning',
-    by: 'binding',
     project: instance.project,
     virtualCluster: instance.name,
     instance: instance.uid,
-    kubeconfig,
+    ...undo,
     key: { name, uid: record.uid, generation: record.tokenGeneration },
     subject: { kind: record.subject.kind, name: record.subject.name },
     serial: '',

@@ -4,7 +4,7 @@ import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
-import type { ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -28,6 +28,7 @@ export interface IssueCallers {
   sessionOf(user: User): Session | undefined;
   callerOf(session: Session): Caller;
   forKubeconfig(user: User, mark: KubeconfigMark): User;
+  forCertificate(of: { credential: Credential; facts: KeyFacts; endMs: number; address: string | undefined }): User;
 }
 
 export interface OpenIssueParts {
@@ -39,11 +40,11 @@ export interface OpenIssueParts {
   caPem: () => string;
   kit: () => Kit;
   clock: Clock;
-  baseURL: string;
+  server: ManagementServerSettings;
 }
 
-export function issueParts(open: OpenIssueParts): IssueParts {
-  const { callers, world, key, settings, caPem, kit, clock, baseURL } = open;
+export function issueParts(open: OpenIssueParts, ingressAuthority: () => Promise<string>): IssueParts {
+  const { callers, world, key, settings, caPem, kit, clock, server } = open;
   const authority = async () => {
     const { tls } = settings();
     return tls === undefined ? caPem() : authorityOf(await readFile(tls.certificate, 'utf8'));
@@ -58,9 +59,9 @@ export function issueParts(open: OpenIssueParts): IssueParts {
     instanceUid: (project, name) => world.instanceUid(project, name),
     allowedServers: () => settings().kubeconfigs.allowedServers,
     clock,
-    baseURL,
+    baseURL: server.baseURL,
     authority,
-    ingressAuthority: authority,
+    ingressAuthority,
     async makeKey(user, mark, submitted, dryRun) {
       const of = { kit: kit(), kind: key, user: callers.forKubeconfig(user, mark) };
       const made = await makeKey(of, submitted, dryRun);

@@ -25,6 +25,9 @@ import {
 import { type IssueParts, instanceNamed } from './asker.ts';
 import { tokenForm } from './token-form.ts';
 
+/** In the answer: when the credential in the kubeconfig ends. */
+export const expiresAnnotation = 'hostward.dev/expires';
+
 export function kubeconfigAction(parts: IssueParts, certificateForm: MakeForm): SubresourceAction {
   return async (body, ctx) => {
     const asked = askedIn(parts, body, ctx);
@@ -83,10 +86,12 @@ async function answerOf(body: KubeObject, { spec, instance, ctx }: Asked, form: 
     metadata: { ...(name === undefined || name === '' ? {} : { name }), namespace: ctx.namespace },
     spec: body['spec'] ?? {},
   };
-  if (form.user === undefined) return answer;
+  if (form.user === undefined || form.expiresMs === undefined) return answer;
   const entry = serverEntry(form.server, spec.server);
   ctx.note(spec.server === '' ? form.made : `${form.made}; spec.server ${spec.server}`);
   const { authorityPem, user } = form;
   const text = await kubeconfigText({ name: entryName(instance), ...entry, authorityPem, user });
-  return { ...answer, status: { kubeConfig: text } };
+  // The text does not say when a token ends, and whoever keeps it must know.
+  const annotations = { [expiresAnnotation]: `${new Date(form.expiresMs).toISOString().slice(0, 19)}Z` };
+  return { ...answer, metadata: { ...answer.metadata, annotations }, status: { kubeConfig: text } };
 }

@@ -1,11 +1,10 @@
 // The kubeconfig with a token: an access key of its own for exactly this virtual cluster, through our proxy or the ingress that we serve.
-import { readFile } from 'node:fs/promises';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { tokenLife } from '../kubeconfig/life.ts';
 import { instanceText, keyNamePrefix } from '../kubeconfig/names.ts';
-import { authorityOf } from '../kubeconfig/pem.ts';
 import { type Asked, type Form, instanceGroupResource, unacceptable } from './asked.ts';
 import { type IssueParts, leftSeconds, type MadeKey } from './asker.ts';
+import { ingressPlace } from './ingress-place.ts';
 
 export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> {
   const { spec, asker, instance, ctx } = asked;
@@ -25,23 +24,18 @@ export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> 
     },
   });
   const user = key === undefined ? undefined : { token: key.value };
-  return { ...place, user, made: `made the access key ${key?.name ?? ''}` };
+  const expiresMs = key === undefined ? undefined : parts.clock.wallTime().getTime() + (life.seconds ?? 0) * 1000;
+  return { ...place, user, expiresMs, made: `made the access key ${key?.name ?? ''}` };
 }
 
 /** Where a key or token is taken: at the ingress that we serve, or at our proxy. */
-async function tokenPlace(parts: IssueParts, { instance }: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
-  const { project, name, settings } = instance;
-  const { ingress } = settings;
-  if (ingress?.servedBy !== 'hostward')
-    return {
-      server: `${parts.baseURL}/kubernetes/project/${project}/virtualcluster/${name}`,
-      authorityPem: await parts.authority(),
-    };
-  const own =
-    ingress.tls === undefined
-      ? await parts.ingressAuthority()
-      : authorityOf(await readFile(ingress.tls.certificate, 'utf8'));
-  return { server: ingress.server, authorityPem: own };
+async function tokenPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
+  const { project, name, settings } = asked.instance;
+  if (settings.ingress?.servedBy === 'hostward') return ingressPlace(parts, asked);
+  return {
+    server: `${parts.baseURL}/kubernetes/project/${project}/virtualcluster/${name}`,
+    authorityPem: await parts.authority(),
+  };
 }
 
 async function made(parts: IssueParts, { instance, ctx }: Asked, object: object): Promise<MadeKey | undefined> {

@@ -6,14 +6,22 @@ import type { Log } from '../../log.ts';
 import type { Credential } from '../scope/allows.ts';
 import type { Directory } from '../scope/directory.ts';
 import { LivePassages } from './live-passages.ts';
+import { MissingRights, type UpstreamHealth } from './missing-rights.ts';
 import { ProxiedPaths, type ProxyAudit } from './proxied-paths.ts';
 import { Upstreams } from './upstreams.ts';
 
 export interface ManagementProxy {
   paths: ProxiedPaths;
-  live: LivePassages<User>;
-  upstreams: Upstreams;
+  /** Asks the clusters behind for the rights that are needed there, and keeps asking while one is missing. */
+  look(): void;
+  /** Closes what passes for callers that must not go on. */
+  endUnless(mayGoOn: (user: User) => boolean): void;
+  stop(): Promise<void>;
+  /** For `hostward status`. */
+  status(): { proxied: number; upstreams?: readonly UpstreamHealth[] };
 }
+
+const endedText = 'the access key ended or may do something else now';
 
 export interface ProxyParts {
   callers: {
@@ -40,5 +48,19 @@ export function openProxy(
   };
   const failedLogin = (source: string) => failedLogins.failed(source);
   const paths = new ProxiedPaths({ authenticate, failedLogin, directory, upstreams, live, audit, clock, log });
-  return { paths, live, upstreams };
+  const rights = new MissingRights({ directory, upstreams, clock, log });
+  return {
+    paths,
+    look: () => void rights.look(),
+    endUnless: (mayGoOn) => live.closeUnless(mayGoOn, endedText),
+    async stop() {
+      rights.stop();
+      await live.closeAll('the server is stopping');
+      upstreams.close();
+    },
+    status() {
+      const { health } = rights;
+      return { proxied: live.count, ...(health.length > 0 && { upstreams: health }) };
+    },
+  };
 }

@@ -37,6 +37,14 @@ export interface ProxiedCaller {
   directory?: Directory;
 }
 
+/** A listener on which `/` is the API of one place. */
+export interface Entrance {
+  /** The path of that place on the management server. */
+  base: string;
+  /** Who the client certificate of the connection stands for; undefined = there is none. Throws a StatusFault for one that is worth nothing. */
+  holder(request: IncomingMessage): ProxiedCaller | undefined;
+}
+
 /** One request in the audit log. */
 export interface ProxyAuditEntry {
   id: string;
@@ -83,18 +91,19 @@ export class ProxiedPaths implements Beside {
     return proxied.test(url);
   }
 
-  serve(request: IncomingMessage, response: ServerResponse): void {
-    void this.#handle(request, { kind: 'response', response });
+  serve(request: IncomingMessage, response: ServerResponse, entrance?: Entrance): void {
+    void this.#handle(request, { kind: 'response', response }, entrance);
   }
 
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance?: Entrance): void {
     // Until the socket is joined or answered on, nothing else listens for its faults.
     socket.on('error', () => socket.destroy());
-    void this.#handle(request, { kind: 'socket', socket, head });
+    void this.#handle(request, { kind: 'socket', socket, head }, entrance);
   }
 
-  async #handle(request: IncomingMessage, client: Client): Promise<void> {
-    const { url = '/', method = 'GET', socket } = request;
+  async #handle(request: IncomingMessage, client: Client, entrance?: Entrance): Promise<void> {
+    const { method = 'GET', socket } = request;
+    const url = (entrance?.base ?? '') + (request.url ?? '/');
     const classified = classify({ method, url, isUpgrade: request.headers.upgrade !== undefined });
     const entry: ProxyAuditEntry = {
       id: randomUUID(),
@@ -104,21 +113,24 @@ export class ProxiedPaths implements Beside {
       url,
     };
     try {
-      const caller = await this.#caller(request);
+      const caller = await this.#caller(request, entrance);
       entry.user = caller.user;
       refuseImpersonation(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
-      await this.#forward(request, client, { caller, entry, asked: classified });
+      await this.#forward(request, client, { caller, entry, entrance, asked: classified });
     } catch (error) {
       await this.#refuse(error, request, client, entry);
     }
   }
 
-  async #caller(request: IncomingMessage): Promise<ProxiedCaller> {
+  async #caller(request: IncomingMessage, entrance: Entrance | undefined): Promise<ProxiedCaller> {
     const source = request.socket.remoteAddress ?? '';
     const bearer = bearerOf(request);
-    const caller = bearer === undefined ? undefined : await this.#options.authenticate(bearer, source);
+    const holder = entrance?.holder(request);
+    if (bearer !== undefined && holder !== undefined)
+      throw badRequest('send one proof of who you are, found a client certificate and a token');
+    const caller = bearer === undefined ? holder : await this.#options.authenticate(bearer, source);
     if (caller !== undefined) return caller;
     const seconds = this.#options.failedLogin(source);
     if (seconds === undefined) throw notAuthenticated();
@@ -128,9 +140,10 @@ export class ProxiedPaths implements Beside {
   async #forward(
     request: IncomingMessage,
     client: Client,
-    { caller, entry, asked }: { caller: ProxiedCaller; entry: ProxyAuditEntry; asked: Asked },
+    of: { caller: ProxiedCaller; entry: ProxyAuditEntry; entrance: Entrance | undefined; asked: Asked },
   ): Promise<void> {
     const { upstreams, live, audit, clock } = this.#options;
+    const { caller, entry, entrance, asked } = of;
     const target = asked.request.target as ProxiedDestination;
     this.#authorize(caller, asked.request, target);
     const directory = this.#directoryOf(caller);
@@ -139,7 +152,8 @@ export class ProxiedPaths implements Beside {
     if (review === 'access' && client.kind === 'response') {
       const { credential } = caller;
       const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
-      if (answer.kind === 'no') return sendJson(client.response, 201, JSON.stringify(answer.review));
+      if (answer.kind === 'no')
+        return sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': entry.id });
       body = answer.body;
     }
     const upstream = await upstreams.upstreamOf(target);
@@ -150,7 +164,7 @@ export class ProxiedPaths implements Beside {
       client,
       upstream,
       path: asked.rest,
-      prefix: prefixOf(entry.url, asked.rest),
+      prefix: entrance === undefined ? prefixOf(entry.url, asked.rest) : '',
       identity: identityOf(directory, subject, { target, keyName }),
       ...(body === undefined ? {} : { body }),
       ...(review === 'rules' ? { reshape: incompleteRules } : {}),

@@ -132,7 +132,7 @@ function clusterPlace(directory: Directory, name: string) {
 }
 
 function mendRights(which: string): string {
-  return `hostward upstream-rbac ${which} | kubectl apply -f -`;
+  return `hostward upstream-rbac ${which} --config FILE | kubectl apply -f -`;
 }
 
 async function stampOf(path: string): Promise<string> {

@@ -25,6 +25,9 @@ export function classify({ method, url, isUpgrade }: Asked): Classified {
   if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
   // Go leaves a parameter with a semicolon out, where others read it: a selector could be seen here and not upstream.
   if (query.includes(';')) return { kind: 'bad', message: 'a query must not contain semicolons; encode them as %3B' };
+  // Go leaves such a parameter out as well: `fieldSelector=metadata.name=x,a!=%zz` would name one object here and list all there.
+  if (/%(?![0-9a-fA-F]{2})/.test(query))
+    return { kind: 'bad', message: 'a query must be percent-encoded: write a percent sign itself as %25' };
   const found = destinationOf(path);
   if (found === undefined) return { kind: 'notFound' };
   const rest = found.rest + query;

@@ -29,6 +29,8 @@ export interface Session {
   stillHolds?(): boolean;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
+  /** Of a client certificate that stands for the key: when it ends. */
+  certificateEndMs?: number;
 }
 
 export interface CallerParts {
@@ -108,6 +110,18 @@ export class Callers {
     return this.userOf({ ...session, kubeconfig: mark });
   }
 
+  /** For a client certificate that was issued through this key. */
+  forCertificate(of: { credential: Credential; facts: KeyFacts; endMs: number; address: string | undefined }): User {
+    const { credential, facts, endMs, address } = of;
+    return this.userOf({
+      credential,
+      facts,
+      directory: this.#parts.world.directory,
+      address,
+      certificateEndMs: endMs,
+    });
+  }
+
   callerOf({ credential, facts }: Session): Caller {
     const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
@@ -121,11 +135,12 @@ export class Callers {
     const session = this.#sessions.get(user);
     if (session?.stillHolds !== undefined) return session.stillHolds();
     if (session?.facts === undefined) return true;
-    const { facts, credential, directory, address } = session;
+    const { facts, credential, directory, address, certificateEndMs = Number.POSITIVE_INFINITY } = session;
     const { world } = this.#parts;
     const now = this.#parts.book.key(facts.name);
     if (now?.record.uid !== facts.record.uid) return false;
     const nowMs = this.#parts.clock.wallTime().getTime();
+    if (nowMs >= certificateEndMs) return false;
     const found = credentialOf(now, world, { nowMs, address });
     if (found.kind === 'dead') return false;
     // Most looks find nothing new, and cost no more than that.

@@ -29,11 +29,13 @@ import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
+import { closeParts, type Database, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
+  /** In place of the SQLite file in dataDir. */
+  database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
@@ -58,8 +60,6 @@ interface Running extends OpenParts {
   proxy: ManagementProxy;
 }
 
-const endedText = 'the access key ended or may do something else now';
-
 export class ManagementApi {
   readonly #options: ManagementOptions;
   #settings: ManagementSettings;
@@ -79,10 +79,11 @@ export class ManagementApi {
 
   /** Takes the folder: nobody else can until it is closed. */
   async open(): Promise<void> {
-    const { server, clock, log } = this.#options;
+    const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, baseURL: server.baseURL, settings, kinds, clock, log });
+    const { dataDir: folder, baseURL } = server;
+    const parts = await openParts({ folder, baseURL, settings, kinds, clock, log, database });
     try {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
@@ -139,7 +140,7 @@ export class ManagementApi {
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
-    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, baseURL: server.baseURL });
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
   async #certificate(host: string) {
@@ -156,7 +157,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -164,8 +165,9 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    kubeconfigs.start();
+    await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
+    proxy.look();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
@@ -201,8 +203,8 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    proxy.live.closeUnless((user) => callers.isStill(user), endedText);
     issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.endUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -212,11 +214,10 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
-    running.proxy.live.closeAll('the server is stopping');
+    await running.proxy.stop();
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     await running.kubeconfigs.stop();
-    running.proxy.upstreams.close();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -226,11 +227,12 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, issuing } = this.#need();
+    const { people, issuing, proxy } = this.#need();
     await people.take(settings);
     await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
+    proxy.look();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
@@ -260,7 +262,7 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, lastActivityMs, kubeconfigs } = this.#need();
+    const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
     return {
@@ -269,6 +271,7 @@ export class ManagementApi {
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
       certificates: kubeconfigs.status(),
+      ...proxy.status(),
     };
   }
 

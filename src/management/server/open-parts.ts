@@ -35,7 +35,7 @@ import { hiddenPart } from './stored-key.ts';
 
 export interface OpenParts {
   /** What lies under the store, for a copy of it. */
-  database: SqliteStore;
+  database: Database;
   revocations: ChainFile;
   peppers: Peppers;
   store: Store;
@@ -52,7 +52,12 @@ export interface OpenParts {
   issuing: Issuing;
 }
 
+/** A store that can be copied into a file. */
+export type Database = Store & { copyTo(path: string): Promise<void> };
+
 export interface OpenOptions {
+  /** In place of the SQLite file of the folder, so that a benchmark can take the disk away. */
+  database?: Database | undefined;
   folder: string;
   /** Stands in tokens. */
   baseURL: string;
@@ -66,11 +71,8 @@ export interface OpenOptions {
 
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
   await makeDataFolder(options.folder);
-  const database = new SqliteStore({
-    clock: options.clock,
-    path: databasePath(options.folder),
-    keepsHistoryAtStart: true,
-  });
+  const path = databasePath(options.folder);
+  const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
   // From here on the folder is ours alone.
   await database.start();
   const opened: { stop(): Promise<void> }[] = [database];
@@ -84,7 +86,7 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
 
 /** `opened`: what has to be stopped when a later part cannot be opened. */
 async function partsOf(
-  database: SqliteStore,
+  database: Database,
   options: OpenOptions,
   opened: { stop(): Promise<void> }[],
 ): Promise<OpenParts> {

@@ -16,7 +16,7 @@ import { type ContentKind, contentKinds } from './content-kind.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
-import { countsOf, createReferenceMetrics, type ReferenceMetrics, stateOf } from './reference-metrics.ts';
+import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
 import { type CountedReference, ReferenceRegistry } from './registry.ts';
 
@@ -58,8 +58,6 @@ export interface ReferencePorts {
 
 /** Enough to find the mistake, few enough for one event. */
 const namedUnresolved = 3;
-/** Entries that status lists of content in trouble; its counts are complete. */
-const listLimit = 100;
 
 export class References {
   readonly names: ReferenceNames;
@@ -268,7 +266,7 @@ export class References {
     const notes = this.#leftovers?.notes ?? new Map<string, string>();
     if (this.#syncs.size === 0 && notes.size === 0) return undefined;
     return Object.fromEntries([
-      ...[...this.#syncs].map(([kind, sync]) => [kind, statusOf(sync)]),
+      ...[...this.#syncs].map(([kind, sync]) => [kind, contentStatus(sync.outcomes, this.registry.unresolved(kind))]),
       ...[...notes].filter(([kind]) => !this.#syncs.has(kind)).map(([kind, note]) => [kind, { note }]),
     ]);
   }
@@ -286,14 +284,4 @@ export class References {
   get isIdle(): boolean {
     return (this.#leftovers?.isIdle ?? true) && [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
   }
-}
-
-function statusOf(sync: ContentSync): object {
-  const trouble: { object: Key; state: string; message: string }[] = [];
-  for (const [object, outcome] of sync.outcomes) {
-    const state = stateOf(outcome);
-    const message = 'message' in outcome ? outcome.message : undefined;
-    if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
-  }
-  return { ...Object.fromEntries(countsOf(sync.outcomes.values())), trouble };
 }

@@ -9,6 +9,7 @@ import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
+import { targetOf } from '../references/registry.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import type { VerdictFacts } from './verdict.ts';
 
@@ -186,6 +187,8 @@ export interface ObjectStatus {
   claimedBy?: Key[];
   contestedBy?: string;
   patchFailure?: PatchFailure;
+  /** The objects that its patched fields name, and what stands behind each name on the host. */
+  references?: { object: string; standing: string }[];
   /** Host values that the virtual object cannot get. */
   backflowFailures?: { map: string; key: string; message: string }[];
   keys?: { map: string; key: string; verdict: string }[];
@@ -231,6 +234,10 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
+  const references = (sync.options.references?.registry.referencesOf(key) ?? []).map((one) => ({
+    object: targetOf(one),
+    standing: one.standing,
+  }));
   // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
@@ -250,6 +257,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
+    ...(references.length > 0 && { references }),
     ...(failed.length > 0 && { backflowFailures: failed }),
     // After a failed patch the draft is unknown, and so is the winning side of each key.
     ...(facts.patchFailure === undefined &&

@@ -107,7 +107,10 @@ describe('a kubeconfig with a token', () => {
     });
     expect(made).toMatchObject({ code: 201, headers: { 'content-type': 'application/yaml' } });
     const object = load(made.text) as { metadata: object; status: { kubeConfig: string } };
-    expect(object.metadata).toEqual({ namespace: 'p-shop' });
+    expect(object.metadata).toEqual({
+      namespace: 'p-shop',
+      annotations: { 'hostward.dev/expires': expect.stringMatching(/^20\d\d-\d\d-\d\dT.*Z$/) },
+    });
     expect(tokenIn(object.status.kubeConfig)).toMatch(/^mpk_/);
     expect((await on.ask('POST', pathOf('v1'), { body: '{}' })).code).toBe(201);
   });

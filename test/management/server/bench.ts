@@ -145,6 +145,7 @@ export async function openBench(
     clock?: Clock;
     folder?: string;
     log?: Log;
+    ingressListen?: string;
     metrics?: Metrics;
     port?: number;
   } = {},
@@ -155,7 +156,7 @@ export async function openBench(
     listen: `127.0.0.1:${options.port ?? 0}`,
     baseURL: `https://localhost:${options.port ?? 8443}`,
     dataDir: folder,
-    ingressListen: undefined,
+    ingressListen: options.ingressListen,
   };
   const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;

@@ -10,10 +10,31 @@ export interface SliceCase {
   host: KubeObject | null;
 }
 
+export interface SliceStep {
+  step: string;
+  unchanged?: boolean;
+  virtual?: {
+    service?: KubeObject | null;
+    otherServices?: KubeObject[];
+    endpoints?: KubeObject | null;
+    endpointSlice: KubeObject | null;
+  } | null;
+  /** With kube-controller-manager, a map of all objects of the Service. */
+  host?: object | null;
+}
+
+export interface SliceSequence {
+  name: string;
+  hostName: string;
+  kubeControllerManager: string;
+  steps: SliceStep[];
+}
+
 export interface SliceGolden {
   vcluster: string;
   hostNamespace: string;
   cases: SliceCase[];
+  sequences: SliceSequence[];
 }
 
 export const serviceLabel = 'kubernetes.io/service-name';
@@ -26,7 +47,7 @@ interface Deviation {
 
 const hashed: Deviation = {
   rule: '3.18: the Service label is the real host name, hashed where that is hashed; vCluster’s is refused by the host',
-  change: ({ virtual }) => madeBy(virtual.endpointSlice),
+  change: ({ virtual }) => copyOf(virtual.endpointSlice),
 };
 
 /** The cases in which our rules differ from the recorded vCluster beyond managed-by, with the number of the rule. */
@@ -66,13 +87,13 @@ export function expectedSlice(one: SliceCase): { host: KubeObject | null; rule: 
   return { host: host && managed(host), rule };
 }
 
-function managed(host: KubeObject): KubeObject {
+export function managed(host: KubeObject): KubeObject {
   const labels = { ...host.metadata.labels, [managerLabel]: 'hostward.dev' };
   return { ...host, metadata: { ...host.metadata, labels } };
 }
 
 /** What a slice without anything special becomes; recorded cases without a host object have no other copy to compare with. */
-function madeBy(virtual: KubeObject): KubeObject {
+export function copyOf(virtual: KubeObject): KubeObject {
   const { namespace = '', name = '', uid = '', labels = {} } = virtual.metadata;
   const at = { namespace: 'vcluster-vc', name: hostName({ namespace, name }, 'vc') };
   const service = hostName({ namespace, name: labels[serviceLabel] ?? '' }, 'vc');
