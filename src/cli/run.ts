@@ -37,6 +37,7 @@ async function runDaemon(context: Context, options: Options, log: Log): Promise<
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
   const { settings } = loaded;
+  refuseDirectAlone(settings);
   log.level = logLevelOf(settings.logLevel, options);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
@@ -164,6 +165,14 @@ async function untilStopped(daemon: Daemon, stopped: Promise<void>, onStarted: (
 /** The listener stays, so that a second Ctrl-C does not cut the drain short; the drain has a limit of its own. */
 function stopRequested(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
+}
+
+/** A file for another command: nothing would be done, and nobody would notice. */
+function refuseDirectAlone({ direct, management, virtualClusterName }: Settings): void {
+  if (direct === undefined || management !== undefined || virtualClusterName !== '') return;
+  throw new CommandFault(exitCodes.input, 'the configuration has only hostward.direct, and nothing to sync or serve', {
+    hint: 'hostward direct --config FILE serves a direct endpoint',
+  });
 }
 
 function logLevelOf(level: LogLevel, options: Options): LogLevel {

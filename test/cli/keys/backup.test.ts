@@ -61,7 +61,7 @@ describe('hostward backup', () => {
     expect(stopped.code).toBe(0);
     for (const name of ['one', 'two']) {
       const files = readdirSync(join(outside, name)).sort();
-      expect(files).toEqual(['ca.crt', 'ca.key', 'keys.db', 'manifest.json', 'secrets.json', 'token-keys.json']);
+      expect(files).toEqual(['ca.crt', 'ca.key', 'keys.db', 'manifest.json', 'secrets.json']);
       for (const file of ['.', ...files])
         expect([file, statSync(join(outside, name, file)).mode & 0o077]).toEqual([file, 0]);
     }
@@ -70,9 +70,7 @@ describe('hostward backup', () => {
   it('names the secrets that it leaves out', async () => {
     const { out } = await backup('one', '--without-secrets');
     expect(readdirSync(join(outside, 'one')).sort()).toEqual(['keys.db', 'manifest.json']);
-    expect(out).toContain(
-      'not in it: ca.crt, ca.key, secrets.json, token-keys.json; without secrets.json no key can be proved',
-    );
+    expect(out).toContain('not in it: ca.crt, ca.key, secrets.json; without secrets.json no key can be proved');
   });
 
   it('writes into no folder that has something in it, and for no distant administrator', async () => {

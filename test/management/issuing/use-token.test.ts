@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { publishedAheadMs } from '../../../src/management/issuing/token-keys.ts';
 import { type Behind, openBehind } from '../proxy/upstream.ts';
 import { keysPath, until } from '../server/bench.ts';
-import { makeSigner, tokenOf } from '../tokens/token-bench.ts';
+import { makeSigner, tokenOf, withOther } from '../tokens/token-bench.ts';
 
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
 const merge = 'application/merge-patch+json';
@@ -57,7 +57,7 @@ describe('a direct token on the proxied paths of the management server', () => {
 
   it('of another platform, with another key, or of a changed text is 401', async () => {
     const token = await tokenFor('other');
-    const refused = [tokenOf(), tokenOf({ by: makeSigner('x') }), `${token.slice(0, -2)}AA`, `${token}x`, `x${token}`];
+    const refused = [tokenOf(), tokenOf({ by: makeSigner('x') }), withOther(token), `${token}x`, `x${token}`];
     for (const text of refused)
       expect(await get(`${cluster}${pods}`, text)).toMatchObject({ code: 401, body: { kind: 'Status' } });
   });

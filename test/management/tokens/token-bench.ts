@@ -66,3 +66,9 @@ export function hmacToken(): string {
   const signed = `${part({ alg: 'HS256', typ: 'dct+jwt', kid: signer.kid })}.${part(payloadOf(claims))}`;
   return `${signed}.${createHmac('sha256', String(signer.jwk['x'])).update(signed).digest('base64url')}`;
 }
+
+/** With another character in the middle of its signature. */
+export function withOther(token: string): string {
+  const at = token.length - 40;
+  return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
+}
