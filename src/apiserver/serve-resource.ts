@@ -10,7 +10,7 @@ import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
 import type { User } from './request/identity.ts';
 import { negotiate } from './request/negotiate.ts';
-import { badRequest, methodNotAllowed, StatusFault } from './request/status-fault.ts';
+import { badRequest, methodNotAllowed, notAcceptable, StatusFault } from './request/status-fault.ts';
 import type { Target } from './request/target.ts';
 import { createObject } from './verbs/create-object.ts';
 import { deleteCollection } from './verbs/delete-collection.ts';
@@ -49,7 +49,11 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const visibility = kind.visibleTo?.(user);
-  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
+  const about = { kit, kind, target, user, visibility, negotiated, fieldManager };
+  const note = (text: string) => {
+    trail.entry.note = text;
+  };
+  const call: Call = { ...about, warnings: [], note };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await trail.begins();
@@ -150,7 +154,11 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
   return value;
 }
 
+/** Events are lines of JSON. */
+const watchTypes = ['application/json', 'application/json;stream=watch'];
+
 async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void> {
+  if (call.negotiated.mediaType === 'application/yaml') throw notAcceptable(watchTypes);
   const stream = new WatchStream(call, resourceRequest.response, resourceRequest.watchSettings);
   resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();
@@ -204,7 +212,7 @@ function checkSchema({ kind, kit }: Call, object: KubeObject): void {
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), object.metadata.name ?? '', errors));
 }
 
-function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string } {
+function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string; note(text: string): void } {
   return {
     user: call.user,
     now: timestamp(call.kit.clock.wallTime()),
@@ -212,6 +220,7 @@ function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string }
     namespace: call.target.namespace,
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),
+    note: (text) => call.note?.(text),
   };
 }
 

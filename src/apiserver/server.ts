@@ -3,11 +3,12 @@
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
+import { StoreFault } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
@@ -17,14 +18,18 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import { answerClientErrors } from './request/client-error.ts';
-import { deniedBecause, refuseImpersonation } from './request/denial.ts';
+import { deniedBecause } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
+import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
+import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
+import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
+import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -45,10 +50,17 @@ export interface ApiServerOptions {
   randomness?: Randomness;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
+  /**
+   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
+   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
+   */
+  clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
+  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
+  allowsImpersonation?: boolean;
   host: string;
   /** 0 = any free port. */
   port: number;
@@ -58,8 +70,18 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
+  /** Requests that leave the kit before it reads anything but their URL. */
+  beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
+}
+
+/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
+export interface Beside {
+  isServed(url: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse): void;
+  /** `head` came behind the header lines already. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
 /** A fault that a test injects, to check that clients survive it. */
@@ -78,6 +100,8 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
+/** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
+const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -89,6 +113,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
+  #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -96,7 +121,18 @@ export class ApiServer {
     this.#options = options;
     const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
     const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
-    this.#paths = new ServedPaths({ catalog, version, otherPaths, state: () => this.#state });
+    this.#paths = new ServedPaths({
+      catalog,
+      version,
+      otherPaths,
+      pathPrefix: options.pathPrefix ?? '',
+      now: () => options.clock.wallTime(),
+      state: () => this.#state,
+    });
+    this.#impersonation = new Impersonation({
+      authorize: options.authorize,
+      isOn: options.allowsImpersonation === true,
+    });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
@@ -107,15 +143,27 @@ export class ApiServer {
   readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
 
   async start(): Promise<void> {
-    const { handler } = this;
-    const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs };
+    const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
+    const settings = {
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: keepAliveMs,
+      ...slowHeads,
+      // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
+      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
+    };
+    const handler = (request: IncomingMessage, response: ServerResponse) => {
+      if (beside?.isServed(request.url ?? '/') === true) beside.serve(request, response);
+      else this.handler(request, response);
+    };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer({ ...settings, cert: pair.certPem, key: pair.keyPem }, handler);
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    if (beside !== undefined)
+      server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -128,8 +176,10 @@ export class ApiServer {
 
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
+    const clients = certificateRequest(this.#options.clientCa);
     // Only new connections use the new certificate; open connections continue.
-    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    const changed = ({ certPem, keyPem }: ServingPair) =>
+      server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
@@ -178,6 +228,8 @@ export class ApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // What follows a request for another protocol is read by nobody, and a client must not wait for an answer to it.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
     const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
@@ -192,8 +244,10 @@ export class ApiServer {
     } finally {
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
-      const user = trail.entry.user?.name ?? '';
-      const record = recordOf(target, { user, userAgent, code: response.statusCode, durationMs });
+      const { user, impersonatedUser } = trail.entry;
+      const actor = impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name };
+      const answered = { user: user?.name ?? '', ...actor, userAgent, code: response.statusCode, durationMs };
+      const record = recordOf(target, answered);
       const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
       this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
@@ -234,12 +288,14 @@ export class ApiServer {
   /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
   async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
     if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
-    const user = await this.#options.authenticate(request);
-    if (user === undefined) throw this.#authenticationFault(trail.entry.source);
-    trail.entry.user = user;
-    refuseImpersonation(request);
-    const decision = await this.#options.authorize({ user, target });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    const sender = await this.#options.authenticate(request);
+    if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
+    trail.entry.user = sender;
+    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
+    const user = await this.#impersonation.actor({ sender, target: asked, request });
+    if (user !== sender) trail.entry.impersonatedUser = user;
+    const decision = await this.#options.authorize({ user, target: asked });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
@@ -270,7 +326,9 @@ export class ApiServer {
     }
   }
 
-  #authenticationFault(source: string): StatusFault {
+  #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
+    // Who brings no credentials has not guessed any.
+    if (headers.authorization === undefined) return notAuthenticated();
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();
     return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));
@@ -298,6 +356,7 @@ export class ApiServer {
       },
       'request failed',
     );
+    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }
 }

@@ -12,9 +12,15 @@ export interface Answer {
 export interface RequestOptions {
   /** A string or bytes are sent unchanged, any other value as JSON. */
   body?: unknown;
-  headers?: Record<string, string>;
+  /** A list is sent as one header line for each value. */
+  headers?: Record<string, string | string[]>;
   /** null sends no Authorization header. */
   token?: string | null;
+}
+
+export interface ClientCertificate {
+  certificatePem: string;
+  keyPem: string;
 }
 
 export interface WatchLine {
@@ -30,15 +36,19 @@ const connections = 32;
 export class ApiClient {
   #agent: Agent;
   #url: string;
-  #token: string;
+  #token: string | null;
 
-  constructor(at: { url: string; caPem: string; token: string }) {
+  /** A null token sends no Authorization header, e.g. beside a client certificate. */
+  constructor(at: { url: string; caPem: string; token: string | null; certificate?: ClientCertificate }) {
     this.#url = at.url;
     this.#token = at.token;
     this.#agent = new Agent({
       connections,
       allowH2: false,
-      connect: { ca: at.caPem },
+      connect: {
+        ca: at.caPem,
+        ...(at.certificate === undefined ? {} : { cert: at.certificate.certificatePem, key: at.certificate.keyPem }),
+      },
       headersTimeout: patienceMs,
       bodyTimeout: 0,
     });
@@ -63,8 +73,9 @@ export class ApiClient {
   }
 
   #send(method: string, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
-    if (options.token !== null) headers['authorization'] = `Bearer ${options.token ?? this.#token}`;
+    const headers: Record<string, string | string[]> = { accept: 'application/json', ...options.headers };
+    const token = options.token === undefined ? this.#token : options.token;
+    if (token !== null) headers['authorization'] = `Bearer ${token}`;
     let body: string | Buffer | undefined;
     if (Buffer.isBuffer(options.body)) body = options.body;
     else if (options.body !== undefined) {

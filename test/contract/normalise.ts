@@ -93,8 +93,7 @@ export class Normaliser {
       // The texts of a decoder depend on its programming language.
       .replace(/ in scheme "[^"]*"/g, '')
       .replace(/(json: cannot unmarshal|json parse error:|strconv\.|converting \()[\s\S]*$/, "<the decoder's words>")
-      .replace(/(current: )\d+/g, '$1<rv>')
-      .replace(/User "[^"]*"/g, 'User "<user>"');
+      .replace(/(current: )\d+/g, '$1<rv>');
     return [...this.#versions].reduce((all, [version, name]) => replaceNumber(all, version, name), text);
   }
 

@@ -1,4 +1,5 @@
 // Serves the paths that are not resources: version, health, discovery, OpenAPI and the tenant's own paths.
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pathNotFound } from '../../object/meta/status.ts';
 import type { Catalog } from '../kinds/catalog.ts';
@@ -28,9 +29,14 @@ export interface ServedPathsOptions {
   catalog: Catalog;
   version: VersionInfo;
   otherPaths: OtherPaths | undefined;
+  /** Of every path; a redirect needs it. */
+  pathPrefix: string;
+  now: () => Date;
   /** Lifecycle state of the server; only `ready` is healthy. */
   state: () => string;
 }
+
+const yearMs = 365 * 24 * 60 * 60 * 1000;
 
 export class ServedPaths {
   readonly #options: ServedPathsOptions;
@@ -48,15 +54,15 @@ export class ServedPaths {
   }
 
   /** Returns true when the path is one of the kit's own and has been answered. */
-  #serveOwn({ path }: Target, request: IncomingMessage, response: ServerResponse): boolean {
+  #serveOwn({ path, query }: Target, request: IncomingMessage, response: ServerResponse): boolean {
     if (path === '/version' || path === '/version/') {
       sendJson(response, 200, JSON.stringify(versionDocument(this.#options.version)));
     } else if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) {
-      this.#health(response);
+      this.#health(path, query, response);
     } else if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) {
       const document = this.#openApi.document(path);
       if (document === undefined) return false;
-      sendJson(response, 200, document, { 'cache-control': 'no-cache, private' });
+      this.#sendOpenApi(path, query.get('hash'), document, request, response);
     } else if (path === '/openapi/v2') {
       this.#serveV2(request, response);
     } else if (/^\/apis?(\/|$)/.test(path)) {
@@ -77,8 +83,38 @@ export class ServedPaths {
     }
     const isAggregated = (document as { kind?: string }).kind === 'APIGroupDiscoveryList';
     const type = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`;
-    const headers: Headers = isAggregated ? { 'content-type': type, vary: 'Accept' } : { vary: 'Accept' };
-    sendJson(response, 200, JSON.stringify(document), headers);
+    const json = JSON.stringify(document);
+    if (!isAggregated) {
+      sendJson(response, 200, json, { vary: 'Accept' });
+      return;
+    }
+    const etag = `"${createHash('sha512').update(json).digest('hex').toUpperCase()}"`;
+    const headers = { 'content-type': type, vary: 'Accept', etag, 'cache-control': 'public' };
+    sendUnlessKnown(json, headers, request, response);
+  }
+
+  /** Under its hash a document never changes; under an old hash the client is led to the new one. */
+  #sendOpenApi(
+    path: string,
+    asked: string | null,
+    { json, hash }: { json: string; hash?: string },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    if (hash === undefined) {
+      sendJson(response, 200, json, { 'cache-control': 'no-cache, private' });
+      return;
+    }
+    if (asked !== null && asked !== hash) {
+      const location = `${this.#options.pathPrefix}${path}?hash=${hash}`;
+      sendText(response, 301, '', { location });
+      return;
+    }
+    const etag = `"${hash}"`;
+    const isFixed = asked !== null;
+    const expires = new Date(this.#options.now().getTime() + yearMs).toUTCString();
+    const cached: Headers = isFixed ? { 'cache-control': 'public, immutable', expires } : {};
+    sendUnlessKnown(json, { ...cached, etag }, request, response);
   }
 
   #serveV2(request: IncomingMessage, response: ServerResponse): void {
@@ -88,11 +124,34 @@ export class ServedPaths {
     else sendBytes(response, 200, bytes, { 'content-type': openApiV2Type });
   }
 
-  #health(response: ServerResponse): void {
+  #health(path: string, query: URLSearchParams, response: ServerResponse): void {
     const state = this.#options.state();
-    if (state === 'ready') sendText(response, 200, 'ok');
-    else sendText(response, 500, `the server is ${state}\n`);
+    const isReady = state === 'ready';
+    if (!query.has('verbose')) {
+      sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `the server is ${state}\n`);
+      return;
+    }
+    const [, name = ''] = path.split('/');
+    const lines = ['[+]ping ok', isReady ? '[+]server ok' : '[-]server failed: reason withheld'];
+    const verdict = `${name} check ${isReady ? 'passed' : 'failed'}`;
+    sendText(response, isReady ? 200 : 500, `${[...lines, verdict].join('\n')}\n`);
   }
+}
+
+/** A client that has the text already gets 304 without it. */
+function sendUnlessKnown(
+  json: string,
+  headers: Headers & { etag: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  if (request.headers['if-none-match'] !== headers.etag) {
+    sendJson(response, 200, json, headers);
+    return;
+  }
+  const { 'content-type': _type, ...kept } = headers;
+  response.writeHead(304, kept);
+  response.end();
 }
 
 /** Like the real server: a Status for paths in a served group, plain text for every other path. */

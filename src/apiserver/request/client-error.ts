@@ -26,13 +26,10 @@ function answer(
     socket.destroy();
     return;
   }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const status: Status = isTooLarge
-    ? { ...badRequest(`the request's headers are too large: the limit is ${maxHeaderBytes} bytes`), code: 431 }
-    : badRequest('the request is not well-formed HTTP');
+  const { line, status } = refusalOf(error.code, maxHeaderBytes);
   const body = JSON.stringify(status);
   const head = [
-    `HTTP/1.1 ${isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}`,
+    `HTTP/1.1 ${line}`,
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-cache, private',
@@ -40,4 +37,19 @@ function answer(
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: string; status: Status } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW': {
+      const message = `the request's headers are too large: the limit is ${maxHeaderBytes} bytes`;
+      return { line: '431 Request Header Fields Too Large', status: { ...badRequest(message), code: 431 } };
+    }
+    case 'ERR_HTTP_REQUEST_TIMEOUT': {
+      const message = 'the request did not arrive in time; send it again';
+      return { line: '408 Request Timeout', status: { ...badRequest(message), reason: 'Timeout', code: 408 } };
+    }
+    default:
+      return { line: '400 Bad Request', status: badRequest('the request is not well-formed HTTP') };
+  }
 }

@@ -1,5 +1,6 @@
 // Writes the 403 for a user who lacks a right, and refuses requests that impersonate another user.
 import type { IncomingMessage } from 'node:http';
+import { quoted } from '../../object/meta/field-error.ts';
 import { forbidden, type Status } from '../../object/meta/status.ts';
 import type { User } from './identity.ts';
 import { StatusFault } from './status-fault.ts';
@@ -9,19 +10,26 @@ export function deniedBecause(user: User, target: Target, reason = ''): Status {
   const tail = reason === '' ? '' : `: ${reason}`;
   const { verb, resource, subresource, group, namespace, name, path } = target;
   if (!target.isResource) {
-    return forbidden({ group: '', resource: '' }, '', `User "${user.name}" cannot ${verb} path "${path}"${tail}`);
+    const why = harmless(`User ${quoted(user.name)} cannot ${verb} path ${quoted(path)}`);
+    return forbidden({ group: '', resource: '' }, '', `${why}${tail}`);
   }
   const fullResource = subresource === '' ? resource : `${resource}/${subresource}`;
-  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
-  const why = `User "${user.name}" cannot ${verb} resource "${fullResource}" in API group "${group}" ${scope}${tail}`;
-  return forbidden({ group, resource }, name, why);
+  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace ${quoted(namespace)}`;
+  const what = `resource ${quoted(fullResource)} in API group ${quoted(group)}`;
+  const why = harmless(`User ${quoted(user.name)} cannot ${verb} ${what} ${scope}`);
+  return forbidden({ group, resource }, name, `${why}${tail}`);
+}
+
+/** As in the real server: a browser that takes the answer for HTML must find no tags. */
+function harmless(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 const impersonationPrefix = 'impersonate-';
 /** A header name can fill the whole header block; the answer quotes only its beginning. */
 const shownLength = 60;
 
-/** Ignoring the header would run the request with the sender's own rights, which may be wider than the impersonated user's. */
+/** For a server without impersonation. Ignoring the header would run the request with the sender's own rights, which may be wider than the impersonated user's. */
 export function refuseImpersonation({ headers }: IncomingMessage): void {
   const header = Object.keys(headers).find((name) => name.startsWith(impersonationPrefix));
   if (header === undefined) return;

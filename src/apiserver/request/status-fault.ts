@@ -40,8 +40,9 @@ function fault(code: number, reason: Status['reason'], message: string, details?
   return new StatusFault(status);
 }
 
-export function badRequest(message: string): StatusFault {
-  return new StatusFault(badRequestStatus(message));
+/** `strictly`: the message in the strict dialect, if it differs. */
+export function badRequest(message: string, strictly = message): StatusFault {
+  return new StatusFault(badRequestStatus(message), badRequestStatus(strictly));
 }
 
 export function notAuthenticated(): StatusFault {

@@ -5,9 +5,10 @@ import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../../object/
 import { applyJsonPatch } from '../../object/patch/json-patch.ts';
 import { applyMergePatch } from '../../object/patch/merge-patch.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
+import { isTooDeep } from '../../object/text/nesting.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
-import { parseYamlText } from '../wire/request-body.ts';
+import { nestedTooDeep, notJson, parseYamlText } from '../wire/request-body.ts';
 import { applyObject } from './apply-object.ts';
 import { changeObject } from './change-object.ts';
 import { checkName, fitted, placeInNamespace } from './incoming-object.ts';
@@ -100,13 +101,16 @@ function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Jso
 }
 
 function parsePatch(body: Buffer): Json {
+  const text = body.toString('utf8');
+  if (isTooDeep(text)) throw nestedTooDeep();
   try {
-    return JSON.parse(body.toString('utf8')) as Json;
+    return JSON.parse(text) as Json;
   } catch (error) {
     // V8 words truncated JSON in several ways; clients know Go's message.
     const why = error instanceof Error ? error.message : String(error);
     const isCut = /end of JSON input|Unterminated|after property|Expected/.test(why);
-    throw badRequest(`error decoding patch: ${isCut ? 'unexpected end of JSON input' : `json parse error: ${why}`}`);
+    const message = `error decoding patch: ${isCut ? 'unexpected end of JSON input' : `json parse error: ${why}`}`;
+    throw badRequest(message, `error decoding patch: ${notJson(why)}`);
   }
 }
 

@@ -3,6 +3,8 @@
 import type { IncomingMessage } from 'node:http';
 import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/status.ts';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { expansionFault, isTooDeep, maxDepth } from '../../object/text/nesting.ts';
 import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { duplicateFields } from './duplicate-fields.ts';
@@ -69,6 +71,7 @@ export async function parseObjectBody(
 
 /** `kind` is the expected kind, for the message. */
 export function parseJsonText(text: string, kind?: string): ParsedBody {
+  if (isTooDeep(text)) throw nestedTooDeep();
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -76,22 +79,46 @@ export function parseJsonText(text: string, kind?: string): ParsedBody {
     const shown = text === '' ? '<empty>' : text.slice(0, 100);
     const why = error instanceof Error ? error.message : String(error);
     const opening = kind === undefined ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
-    throw badRequest(`${opening}couldn't get version/kind; json parse error: ${why} (${shown})`);
+    const message = `${opening}couldn't get version/kind; json parse error: ${why} (${shown})`;
+    throw badRequest(message, `the body: ${text === '' ? 'want an object, found nothing' : notJson(why)}`);
   }
   // Compact JSON with a duplicate is longer than its parsed value, so an equal length rules duplicates out without a scan.
   const isCompact = JSON.stringify(value)?.length === text.length;
   return { value, duplicateFields: isCompact ? [] : duplicateFields(text) };
 }
 
-/** More than a hand-written document needs, and too few for an alias bomb. */
+/** Without the text around the fault, in which a secret may stand. */
+export function notJson(why: string): string {
+  const [, position] = /at position (\d+)/.exec(why) ?? [];
+  return `want valid JSON${position === undefined ? '' : `, found a fault at character ${position}`}`;
+}
+
+export function nestedTooDeep(): StatusFault {
+  return badRequest(`the document nests too deep: the limit is ${maxDepth} levels`);
+}
+
+/** More than a hand-written document needs. Even so few can name each other, so the length with aliases has a limit too. */
 const maxAliases = 100;
 
 export async function parseYamlText(text: string): Promise<ParsedBody> {
   const { load } = await import('js-yaml');
+  const value = loadedYaml(text, load);
+  const fault = expansionFault(value, maxBodyBytes);
+  if (fault === 'too deep') throw nestedTooDeep();
+  if (fault === 'too long')
+    throw badRequest(`yaml: with its aliases written out the document is longer than ${maxBodyBytes} bytes`);
+  return { value, duplicateFields: [] };
+}
+
+function loadedYaml(text: string, load: (text: string, options: { maxAliases: number }) => unknown): unknown {
   try {
-    return { value: load(text, { maxAliases }), duplicateFields: [] };
+    return load(text, { maxAliases });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw badRequest(`yaml: ${why}`);
+    // The parser calls itself for each level.
+    if (error instanceof RangeError) throw nestedTooDeep();
+    const message = error instanceof Error ? error.message : String(error);
+    const reason = isRecord(error) && typeof error['reason'] === 'string' ? error['reason'] : 'the text is not YAML';
+    const [, line] = /\((\d+):\d+\)/.exec(message) ?? [];
+    throw badRequest(`yaml: ${message}`, `yaml: ${reason}${line === undefined ? '' : ` (line ${line})`}`);
   }
 }

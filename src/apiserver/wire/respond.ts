@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { isTrue } from '../request/target.ts';
 import { oneObject } from './representation.ts';
 
 export type Headers = Record<string, string | number | string[]>;
@@ -32,7 +33,7 @@ function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>):
   }
 }
 
-/** A fault in the middle leaves the answer incomplete; the server then cuts the connection, so that the client notices. */
+/** After a fault in the middle the server cuts the connection, because only so the client learns that the answer is incomplete. */
 async function sendStream(
   response: ServerResponse,
   outcome: Extract<Outcome, { kind: 'stream' }>,
@@ -61,8 +62,9 @@ export function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-export function sendJson(response: ServerResponse, code: number, json: string, headers: Headers = {}): void {
+export function sendJson(response: ServerResponse, code: number, compact: string, headers: Headers = {}): void {
   if (response.headersSent || response.destroyed) return;
+  const json = isForPeople(response) ? `${JSON.stringify(JSON.parse(compact), undefined, 2)}\n` : compact;
   response.writeHead(code, {
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
@@ -70,6 +72,14 @@ export function sendJson(response: ServerResponse, code: number, json: string, h
     ...headers,
   });
   response.end(json);
+}
+
+/** As the real server: programs get compact JSON, and `?pretty=`, curl and browsers get lines, unless `?pretty=false`. */
+function isForPeople({ req: request }: Partial<Pick<ServerResponse, 'req'>>): boolean {
+  const { url = '', headers } = request ?? {};
+  const [, asked] = /[?&]pretty=(\w*)/.exec(url) ?? [];
+  if (asked !== undefined) return isTrue(asked);
+  return /^(?:curl|Wget|Mozilla)\//.test(headers?.['user-agent'] ?? '');
 }
 
 export function sendBytes(response: ServerResponse, code: number, bytes: Buffer, headers: Headers = {}): void {
@@ -105,7 +115,7 @@ export function sendStatus(response: ServerResponse, status: Status, headers: He
   });
 }
 
-/** Drops empty details, as Go's omitempty does. */
+/** Leaves empty details out of the answer, as the real server does. */
 function withoutEmpty(status: Status): Status {
   if (status.details === undefined) return status;
   const kept = Object.entries(status.details).filter(([, value]) => value !== '');

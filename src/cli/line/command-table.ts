@@ -248,18 +248,40 @@ export const commands: readonly CommandSpec[] = [
     operands: '',
     maxOperands: 0,
     summary: 'Run one embedded API server for kubectl and tests',
-    details: ['Serves the core kinds over TLS and writes a kubeconfig. Ctrl-C ends the server.'],
+    details: [
+      'Serves the core kinds over TLS and writes a kubeconfig. Ctrl-C ends the server.',
+      'Impersonate-* headers are honoured as in kube-apiserver. With --authorization rbac the cluster has the roles cluster-admin, admin, edit and view from the start, and reviews (kubectl auth can-i) answer by the roles. Rules of aggregated roles are gathered at start.',
+    ],
     options: [
       { name: 'port', value: 'PORT', summary: 'port on 127.0.0.1 (default: a free one)' },
-      { name: 'data', value: 'FILE', summary: 'SQLite file to keep the objects in (default: memory)' },
+      {
+        name: 'data',
+        value: 'FILE',
+        summary: 'SQLite file to keep the objects in, and beside it FILE-authority with its CA (default: memory)',
+      },
       {
         name: 'kubeconfig',
         value: 'FILE',
         summary: 'where to write the kubeconfig (default .hostward/devcluster.kubeconfig)',
       },
+      {
+        name: 'client-ca-file',
+        value: 'FILE',
+        summary: 'PEM file of authorities; a client certificate of theirs names the user (CN) and the groups (O)',
+      },
+      {
+        name: 'authorization',
+        value: 'open|rbac',
+        choices: ['open', 'rbac'],
+        summary: 'who may do what: administrators everything (open), or roles and bindings decide (rbac)',
+      },
       output('text', 'json'),
     ],
-    examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
+    examples: [
+      { line: 'hostward devcluster --port 6443', says: 'an API server on a known port' },
+      { line: 'hostward devcluster --client-ca-file ca.crt', says: 'let people in by certificate' },
+      { line: 'hostward devcluster --authorization rbac', says: 'roles and bindings count' },
+    ],
   },
   ...keysCommands,
   {

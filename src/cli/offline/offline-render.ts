@@ -3,6 +3,7 @@
 
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
@@ -152,7 +153,8 @@ function noticeOf({ key, outcome, host }: Rehearsed, told: Told): OfflineRender[
 }
 
 function failureNotice(key: Key, failure: PatchFailure, told: Told): OfflineRender['notices'][number] {
-  const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
+  const path =
+    failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is ${inQuotes(failure.path ?? '')}`;
   return { message: `${told.positionOf(failure)}: ${told.kind} "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
@@ -173,7 +175,7 @@ function refuseUnrelated(
   throw new CommandFault(
     exitCodes.input,
     `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
-    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
+    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `their copies are ${hostKeys.join(', ')}` },
   );
 }
 

@@ -132,7 +132,7 @@ async function compareMessages(run: Run, name: string, { notices }: OfflineRende
   if (missing.length === 0 && isExpected) return;
   if (run.isUpdate) return update(run, name, said);
   const text = isExpected
-    ? `${name}: expected the message: ${missing.join('\n')}\nfound: ${said || 'no message'}`
+    ? `${name}: wanted the message: ${missing.join('\n')}\nfound: ${said || 'no message'}`
     : `${isFailed ? 'a patch failed' : 'nothing is written'}, and there is no ${name} that expects it: ${said}`;
   run.result.problems.push({ what: `${name} differs`, text });
 }

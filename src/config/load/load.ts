@@ -4,8 +4,14 @@
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { directFaults } from '../settings/direct-table.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
-import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
+import {
+  type DirectSettings,
+  directSettings,
+  type ManagementValues,
+  managementSettings,
+} from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -89,7 +95,11 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   faults.push(...checked.faults, ...slices.faults);
   yield;
   mappingFaults(root, values, names, { faults, warnings });
-  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
+  const place = find(root, topLevel) ? topLevel : underGlobal;
+  faults.push(
+    ...managementFaults(values.hostward.management, own, place),
+    ...directFaults(values.hostward.direct, own, place),
+  );
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
@@ -164,6 +174,7 @@ interface Values {
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
     management?: ManagementValues;
+    direct?: DirectSettings;
   } & Pick<
     Settings,
     | 'endpointSlices'
@@ -267,6 +278,7 @@ function settingsOf(from: {
     listen: hostward.listen,
     logLevel: hostward.logLevel,
     ...managementSettings(hostward.management),
+    direct: directSettings(hostward.direct),
     vcluster: vclusterView(root),
   });
 }

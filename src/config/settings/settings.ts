@@ -1,6 +1,6 @@
 // The configuration for all other rooms: one frozen value, complete and checked, with all defaults.
 import type { LogLevel } from '../../log.ts';
-import type { ManagementServerSettings, ManagementSettings } from './management-settings.ts';
+import type { DirectSettings, ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
 export interface PatchReference {
   apiVersion: string;
@@ -67,6 +67,8 @@ export interface Settings {
   /** hostward.management; both undefined when it is not configured. */
   management: ManagementSettings | undefined;
   managementServer: ManagementServerSettings | undefined;
+  /** hostward.direct, for `hostward direct` alone. */
+  direct: DirectSettings | undefined;
   /** The whole configuration merged with vCluster's defaults, for context.vcluster.config. May hold passwords. */
   vcluster: Readonly<Record<string, unknown>>;
 }

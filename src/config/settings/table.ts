@@ -1,5 +1,6 @@
 // Every setting that Hostward reads, as data: its path, allowed values, default and description. Validation, defaults, the
 // JSON Schema and the reference page are all generated from these rows.
+import { directRows } from './direct-table.ts';
 import { managementRows } from './management-table.ts';
 import type { Setting } from './setting.ts';
 
@@ -342,4 +343,4 @@ const ownRows: Setting[] = [
   },
 ];
 
-export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows];
+export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows, ...directRows];

@@ -66,6 +66,9 @@ const harmless: ReadonlySet<string> = new Set([
   'watch',
 ]);
 
+/** Numbers and the words that these parameters know; anything else is a slip, and could be a secret. */
+const knownValue = /^(?:\d{0,20}|true|false|All|Ignore|Warn|Strict|Background|Foreground|Orphan|Exact|NotOlderThan)$/i;
+
 const longestURL = 2048;
 
 export function redactURL(url: string): string {
@@ -76,8 +79,8 @@ export function redactURL(url: string): string {
     .split('&')
     .filter((pair) => pair !== '')
     .map((pair) => {
-      const [name = ''] = pair.split('=');
-      return harmless.has(name) ? pair : `${name}=…`;
+      const [name = '', value = ''] = pair.split('=');
+      return harmless.has(name) && (name === 'fieldManager' || knownValue.test(value)) ? pair : `${name}=…`;
     });
   const whole = withoutSecrets(kept.length === 0 ? path : `${path}?${kept.join('&')}`);
   return whole.length > longestURL ? `${whole.slice(0, longestURL)}…` : whole;

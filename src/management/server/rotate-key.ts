@@ -9,6 +9,7 @@ import { isRecord } from '../../object/text/json.ts';
 import type { Store } from '../../store/store.ts';
 import { keyFacts } from '../keys/life/key-facts.ts';
 import { judgeChangedKey } from '../keys/rules/change.ts';
+import { handOverRefusals } from '../keys/rules/hand-over.ts';
 import { refusalText } from '../keys/rules/judgement.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
 import { overlapFaults, rotate } from '../keys/secret/rotate.ts';
@@ -30,6 +31,7 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     const errors = overlapFaults(overlapSeconds, 'spec.overlapSeconds');
     const facts = keyFacts(object, part.record);
     const context = contextOf(parts, session);
+    const isSelf = session.facts?.record.uid === part.record.uid;
     const judgement = judgeChangedKey(
       {
         object,
@@ -37,10 +39,11 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
         times: facts.times,
         lastActivityMs: parts.activity.forExpiryMs(part.record.uid, facts.times.ttl),
         isSameKey: true,
-        isSelf: session.facts?.record.uid === part.record.uid,
+        isSelf,
       },
       context,
     );
+    if (!isSelf) judgement.refusals.push(...handOverRefusals(object, part.record, context.caller));
     errors.push(...judgement.errors);
     if (errors.length > 0)
       throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKeyRotation' }, name, errors));
@@ -55,7 +58,8 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     if (ctx.dryRun) return { metadata: { name }, spec: { overlapSeconds } };
     const { random, peppers } = parts;
     const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
-    await write(store, object, made.record);
+    // Tokens that came from the old value die with it: it may have leaked.
+    await write(store, object, { ...made.record, tokenGeneration: made.record.tokenGeneration + 1 });
     const [, left] = made.record.secrets;
     const until = left?.validUntilMs;
     return {

@@ -34,7 +34,7 @@ export function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
 const kinds = 'Endpoints';
 
 function problemOfSubset(subset: unknown): Below | undefined {
-  if (!isRecord(subset)) return here(`must be an object, got ${shapeOf(subset)}`);
+  if (!isRecord(subset)) return here(`must be an object, found ${shapeOf(subset)}`);
   const { addresses, notReadyAddresses } = subset;
   const ports = subset['ports'] ?? [];
   const needsName = Array.isArray(ports) && ports.length > 1;
@@ -54,16 +54,16 @@ function problemOfAddresses(addresses: unknown): Below | undefined {
 }
 
 function problemOfAddress(address: unknown): Below | undefined {
-  if (!isRecord(address)) return here(`must be an object, got ${shapeOf(address)}`);
+  if (!isRecord(address)) return here(`must be an object, found ${shapeOf(address)}`);
   const { ip, hostname, nodeName, targetRef } = address;
-  if (typeof ip !== 'string') return at('ip', `must be a string, got ${shapeOf(ip)}`);
+  if (typeof ip !== 'string') return at('ip', `must be a string, found ${shapeOf(ip)}`);
   const parsed = plainV4Of(ip) >= 0 ? undefined : parseAddress(ip);
   if (parsed?.kind === 'invalid') return at('ip', `must be an IP address, but ${parsed.reason}`);
   const isUnnamed = hostname === undefined || hostname === '';
   if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
     return at('hostname', 'must be a DNS label');
   if (nodeName !== undefined && typeof nodeName !== 'string')
-    return at('nodeName', `must be a string, got ${shapeOf(nodeName)}`);
+    return at('nodeName', `must be a string, found ${shapeOf(nodeName)}`);
   if (nodeName !== undefined && dnsSubdomainProblems(nodeName).length > 0)
     return at('nodeName', 'must be a DNS subdomain, or left out');
   if (targetRef !== undefined && !isTextMap(targetRef)) return at('targetRef', 'must be an object of strings');
@@ -72,11 +72,11 @@ function problemOfAddress(address: unknown): Below | undefined {
 }
 
 function problemOfPort(port: unknown, needsName: boolean): Below | undefined {
-  if (!isRecord(port)) return here(`must be an object, got ${shapeOf(port)}`);
+  if (!isRecord(port)) return here(`must be an object, found ${shapeOf(port)}`);
   const { port: number, protocol, name, appProtocol } = port;
   if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
     const got = typeof number === 'number' ? number : shapeOf(number);
-    return at('port', `must be a whole number from 1 to 65535, got ${got}`);
+    return at('port', `must be a whole number from 1 to 65535, found ${got}`);
   }
   if (protocol !== undefined && !protocols.includes(protocol as string))
     return at('protocol', 'must be TCP, UDP or SCTP');

@@ -56,11 +56,11 @@ function problemOfEndpoints(endpoints: unknown, addressType: string): Below | un
 
 function mostOf(list: unknown, most: number, things: string): Below | undefined {
   if (!Array.isArray(list) || list.length <= most) return undefined;
-  return here(`must have at most ${most} ${things}, got ${list.length}`);
+  return here(`must have at most ${most} ${things}, found ${list.length}`);
 }
 
 function problemOfEndpoint(endpoint: unknown, addressType: string): Below | undefined {
-  if (!isRecord(endpoint)) return here(`must be an object, got ${shapeOf(endpoint)}`);
+  if (!isRecord(endpoint)) return here(`must be an object, found ${shapeOf(endpoint)}`);
   const { addresses, conditions, hostname, nodeName, zone, targetRef, hints } = endpoint;
   return (
     under('addresses', problemOfAddresses(addresses, addressType)) ??
@@ -77,7 +77,7 @@ function problemOfEndpoint(endpoint: unknown, addressType: string): Below | unde
 }
 
 function problemOfAddresses(addresses: unknown, addressType: string): Below | undefined {
-  if (!Array.isArray(addresses)) return here(`must be an array, got ${shapeOf(addresses)}`);
+  if (!Array.isArray(addresses)) return here(`must be an array, found ${shapeOf(addresses)}`);
   if (addresses.length === 0) return here('must have at least one address');
   return (
     mostOf(addresses, mostAddresses, 'addresses') ?? problemOfList(addresses, (one) => wrongAddress(one, addressType))
@@ -85,7 +85,7 @@ function problemOfAddresses(addresses: unknown, addressType: string): Below | un
 }
 
 function wrongAddress(address: unknown, addressType: string): Below | undefined {
-  if (typeof address !== 'string') return here(`must be a string, got ${shapeOf(address)}`);
+  if (typeof address !== 'string') return here(`must be a string, found ${shapeOf(address)}`);
   if (addressType === 'FQDN')
     return dnsSubdomainProblems(address).length > 0 || !address.includes('.')
       ? here('must be a fully qualified domain name')
@@ -95,7 +95,7 @@ function wrongAddress(address: unknown, addressType: string): Below | undefined 
   if (parsed.kind === 'invalid') return here(`must be an IP address, but ${parsed.reason}`);
   return parsed.family === addressType
     ? undefined
-    : here(`must be an ${addressType} address, as addressType says, got an ${parsed.family} address`);
+    : here(`must be an ${addressType} address, as addressType says, found an ${parsed.family} address`);
 }
 
 function problemOfText(
@@ -104,16 +104,16 @@ function problemOfText(
   wantedOf: (text: string) => string | undefined,
 ): Below | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') return at(field, `must be a string, got ${shapeOf(value)}`);
+  if (typeof value !== 'string') return at(field, `must be a string, found ${shapeOf(value)}`);
   const wanted = wantedOf(value);
   return wanted === undefined ? undefined : at(field, `must be ${wanted}, or left out`);
 }
 
 function problemOfConditions(conditions: unknown): Below | undefined {
   if (conditions === undefined || conditions === null) return undefined;
-  if (!isRecord(conditions)) return here(`must be an object, got ${shapeOf(conditions)}`);
+  if (!isRecord(conditions)) return here(`must be an object, found ${shapeOf(conditions)}`);
   for (const [key, value] of Object.entries(conditions)) {
-    if (value !== null && typeof value !== 'boolean') return at(key, `must be true or false, got ${shapeOf(value)}`);
+    if (value !== null && typeof value !== 'boolean') return at(key, `must be true or false, found ${shapeOf(value)}`);
   }
   return problemOfFields(conditions, known.conditions, kinds);
 }
@@ -126,7 +126,7 @@ function problemOfReference(reference: unknown): Below | undefined {
 
 function problemOfHints(hints: unknown): Below | undefined {
   if (hints === undefined || hints === null) return undefined;
-  if (!isRecord(hints)) return here(`must be an object, got ${shapeOf(hints)}`);
+  if (!isRecord(hints)) return here(`must be an object, found ${shapeOf(hints)}`);
   for (const field of fieldsOf.hints) {
     const list = hints[field] ?? [];
     const problem = mostOf(list, mostHints, 'hints') ?? problemOfHintList(list, field);
@@ -138,7 +138,7 @@ function problemOfHints(hints: unknown): Below | undefined {
 function problemOfHintList(list: unknown, field: string): Below | undefined {
   const names = new Set<string>();
   return problemOfList(list, (hint) => {
-    if (!isRecord(hint)) return here(`must be an object, got ${shapeOf(hint)}`);
+    if (!isRecord(hint)) return here(`must be an object, found ${shapeOf(hint)}`);
     const { name } = hint;
     const isValid =
       typeof name === 'string' &&
@@ -166,12 +166,12 @@ function problemOfPorts(ports: unknown): Below | undefined {
 }
 
 function problemOfPort(port: unknown): Below | undefined {
-  if (!isRecord(port)) return here(`must be an object, got ${shapeOf(port)}`);
+  if (!isRecord(port)) return here(`must be an object, found ${shapeOf(port)}`);
   const { port: number, protocol, name, appProtocol } = port;
   const isNumber = Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 65_535;
   if (number !== undefined && number !== null && !isNumber) {
     const got = typeof number === 'number' ? number : shapeOf(number);
-    return at('port', `must be a whole number from 1 to 65535, or left out, got ${got}`);
+    return at('port', `must be a whole number from 1 to 65535, or left out, found ${got}`);
   }
   if (protocol !== undefined && protocol !== null && !protocols.includes(protocol as string))
     return at('protocol', 'must be TCP, UDP or SCTP');

@@ -251,6 +251,7 @@ export class Sync {
       virtualWriter,
       hostWriter,
       mayWrite: () => isLeader() && !isDryRun,
+      isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
       doubtOwner: () => this.#ownerDoubt.raise(),

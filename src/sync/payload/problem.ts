@@ -22,7 +22,7 @@ export function under(key: string | number, problem: Below | undefined): Below |
 }
 
 export function problemOfList(list: unknown, judge: (item: unknown) => Below | undefined): Below | undefined {
-  if (!Array.isArray(list)) return here(`must be an array, got ${shapeOf(list)}`);
+  if (!Array.isArray(list)) return here(`must be an array, found ${shapeOf(list)}`);
   for (let index = 0; index < list.length; index++) {
     const problem = judge(list[index]);
     if (problem !== undefined) return under(index, problem);

@@ -51,7 +51,13 @@ describe('whatever a key makes', () => {
             scopes: [own === undefined ? undefined : parseScope(own).scope],
           };
           const context = {
-            caller: { credential: caller, isAdministrator: actsAsAdministrator(caller), expiryMs, makers: 0 },
+            caller: {
+              credential: caller,
+              isAdministrator: actsAsAdministrator(caller),
+              expiryMs,
+              networks: undefined,
+              makers: 0,
+            },
             directory: shop,
             limits: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1000 },
             nowMs: 0,

@@ -26,18 +26,22 @@ interface By {
   scopes?: (object | undefined)[];
   expiresIn?: number;
   makers?: number;
+  networks?: string;
   limits?: Partial<typeof limits>;
   kind?: SubjectName['kind'];
 }
 
-function by(who: string, { scopes = [undefined], expiresIn, makers = 0, limits: own = {}, kind = 'user' }: By = {}) {
+function by(
+  who: string,
+  { scopes = [undefined], expiresIn, makers = 0, networks, limits: own = {}, kind = 'user' }: By = {},
+) {
   const credential = {
     subject: subject(who, undefined, kind),
     keyName: 'calling',
     scopes: scopes.map((value) => (value === undefined ? undefined : scope(value))),
   };
   const expiryMs = expiresIn === undefined ? undefined : nowMs + expiresIn * 1000;
-  const caller = { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, makers };
+  const caller = { credential, isAdministrator: actsAsAdministrator(credential), expiryMs, networks, makers };
   return { caller, directory: shop, limits: { ...limits, ...own }, nowMs } satisfies JudgeContext;
 }
 

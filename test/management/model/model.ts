@@ -30,6 +30,16 @@ export function modelVerdict(of: MatrixCase): ModelVerdict {
   return { answer: { allowed, sees: sees.toSorted() }, because };
 }
 
+/**
+ * D 2.14: what a self-review answers about the request. A review asks about rights alone, so a key that the caller cannot see
+ * is no 404 here. `dead` = the key does not authenticate, so it cannot even ask.
+ */
+export function modelReview(of: MatrixCase): 'dead' | 'yes' | 'no' {
+  const caller = of.keys.find((key) => key.name === of.caller);
+  if (caller === undefined || deathOf(caller, of) !== undefined) return 'dead';
+  return authorise(of.request, caller, of).allowed ? 'yes' : 'no';
+}
+
 interface Judgement {
   allowed: boolean;
   because: string[];

@@ -320,6 +320,18 @@ describe('an expression without a reverse one that is written for a key by name'
     await expectQuiet();
   });
 
+  it('takes what kubectl apply has written off copies that have it, as the warning of `check` says', async () => {
+    const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+    await start([], { annotations: { [lastApplied]: '{"metadata":{"labels":{"team":"red"}}}' } });
+    expect(of(host(), 'annotations', lastApplied)).toContain('red');
+    await world.stop();
+    world.options = { patches: [entry({ path: `metadata.annotations["${lastApplied}"]`, expression: 'null' })] };
+    await world.run();
+    expect(of(host(), 'annotations', lastApplied)).toBeUndefined();
+    expect(of(virtual(), 'annotations', lastApplied)).toContain('red');
+    await expectQuiet();
+  });
+
   it.each(['metadata.annotations[*]', 'metadata.annotations', '', 'metadata.labels["example.com/secret"]'])(
     'and only there: with "%s" the key is the host’s own',
     async (path) => {

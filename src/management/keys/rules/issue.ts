@@ -10,12 +10,24 @@ import { parseScope } from '../../scope/parse-scope.ts';
 import { administratorRoles, type MaybeScope } from '../../scope/scope.ts';
 import { maxMakers } from '../life/credential.ts';
 import { suppliedFaults } from '../secret/supplied.ts';
+import { networkRefusals } from './hand-over.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { administratorTypes, type KeySpec, keySpec, loginFields, subjectOf } from './key-spec.ts';
 import { serverMarkFaults } from './server-marks.ts';
+import { cidrsAnnotation } from './source-networks.ts';
 
 /** Fills in what the writer left out. Gives back the warnings. */
-export function fillNewKey(object: KubeObject, { caller, limits, nowMs }: JudgeContext): string[] {
+export function fillNewKey(object: KubeObject, context: JudgeContext): string[] {
+  return [...fillSpec(object, context), ...fillNetworks(object, context)];
+}
+
+function fillNetworks({ metadata }: KubeObject, { caller: { networks } }: JudgeContext): string[] {
+  if (networks === undefined || metadata.annotations?.[cidrsAnnotation] !== undefined) return [];
+  metadata.annotations = { ...metadata.annotations, [cidrsAnnotation]: networks };
+  return [`metadata.annotations[${cidrsAnnotation}]: set to ${networks}, as in the key that makes this one`];
+}
+
+function fillSpec(object: KubeObject, { caller, limits, nowMs }: JudgeContext): string[] {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   object['spec'] = spec;
   const { user, team, subject, type, ttl } = keySpec(object);
@@ -38,17 +50,20 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
   const { caller, limits } = context;
   const spec = keySpec(object);
   const owner = subjectOf(spec);
-  if (owner !== undefined) judgeOwner(owner, context, judgement);
-  judgeGroups(spec.groups, owner, context, judgement);
+  if (context.inherits !== true) {
+    if (owner !== undefined) judgeOwner(owner, context, judgement);
+    judgeGroups(spec.groups, owner, context, judgement);
+  }
   judgeSupplied(spec.key, context, judgement);
   judgement.refusals.push(...widthRefusals(spec, context), ...privilegeRefusals(object, spec, caller.isAdministrator));
+  judgement.refusals.push(...networkRefusals(object, caller));
   judgement.errors.push(...timeFaults(spec, context), ...serverMarkFaults(object, undefined));
   if (ownerKeys >= limits.perOwner)
     judgement.refusals.push({
       field: 'metadata',
       message: `the owner has ${ownerKeys} keys, and may have ${limits.perOwner}`,
     });
-  if (isScoped(caller.credential) && caller.makers >= maxMakers)
+  if ((isScoped(caller.credential) || context.inherits === true) && caller.makers >= maxMakers)
     judgement.refusals.push({
       field: 'metadata',
       message: `a chain of keys that make each other ends after ${maxMakers}`,
@@ -95,7 +110,7 @@ function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, 
 }
 
 /** The scope against those of the caller. */
-export function widthRefusals({ scope }: KeySpec, { caller }: JudgeContext): Refusal[] {
+export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: JudgeContext): Refusal[] {
   const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
   const coverage = covers(caller.credential.scopes, child);
   if (coverage.covered) return [];

@@ -22,6 +22,8 @@ export interface Caller {
   isAdministrator: boolean;
   /** When the calling key ends; undefined = it does not. */
   expiryMs: number | undefined;
+  /** The annotation hostward.dev/allowed-cidrs of the calling key; undefined = it is used from everywhere. */
+  networks: string | undefined;
   /** How many keys stand between the calling key and one that no scoped key made. */
   makers: number;
 }
@@ -31,6 +33,8 @@ export interface JudgeContext {
   directory: Directory;
   limits: KeyLimits;
   nowMs: number;
+  /** The new key has the owner and the groups of the calling key, which need no leave then. */
+  inherits?: boolean;
 }
 
 export function emptyJudgement(): Judgement {

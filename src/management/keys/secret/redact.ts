@@ -3,6 +3,7 @@
 
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { isTooDeep } from '../../../object/text/nesting.ts';
 
 export interface HiddenFields {
   /** The value of the key: proved or digested at once, and never kept. */
@@ -58,6 +59,7 @@ function scrubLastApplied(object: KubeObject): void {
   if (annotations === undefined || typeof text !== 'string') return;
   let manifest: unknown;
   try {
+    if (isTooDeep(text)) throw new RangeError('nested too deep');
     manifest = JSON.parse(text);
   } catch {
     // Not what kubectl writes, so it may hold anything.

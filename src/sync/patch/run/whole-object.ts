@@ -42,7 +42,7 @@ export function readWhole(
 ): WholeRead {
   if (result === null || result === undefined) return { kind: 'written', changes: 0, restored: 0 };
   if (!isRecord(result)) {
-    return { kind: 'fault', message: `with the empty path the result must be the object, got ${shapeOf(result)}` };
+    return { kind: 'fault', message: `with the empty path the result must be the object, found ${shapeOf(result)}` };
   }
   const before = wholeOf(view, pass);
   const unknown = Object.keys(result).find((key) => !Object.hasOwn(before, key));
@@ -50,7 +50,7 @@ export function readWhole(
     return { kind: 'fault', message: `the result has a field "${shownKey(unknown)}", which this kind does not know` };
   const { metadata } = result;
   if (metadata !== undefined && metadata !== null && !isRecord(metadata))
-    return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(metadata)}` };
+    return { kind: 'fault', message: `metadata of the result must be an object, found ${shapeOf(metadata)}` };
   const { kind } = pass.translation;
   let changes = 0;
   let restored = 0;

@@ -54,7 +54,7 @@ export function readView(
 ): ReadBack {
   const { metadata } = view;
   if (!isRecord(metadata))
-    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
+    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, found ${shapeOf(metadata)}` };
   const labels = changedParts.labels
     ? readMap(metadata.labels, 'labels', (key) => isProtectedLabel(key, kind))
     : asIn(draft.labels);
@@ -99,7 +99,7 @@ function readMap(
   const wrong = (path: string, found: unknown, wanted: string): Misread => ({
     kind: 'wrong',
     place: ['metadata', map],
-    message: `metadata.${map}${path} must be ${wanted}, got ${shapeOf(found)}`,
+    message: `metadata.${map}${path} must be ${wanted}, found ${shapeOf(found)}`,
   });
   if (!isRecord(value)) return wrong('', value, 'an object');
   let restored = 0;

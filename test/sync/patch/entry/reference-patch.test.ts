@@ -125,9 +125,11 @@ describe('names of a reference', () => {
 
   it('another kind, another group and a name that is no text fail the patch with a sentence', () => {
     const paths = { namePath: 'n', kindPath: 'kind', apiVersionPath: 'api' };
-    expect(refers({ n: 'a', kind: 'Node' }, paths)).toMatch(/wanted a reference to one of Service.*, got kind "Node"/);
-    expect(refers({ n: 'a', api: 'apps/v1' }, paths)).toBe('wanted apiVersion v1 for kind Service, got "apps/v1"');
-    expect(refers(5)).toMatch(/wanted a name at the path.*got a number/);
+    expect(refers({ n: 'a', kind: 'Node' }, paths)).toMatch(
+      /wanted a reference to one of Service.*, found kind "Node"/,
+    );
+    expect(refers({ n: 'a', api: 'apps/v1' }, paths)).toBe('wanted apiVersion v1 for kind Service, found "apps/v1"');
+    expect(refers(5)).toMatch(/wanted a name at the path.*found a number/);
     expect(refers({ n: 5 }, paths)).toMatch(/wanted a text at "n"/);
   });
 });

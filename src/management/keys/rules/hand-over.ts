@@ -1,0 +1,26 @@
+// Who gets a new value of an existing key can use the key, so nobody gets the value of a key that has more than the calling key:
+// groups that an administrator granted, or networks that the calling key may not be used from.
+import type { KubeObject } from '../../../object/meta/object.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
+import type { Caller, Refusal } from './judgement.ts';
+import { keySpec } from './key-spec.ts';
+import { cidrsAnnotation, isNarrower } from './source-networks.ts';
+
+export function handOverRefusals(object: KubeObject, { grantedGroups }: KeyRecord, caller: Caller): Refusal[] {
+  const refusals = networkRefusals(object, caller);
+  if (caller.isAdministrator) return refusals;
+  const held = caller.credential.subject.groups;
+  for (const [index, group] of keySpec(object).groups.entries()) {
+    if (!grantedGroups.includes(group) || held.has(group)) continue;
+    const message = `an administrator granted "${group}" to this key, and the calling key does not have it`;
+    refusals.push({ field: `spec.groups[${index}]`, message });
+  }
+  return refusals;
+}
+
+/** The networks of the key against those of the caller. */
+export function networkRefusals(object: KubeObject, { networks }: Caller): Refusal[] {
+  if (isNarrower(object.metadata.annotations?.[cidrsAnnotation], networks)) return [];
+  const field = `metadata.annotations[${cidrsAnnotation}]`;
+  return [{ field, message: `must lie inside the networks of the calling key, ${networks}` }];
+}
