@@ -223,7 +223,7 @@ export function slicesSuite(backend: () => SyncBackend): void {
       const trouble = Object.fromEntries(
         (daemon.status.endpointSlices?.trouble ?? []).map(({ object, message }) => [object.split('/')[1], message]),
       );
-      expect(trouble['many']).toContain('endpoints must have at most 1000 endpoints, got 1001');
+      expect(trouble['many']).toContain('endpoints must have at most 1000 endpoints, found 1001');
       expect(trouble['mixed']).toContain('must be an IPv4 address, as addressType says');
     });
 

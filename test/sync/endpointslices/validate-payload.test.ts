@@ -22,18 +22,18 @@ describe('problemOfPayload() names the place of', () => {
   it.each([
     [
       { endpoints: Array.from({ length: 1_001 }, () => endpoint()) },
-      'endpoints must have at most 1000 endpoints, got 1001',
+      'endpoints must have at most 1000 endpoints, found 1001',
     ],
     [{ endpoints: 'a' }, 'endpoints must be an array'],
     [{ endpoints: [endpoint({ addresses: [] })] }, 'endpoints[0].addresses must have at least one address'],
     [
       { endpoints: [endpoint({ addresses: Array(101).fill('10.0.0.1') })] },
-      'endpoints[0].addresses must have at most 100 addresses, got 101',
+      'endpoints[0].addresses must have at most 100 addresses, found 101',
     ],
     [{ endpoints: [endpoint({ addresses: ['web'] })] }, 'endpoints[0].addresses[0] must be an IP address'],
     [
       { endpoints: [endpoint(), endpoint({ addresses: ['2001:db8::1'] })] },
-      'endpoints[1].addresses[0] must be an IPv4 address, as addressType says, got an IPv6 address',
+      'endpoints[1].addresses[0] must be an IPv4 address, as addressType says, found an IPv6 address',
     ],
     [{ addressType: 'FQDN', endpoints: [endpoint({ addresses: ['db'] })] }, 'must be a fully qualified domain name'],
     [{ endpoints: [endpoint({ hostname: 'A.b' })] }, 'endpoints[0].hostname must be a DNS label'],
@@ -48,12 +48,12 @@ describe('problemOfPayload() names the place of', () => {
       'endpoints[0].hints.forZones[1].name must not be the name of another hint',
     ],
     [{ endpoints: [endpoint({ ip: '10.0.0.1' })] }, 'endpoints[0] has a field "ip", which EndpointSlices do not have'],
-    [{ ports: [{ port: 70_000 }] }, 'ports[0].port must be a whole number from 1 to 65535, or left out, got 70000'],
+    [{ ports: [{ port: 70_000 }] }, 'ports[0].port must be a whole number from 1 to 65535, or left out, found 70000'],
     [{ ports: [{ name: 'A_b', port: 1 }] }, 'ports[0].name must be a DNS label'],
     [{ ports: [{ port: 1 }, { port: 2 }] }, 'ports[1].name must not be the name of another port'],
     [{ ports: [{ port: 1, protocol: 'HTTP' }] }, 'ports[0].protocol must be TCP, UDP or SCTP'],
     [{ ports: [{ port: 1, appProtocol: 'a b' }] }, 'ports[0].appProtocol must be a name'],
-  ])('%j', (payload, message) => {
+  ])('$1', (payload, message) => {
     expect(problemOf(payload)).toContain(message);
   });
 });
