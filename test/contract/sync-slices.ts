@@ -4,7 +4,7 @@ import type { KubeObject } from '../../src/object/meta/object.ts';
 import type { SyncBackend } from './sync-backend.ts';
 import { until } from './sync-backend.ts';
 import type { LiveOptions } from './sync-daemon.ts';
-import { copyPlace, roleRights, SyncStage, virtualRights } from './sync-stage.ts';
+import { copyPlace, roleRights, SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
 const managerLabel = 'endpointslice.kubernetes.io/managed-by';
@@ -164,6 +164,67 @@ export function slicesSuite(backend: () => SyncBackend): void {
       const daemon = await stage.daemon({ config });
       expect(await copy('web-1')).toBeDefined();
       expect(daemon.windows.filter(({ window }) => / endpoints( |$)/.test(window))).toEqual([]);
+    });
+
+    it('with mirrored: true a patch that throws on an Endpoints leaves no mirrored slice of its Service on the host', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await stage.create('virtual', 'endpoints', {
+        metadata: { namespace: stage.tenant, name: 'web' },
+        subsets: subsetsOf('10.0.0.1'),
+      } as never);
+      const mirroring = 'endpointslicemirroring-controller.k8s.io';
+      if (!backend().hasControllers)
+        await make('web-m', { metadata: { labels: { [managerLabel]: mirroring } } as never });
+      const mirrored = await until('a mirrored slice', async () => {
+        const found = await stage.list('virtual', slices);
+        return found.find(({ metadata }) => metadata.labels?.[managerLabel] === mirroring)?.metadata.name;
+      });
+      await make('by-hand');
+      const patches = [
+        { path: 'subsets[*].addresses[*].ip', expression: 'value === "10.6.6.6" ? value.no.such : value' },
+      ];
+      const daemon = await stage.daemon(configuration({ mirrored: true }, { endpoints: { patches } }));
+      await until('a copy of the mirrored slice', async () => await copy(mirrored));
+
+      await stage.editTenants('web', { subsets: subsetsOf('10.6.6.6') });
+      await daemon.settled();
+      expect(await copy(mirrored)).toBeUndefined();
+      expect(await copy('by-hand')).toBeDefined();
+      await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
+      await daemon.settled();
+      await until('the copy again', async () => await copy(mirrored));
+      expect(await stage.get('virtual', slices, { namespace: stage.tenant, name: mirrored })).toBeDefined();
+    });
+
+    it('a dry run lists the writes of slices and makes none', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      const daemon = await stage.daemon({ ...configuration(), isDryRun: true });
+      expect(daemon.status.endpointSlices?.differences).toMatchObject([
+        { object: `${stage.tenant}/web-1`, request: 'host create', touches: 'addresses 10.0.0.1' },
+      ]);
+      expect(await stage.writes(slices)).toEqual([]);
+    });
+
+    it('a patch that makes 1,001 endpoints, or another family, fails its slice with a sentence and nothing else', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('many', { metadata: { labels: { kind: 'many' } } as never });
+      await make('mixed', { metadata: { labels: { kind: 'mixed' } } as never });
+      await make('fine');
+      const expression =
+        'context.virtualObject.metadata.labels?.kind === "many" ? Array.from({length: 1001}, () => value[0]) : ' +
+        'context.virtualObject.metadata.labels?.kind === "mixed" ? [{addresses: ["2001:db8::1"]}] : value';
+      const patches = [{ path: 'endpoints', expression }];
+      const daemon = await stage.daemon(configuration({}, { endpointSlices: { patches } }));
+      expect(await copy('fine')).toBeDefined();
+      const trouble = Object.fromEntries(
+        (daemon.status.endpointSlices?.trouble ?? []).map(({ object, message }) => [object.split('/')[1], message]),
+      );
+      expect(trouble['many']).toContain('endpoints must have at most 1000 endpoints, found 1001');
+      expect(trouble['mixed']).toContain('must be an IPv4 address, as addressType says');
     });
 
     it('a patch rewrites addresses and ports; one that throws leaves the copy and tells the tenant', async () => {

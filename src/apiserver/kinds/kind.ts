@@ -59,7 +59,7 @@ export interface Strategy {
   /** PUT creates a missing object. */
   allowsCreateOnUpdate?: boolean;
   /** metadata.generation counts changes outside metadata and status. */
-  countsGenerations?: boolean;
+  countsGenerations?: boolean | 'withLabels';
   /** Syntax of names; default `subdomain`. */
   nameForm?: 'subdomain' | 'label' | 'label1035' | 'pathSegment';
   /** A PUT or patch without subresource does not change `.status`. */

@@ -1,5 +1,7 @@
 // Sets the metadata that only the server may set, at create and at update.
+
 import type { KubeObject } from '../../object/meta/object.ts';
+import { equalJson } from '../../object/text/json.ts';
 import type { Strategy } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 
@@ -26,7 +28,7 @@ export function fillNewMeta(object: KubeObject, call: Call, now: string): void {
   dropSelfLink(metadata);
   metadata.creationTimestamp = now;
   metadata.uid = call.kit.randomness.uid();
-  if (call.kind.strategy.countsGenerations === true) metadata.generation = 1;
+  if (call.kind.strategy.countsGenerations) metadata.generation = 1;
 }
 
 /** Copies the fields that a client may omit or must not change from the stored object. */
@@ -68,9 +70,11 @@ export function withoutDoubleOwners(object: KubeObject, call: Call): void {
   object.metadata.ownerReferences = kept;
 }
 
-/** The generation counts changes of the desired state: every field except metadata and status. */
+/** The generation counts changes of the desired state: every field except metadata and status; for some kinds also labels. */
 export function countGeneration(object: KubeObject, old: KubeObject, strategy: Strategy, hasChanged: boolean): void {
-  if (strategy.countsGenerations !== true) return;
+  if (!strategy.countsGenerations) return;
   const before = old.metadata.generation ?? 0;
-  object.metadata.generation = hasChanged ? before + 1 : before;
+  const hasOtherLabels =
+    strategy.countsGenerations === 'withLabels' && !equalJson(object.metadata.labels ?? {}, old.metadata.labels ?? {});
+  object.metadata.generation = hasChanged || hasOtherLabels ? before + 1 : before;
 }

@@ -7,6 +7,7 @@ import { persistentVolumeClaimKind } from './claim-kind.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
 import coreProtobuf from './core-protobuf.json' with { type: 'json' };
 import coreSchemas from './core-schemas.json' with { type: 'json' };
+import { endpointSliceKind } from './endpoint-slice-kind.ts';
 import { endpointsKind } from './endpoints-kind.ts';
 import { coreEventKind, eventsEventKind } from './event-kinds.ts';
 import { namespaceKind } from './namespace-kind.ts';
@@ -14,7 +15,7 @@ import { podKind } from './pod-kind.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './rbac-kinds.ts';
 import { serviceAccountKind } from './service-account-kind.ts';
 import { serviceKind } from './service-kind.ts';
-import { configMapKind, endpointSliceKind, leaseKind, nodeKind, secretKind } from './simple-kinds.ts';
+import { configMapKind, leaseKind, nodeKind, secretKind } from './simple-kinds.ts';
 
 export const protobuf = coreProtobuf as unknown as ProtobufTypes;
 export const schemas = coreSchemas as unknown as Schemas;

@@ -1,17 +1,10 @@
 // The kinds with few rules of their own, such as ConfigMap, Secret and Lease.
-import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
+import { at, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
-import {
-  type FieldError,
-  invalidValue,
-  requiredValue,
-  tooLong,
-  unsupportedValue,
-} from '../../object/meta/field-error.ts';
+import { type FieldError, invalidValue, requiredValue, tooLong } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { addressErrors } from './address-rules.ts';
-import { configMapColumns, endpointSliceColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
+import { configMapColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
 
@@ -151,52 +144,6 @@ export const leaseKind: Kind = {
   },
   columns: leaseColumns,
 };
-
-const addressTypes = ['FQDN', 'IPv4', 'IPv6'];
-
-export const endpointSliceKind: Kind = {
-  ...base,
-  group: 'discovery.k8s.io',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  singular: 'endpointslice',
-  schema: 'io.k8s.api.discovery.v1.EndpointSlice',
-  storage: 'endpointslices',
-  strategy: {
-    countsGenerations: true,
-    setDefaults(object) {
-      for (const port of items(object, 'ports')) {
-        if (!isRecord(port)) continue;
-        port['name'] ??= '';
-        setDefault(port, 'protocol', 'TCP');
-      }
-      for (const endpoint of items(object, 'endpoints')) if (isRecord(endpoint)) mapAt(endpoint, 'conditions');
-    },
-    validate: sliceErrors,
-  },
-  columns: endpointSliceColumns,
-};
-
-function sliceErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
-  const errors: FieldError[] = [];
-  const type = text(object, 'addressType');
-  if (type === '') errors.push(requiredValue('addressType'));
-  else if (!addressTypes.includes(type)) errors.push(unsupportedValue('addressType', type, addressTypes));
-  if (old !== undefined && old['addressType'] !== type) {
-    errors.push(invalidValue('addressType', type, 'field is immutable'));
-  }
-  items(object, 'endpoints').forEach((endpoint, index) => {
-    const addresses = items(endpoint, 'addresses');
-    if (addresses.length === 0)
-      errors.push(requiredValue(`endpoints[${index}].addresses`, 'must contain at least 1 address'));
-    if (type === 'FQDN') return;
-    addresses.forEach((address, place) => {
-      const { form, range } = addressErrors(String(address), `endpoints[${index}].addresses[${place}]`);
-      errors.push(...form, ...range);
-    });
-  });
-  return errors;
-}
 
 export const nodeKind: Kind = {
   ...base,

@@ -8,7 +8,8 @@ export type FieldErrorType =
   | 'FieldValueTypeInvalid'
   | 'FieldValueNotSupported'
   | 'FieldValueForbidden'
-  | 'FieldValueTooLong';
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany';
 
 export interface FieldError {
   type: FieldErrorType;

@@ -23,7 +23,7 @@ import { fieldsOf } from './shape.ts';
 
 /** kube-apiserver's own limits. */
 const mostEndpoints = 1_000;
-const mostPorts = 100;
+const mostPorts = 20_000;
 const mostAddresses = 100;
 const mostHints = 8;
 
@@ -142,9 +142,7 @@ function problemOfHintList(list: unknown, field: string): Below | undefined {
     const { name } = hint;
     const isValid =
       typeof name === 'string' &&
-      (field === 'forZones'
-        ? name !== '' && labelValueProblems(name).length === 0
-        : dnsSubdomainProblems(name).length === 0);
+      (field === 'forZones' ? labelValueProblems(name).length === 0 : dnsSubdomainProblems(name).length === 0);
     if (!isValid) return at('name', field === 'forZones' ? 'must be a label value' : 'must be a DNS subdomain');
     if (names.has(name)) return at('name', 'must not be the name of another hint');
     names.add(name);
